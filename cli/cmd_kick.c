@@ -3,7 +3,7 @@
  * `ringhold kick`: has an actor end the session of its client.
  */
 #include "cli/commands.h"
-#include "cli/errand.h"
+#include "cli/operator_request.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 enum { CODE_GAME = 1000, TEXT_SIZE = 256 };
 
 /* Who is bound was told; 1 if nobody is. */
-static int tell(const struct query *q, const Rh__ErrandAnswer *answer)
+static int tell(const struct query *q, const Rh__OperatorRequestAnswer *answer)
 {
-    const char *fault = errand_fault(answer);
+    const char *fault = operator_request_fault(answer);
     const bool asleep = strcmp(answer->outcome, "nobody") == 0;
     const bool kicked = fault == NULL && answer->body.len == 1 && answer->body.data[0] == 1;
 
@@ -59,16 +59,16 @@ int cmd_kick(int argc, char **argv)
         .arguments_max = 1,
     };
     const int parsed = query_parse(&q, &command, argc, argv);
-    Rh__AdminErrand what = RH__ADMIN_ERRAND__INIT;
+    Rh__AdminOperatorRequest what = RH__ADMIN_OPERATOR_REQUEST__INIT;
 
     if (parsed >= 0) {
         return parsed;
     }
-    what.what = RH__ERRAND_WHAT__ERRAND_KICK;
+    what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
     what.code = code;
     what.text = text;
-    Rh__AdminReply *reply = errand_send(&q, command.name, &what);
-    const int result = reply == NULL ? 1 : tell(&q, reply->errand);
+    Rh__AdminReply *reply = operator_request_send(&q, command.name, &what);
+    const int result = reply == NULL ? 1 : tell(&q, reply->operator_request);
     admin_free(reply);
     return result;
 }

@@ -4,7 +4,7 @@
  * process on its way.
  */
 #include "cli/commands.h"
-#include "cli/errand.h"
+#include "cli/operator_request.h"
 #include "wire/trace.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static const char *did_text(const struct trace_hop *hop)
 }
 
 /* The gateway, each node, and what is left: links, and the loops that were not turning yet. */
-static void put_hops(const Rh__ErrandAnswer *a, struct rows *r)
+static void put_hops(const Rh__OperatorRequestAnswer *a, struct rows *r)
 {
     static const char *const columns[] = {
         "STEP", "PROCESS", "VERSION", "WAITED US", "RAN US", "DID", NULL};
@@ -55,7 +55,7 @@ static void put_hops(const Rh__ErrandAnswer *a, struct rows *r)
 }
 
 /* Who ran it, or was asked last. */
-static void owner_of(const Rh__ErrandAnswer *a, char *out, size_t size)
+static void owner_of(const Rh__OperatorRequestAnswer *a, char *out, size_t size)
 {
     struct reader in = {.at = a->body.data, .left = a->body.len};
     struct trace_hop hop;
@@ -66,7 +66,7 @@ static void owner_of(const Rh__ErrandAnswer *a, char *out, size_t size)
     }
 }
 
-static int tell(const struct query *q, const Rh__ErrandAnswer *a)
+static int tell(const struct query *q, const Rh__OperatorRequestAnswer *a)
 {
     const bool ran = strcmp(a->outcome, "ok") == 0;
     const bool asleep = strcmp(a->outcome, "nobody") == 0;
@@ -98,7 +98,7 @@ static int tell(const struct query *q, const Rh__ErrandAnswer *a)
     if (!ran && !q->json) {
         (void)fprintf(stderr,
                       "ringhold trace: %s%s\n",
-                      errand_fault(a) == NULL ? a->outcome : errand_fault(a),
+                      operator_request_fault(a) == NULL ? a->outcome : operator_request_fault(a),
                       asleep ? ": a request would activate it; --wake does" : "");
     }
     return ran ? 0 : 1;
@@ -128,16 +128,16 @@ int cmd_trace(int argc, char **argv)
         .arguments_max = 1,
     };
     const int parsed = query_parse(&q, &command, argc, argv);
-    Rh__AdminErrand what = RH__ADMIN_ERRAND__INIT;
+    Rh__AdminOperatorRequest what = RH__ADMIN_OPERATOR_REQUEST__INIT;
 
     if (parsed >= 0) {
         return parsed;
     }
-    what.what = RH__ERRAND_WHAT__ERRAND_TRACE;
+    what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE;
     what.gateway = gateway;
     what.wake = wake;
-    Rh__AdminReply *reply = errand_send(&q, command.name, &what);
-    const int result = reply == NULL ? 1 : tell(&q, reply->errand);
+    Rh__AdminReply *reply = operator_request_send(&q, command.name, &what);
+    const int result = reply == NULL ? 1 : tell(&q, reply->operator_request);
     admin_free(reply);
     return result;
 }

@@ -111,17 +111,17 @@ static void answer_events(struct daemon *d, struct link *link, const Rh__Admin *
 /* Who wishes it, of what is wished; NULL: it is a question. */
 static char **wisher(Rh__Admin *in)
 {
-    return in->what_case == RH__ADMIN__WHAT_RESOLVE        ? &in->resolve->by
-           : in->what_case == RH__ADMIN__WHAT_DRAIN        ? &in->drain->by
-           : in->what_case == RH__ADMIN__WHAT_REMOVE       ? &in->remove->by
-           : in->what_case == RH__ADMIN__WHAT_WEIGHT       ? &in->weight->by
-           : in->what_case == RH__ADMIN__WHAT_ERRAND       ? &in->errand->by
-           : in->what_case == RH__ADMIN__WHAT_DAEMONS      ? &in->daemons->by
-           : in->what_case == RH__ADMIN__WHAT_QUARANTINE   ? &in->quarantine->by
-           : in->what_case == RH__ADMIN__WHAT_MEND         ? &in->mend->by
-           : in->what_case == RH__ADMIN__WHAT_UPGRADE      ? &in->upgrade->by
-           : in->what_case == RH__ADMIN__WHAT_COORDINATORS ? &in->coordinators->by
-                                                           : NULL;
+    return in->what_case == RH__ADMIN__WHAT_RESOLVE            ? &in->resolve->by
+           : in->what_case == RH__ADMIN__WHAT_DRAIN            ? &in->drain->by
+           : in->what_case == RH__ADMIN__WHAT_REMOVE           ? &in->remove->by
+           : in->what_case == RH__ADMIN__WHAT_WEIGHT           ? &in->weight->by
+           : in->what_case == RH__ADMIN__WHAT_OPERATOR_REQUEST ? &in->operator_request->by
+           : in->what_case == RH__ADMIN__WHAT_DAEMONS          ? &in->daemons->by
+           : in->what_case == RH__ADMIN__WHAT_QUARANTINE       ? &in->quarantine->by
+           : in->what_case == RH__ADMIN__WHAT_MEND             ? &in->mend->by
+           : in->what_case == RH__ADMIN__WHAT_UPGRADE          ? &in->upgrade->by
+           : in->what_case == RH__ADMIN__WHAT_COORDINATORS     ? &in->coordinators->by
+                                                               : NULL;
 }
 
 /* Who says he is who: the name is the caller's word, the address is not. */

@@ -391,8 +391,8 @@ void fleet_on_control(struct router *r, const struct router_event *event)
         inspect_on_question(r, event->coordinator, m->inspect);
     } else if (m->body_case == RH__CONTROL__BODY_MEND) {
         inspect_on_repair(r, m->mend);
-    } else if (m->body_case == RH__CONTROL__BODY_ERRAND) {
-        errand_on_question(r, event->coordinator, m->errand);
+    } else if (m->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST) {
+        operator_request_on_question(r, event->coordinator, m->operator_request);
     }
     // All else is not for gateways.
 }

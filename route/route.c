@@ -36,8 +36,8 @@ void route_count_reply(struct router *r, enum reply_code code)
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
 {
     route_count_reply(r, reply->code);
-    if (errand_owns(r, reply->session)) {
-        errand_on_reply(r, reply, body);
+    if (operator_request_owns(r, reply->session)) {
+        operator_request_on_reply(r, reply, body);
         return;
     }
     struct router_effect *e = effects_add(r->out, ROUTER_REPLY);

@@ -204,7 +204,7 @@ struct router *router_new(const struct router_config *config)
     list_init(&r->fed);
     list_init(&r->silent);
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
-    r->errands_session = sessions_number(&r->sessions, 0);
+    r->operator_requests_session = sessions_number(&r->sessions, 0);
     fetch_init(&r->fetch, config->refresh_ms);
     return r;
 }

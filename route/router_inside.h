@@ -8,7 +8,7 @@
  *     ahead.c    answers that come next: their memory is fetched
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
- *     errand.c   `ringhold trace` and `ringhold kick`
+ *     operator_request.c   `ringhold trace` and `ringhold kick`
  */
 #ifndef ROUTE_ROUTER_INSIDE_H
 #define ROUTE_ROUTER_INSIDE_H
@@ -30,7 +30,7 @@
 enum {
     ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
     ROUTER_KEYS = 16,   /* kinds whose keys are kept */
-    ERRANDS_MAX = 16,
+    OPERATOR_REQUESTS_MAX = 16,
     SHARE_COUNT = 32,         /* requests that anybody may have under way … */
     SHARE_SIZE = 1024 * 1024, /* … and bytes of them */
     SHARE_KNOWN = 128,        /* requests of one who is known, by all its connections */
@@ -47,7 +47,7 @@ struct router_keys {
 };
 
 /* Something that an operator had sent, and that is not answered yet. */
-struct errand {
+struct operator_request {
     bool used;
     int coordinator;
     uint64_t tag; /* these two are the asker's */
@@ -75,10 +75,10 @@ struct router {
     struct fetch fetch;
     struct router_figures figures;
     struct unanswered unanswered; /* of nodes whose links were lost */
-    struct errand errand[ERRANDS_MAX];
-    uint64_t errands_session; /* of no client: theirs are counted from 1 */
-    size_t size;              /* bytes of unfinished requests */
-    struct share by_entity;   /* of clients' unfinished requests: by position */
+    struct operator_request operator_request[OPERATOR_REQUESTS_MAX];
+    uint64_t operator_requests_session; /* of no client: theirs are counted from 1 */
+    size_t size;                        /* bytes of unfinished requests */
+    struct share by_entity;             /* of clients' unfinished requests: by position */
     struct share by_origin;
     uint64_t asked; /* position of the last */
     uint64_t cold;  /* greatest of the ring: when it grows, arcs were taken over */
@@ -186,11 +186,11 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
 /* An operator has me set right. */
 void inspect_on_repair(struct router *r, const Rh__Mend *repair);
 
-/* ---- errand.c ---- */
+/* ---- operator_request.c ---- */
 
-void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in);
-/* That session is the router's own: its replies go to errand_on_reply(). */
-bool errand_owns(const struct router *r, uint64_t session);
-void errand_on_reply(struct router *r, const struct reply *reply, struct bytes body);
+void operator_request_on_question(struct router *r, int coordinator, const Rh__OperatorRequest *in);
+/* That session is the router's own: its replies go to operator_request_on_reply(). */
+bool operator_request_owns(const struct router *r, uint64_t session);
+void operator_request_on_reply(struct router *r, const struct reply *reply, struct bytes body);
 
 #endif

@@ -23,7 +23,7 @@ enum {
     /* What is said on a link: chosen for each link by its two ends. */
     LINK_PROTOCOL_OLDEST = 4,
     LINK_PROTOCOL_TODAY = 4,
-    LINK_PROTOCOL_ERRANDS = 4, /* what operators send to one actor */
+    LINK_PROTOCOL_OPERATOR_REQUESTS = 4, /* what operators send to one actor */
     LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,
 
     /* What the coordinators replicate and store, and what all processes must understand of it: one

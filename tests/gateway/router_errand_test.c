@@ -12,19 +12,20 @@ enum { COORDINATOR = 0, TAG = 7, ROUTE = 8 };
 
 struct fixture {
     struct rig rig;
-    Rh__Errand errand;
-    Rh__AdminErrand what;
+    Rh__OperatorRequest operator_request;
+    Rh__AdminOperatorRequest what;
     Rh__Actor actor;
 };
 
-static void start(struct fixture *f, Rh__ErrandWhat what)
+static void start(struct fixture *f, Rh__OperatorRequestWhat what)
 {
     struct router_config config = router_config_default();
 
     config.gateway = 900;
     (void)snprintf(config.name, sizeof config.name, "g1");
-    *f = (struct fixture){
-        .errand = RH__ERRAND__INIT, .what = RH__ADMIN_ERRAND__INIT, .actor = RH__ACTOR__INIT};
+    *f = (struct fixture){.operator_request = RH__OPERATOR_REQUEST__INIT,
+                          .what = RH__ADMIN_OPERATOR_REQUEST__INIT,
+                          .actor = RH__ACTOR__INIT};
     rig_init(&f->rig, &config);
     ring_create(&f->rig.leader.ring, RIG_VNODES, 1, 10);
     rig_add_member(&f->rig, 1, 101);
@@ -35,17 +36,17 @@ static void start(struct fixture *f, Rh__ErrandWhat what)
     f->what.actor = &f->actor;
     f->what.text = proto_text("bye");
     f->what.code = 1000;
-    f->errand.tag = TAG;
-    f->errand.route = ROUTE;
-    f->errand.what = &f->what;
+    f->operator_request.tag = TAG;
+    f->operator_request.route = ROUTE;
+    f->operator_request.what = &f->what;
 }
 
 static void ask(struct fixture *f)
 {
     Rh__Control control = RH__CONTROL__INIT;
 
-    control.body_case = RH__CONTROL__BODY_ERRAND;
-    control.errand = &f->errand;
+    control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST;
+    control.operator_request = &f->operator_request;
     rig_step(&f->rig,
              (struct router_event){
                  .type = ROUTER_CONTROL, .coordinator = COORDINATOR, .message = &control});
@@ -77,9 +78,10 @@ static Rh__Control *told(const struct fixture *f)
     assert_int_equal(f->rig.effects.item[0].coordinator, COORDINATOR);
     Rh__Control *c = control_get(bytes_at(&f->rig, &f->rig.effects.item[0]));
     assert_non_null(c);
-    assert_int_equal(c->body_case, RH__CONTROL__BODY_ERRAND_ANSWER);
-    assert_true(c->errand_answer->tag == TAG && c->errand_answer->route == ROUTE);
-    assert_string_equal(c->errand_answer->gateway, "g1");
+    assert_int_equal(c->body_case, RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER);
+    assert_true(c->operator_request_answer->tag == TAG &&
+                c->operator_request_answer->route == ROUTE);
+    assert_string_equal(c->operator_request_answer->gateway, "g1");
     return c;
 }
 
@@ -104,7 +106,7 @@ static void a_trace_goes_out_and_its_way_comes_back(void **state)
     struct note note;
 
     (void)state;
-    start(&f, RH__ERRAND_WHAT__ERRAND_TRACE);
+    start(&f, RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE);
     ask(&f);
     const struct request_record r = sent(&f);
     assert_int_equal(r.flags, REQUEST_SESSION | REQUEST_AWAKE);
@@ -115,12 +117,12 @@ static void a_trace_goes_out_and_its_way_comes_back(void **state)
     f.rig.now_us += 1500;
     answer(&f, &r, ANSWER_OK, bytes_of("hops", 4));
     Rh__Control *c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "ok");
-    assert_string_equal(c->errand_answer->node, "n1");
-    assert_int_equal(c->errand_answer->total_us, 1500);
-    assert_int_equal(c->errand_answer->sent_us, 0);
-    assert_int_equal(c->errand_answer->copies, 1);
-    assert_int_equal(c->errand_answer->body.len, 4);
+    assert_string_equal(c->operator_request_answer->outcome, "ok");
+    assert_string_equal(c->operator_request_answer->node, "n1");
+    assert_int_equal(c->operator_request_answer->total_us, 1500);
+    assert_int_equal(c->operator_request_answer->sent_us, 0);
+    assert_int_equal(c->operator_request_answer->copies, 1);
+    assert_int_equal(c->operator_request_answer->body.len, 4);
     control_free(c);
     rig_fini(&f.rig);
 }
@@ -131,20 +133,20 @@ static void a_kick_says_whether_anybody_was_there(void **state)
     struct note note;
 
     (void)state;
-    start(&f, RH__ERRAND_WHAT__ERRAND_KICK);
+    start(&f, RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK);
     ask(&f);
     struct request_record r = sent(&f);
     assert_int_equal(note_get(r.body, &note), ERR_OK);
     assert_true(note.type == NOTE_KICK && note.code == 1000 && note.payload.size == 3);
     answer(&f, &r, ANSWER_NO_KIND, (struct bytes){0});
     Rh__Control *c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "nobody");
+    assert_string_equal(c->operator_request_answer->outcome, "nobody");
     control_free(c);
     ask(&f); // it is over: the next one is another
     r = sent(&f);
     answer(&f, &r, ANSWER_OK, bytes_of("\1", 1));
     c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "ok");
+    assert_string_equal(c->operator_request_answer->outcome, "ok");
     control_free(c);
     rig_fini(&f.rig);
 }
@@ -154,7 +156,7 @@ static void one_that_is_never_answered_ends(void **state)
     struct fixture f;
 
     (void)state;
-    start(&f, RH__ERRAND_WHAT__ERRAND_TRACE);
+    start(&f, RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE);
     f.what.timeout_ms = 300;
     f.what.wake = true;
     ask(&f);
@@ -162,7 +164,7 @@ static void one_that_is_never_answered_ends(void **state)
     f.rig.now_us += 301000;
     rig_step(&f.rig, (struct router_event){.type = ROUTER_TICK});
     Rh__Control *c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "timeout");
+    assert_string_equal(c->operator_request_answer->outcome, "timeout");
     control_free(c);
     rig_fini(&f.rig);
 }
@@ -173,28 +175,28 @@ static void nonsense_and_too_many_are_refused(void **state)
     Rh__Control *c;
 
     (void)state;
-    start(&f, RH__ERRAND_WHAT__ERRAND_TRACE);
+    start(&f, RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE);
     f.actor.id = proto_bytes(bytes_of("", 0));
     ask(&f);
     c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "malformed");
+    assert_string_equal(c->operator_request_answer->outcome, "malformed");
     control_free(c);
-    f.errand.what = NULL;
+    f.operator_request.what = NULL;
     ask(&f);
     c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "malformed");
+    assert_string_equal(c->operator_request_answer->outcome, "malformed");
     control_free(c);
-    f.errand.what = &f.what;
+    f.operator_request.what = &f.what;
     f.actor.id = proto_bytes(bytes_of("boss", 4));
     for (uint64_t tag = 100; tag < 116; tag++) {
-        f.errand.tag = tag;
+        f.operator_request.tag = tag;
         ask(&f);
         assert_int_equal(sent(&f).seq, tag - 99);
     }
-    f.errand.tag = TAG;
+    f.operator_request.tag = TAG;
     ask(&f);
     c = told(&f);
-    assert_string_equal(c->errand_answer->outcome, "busy");
+    assert_string_equal(c->operator_request_answer->outcome, "busy");
     control_free(c);
     rig_fini(&f.rig);
 }

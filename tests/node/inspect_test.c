@@ -693,20 +693,20 @@ static void the_threads_of_a_gateway_are_one_in_the_overview(void **state)
 static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
 {
     Rh__Admin admin = RH__ADMIN__INIT;
-    Rh__AdminErrand what = RH__ADMIN_ERRAND__INIT;
+    Rh__AdminOperatorRequest what = RH__ADMIN_OPERATOR_REQUEST__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
 
     actor.kind = 3;
     actor.id = proto_bytes(bytes_of("ann", 3));
     what.actor = &actor;
-    what.what = RH__ERRAND_WHAT__ERRAND_KICK;
+    what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
     what.code = 1077;
     what.text = proto_text("maintenance");
     what.by = proto_text("op@desk");
     what.gateway = proto_text(gateway);
     admin.tag = tag;
-    admin.what_case = RH__ADMIN__WHAT_ERRAND;
-    admin.errand = &what;
+    admin.what_case = RH__ADMIN__WHAT_OPERATOR_REQUEST;
+    admin.operator_request = &what;
     ask_leader(b, &admin);
 }
 
@@ -749,7 +749,7 @@ static void an_older_gateway_is_not_asked_what_it_does_not_know(void **state)
     (void)state;
     bench_open(&b);
     bench_step(&b, (struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = GATEWAY_LINK});
-    gateway_comes(&b, 5, "old", LINK_PROTOCOL_ERRANDS - 1);
+    gateway_comes(&b, 5, "old", LINK_PROTOCOL_OPERATOR_REQUESTS - 1);
     bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
     ask_kick(&b, 9, "");
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
@@ -759,8 +759,8 @@ static void an_older_gateway_is_not_asked_what_it_does_not_know(void **state)
     control_free(said);
     assert_null(proposed(&b, &tag));
     // Beside one that does it is passed over.
-    gateway_comes(&b, 4, "new", LINK_PROTOCOL_ERRANDS);
-    gateway_comes(&b, 6, "old2", LINK_PROTOCOL_ERRANDS - 1);
+    gateway_comes(&b, 4, "new", LINK_PROTOCOL_OPERATOR_REQUESTS);
+    gateway_comes(&b, 6, "old2", LINK_PROTOCOL_OPERATOR_REQUESTS - 1);
     ask_kick(&b, 10, "");
     Rh__Command *command = proposed(&b, &tag);
     assert_non_null(command);
@@ -782,7 +782,7 @@ static void a_kick_stands_in_the_history_before_it_leaves(void **state)
 
     (void)state;
     bench_open(&b);
-    gateway_comes(&b, 4, "g2", LINK_PROTOCOL_ERRANDS);
+    gateway_comes(&b, 4, "g2", LINK_PROTOCOL_OPERATOR_REQUESTS);
     bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
     ask_kick(&b, 9, "g2");
     Rh__Command *command = proposed(&b, &tag);
@@ -791,8 +791,8 @@ static void a_kick_stands_in_the_history_before_it_leaves(void **state)
     assert_string_equal(command->note->what, "its session was told to end, code 1077");
     assert_string_equal(command->by, "op@desk");
     assert_string_equal(command->reason, "maintenance");
-    assert_null(sent_to(&b, 4, RH__CONTROL__BODY_ERRAND)); // not before
-    ask_kick(&b, 9, "g2");                                 // who waits asks again
+    assert_null(sent_to(&b, 4, RH__CONTROL__BODY_OPERATOR_REQUEST)); // not before
+    ask_kick(&b, 9, "g2");                                           // who waits asks again
     assert_null(proposed(&b, &other));
     state_apply(&b.state, command, &result);
     bench_step(&b,
@@ -801,16 +801,16 @@ static void a_kick_stands_in_the_history_before_it_leaves(void **state)
                                           .index = 5,
                                           .command = command,
                                           .result = &result});
-    said = sent_to(&b, 4, RH__CONTROL__BODY_ERRAND);
+    said = sent_to(&b, 4, RH__CONTROL__BODY_OPERATOR_REQUEST);
     assert_non_null(said);
-    assert_int_equal(said->errand->tag, 9);
-    assert_int_equal(said->errand->route, CLI_LINK);
-    assert_string_equal(said->errand->what->text, "maintenance");
+    assert_int_equal(said->operator_request->tag, 9);
+    assert_int_equal(said->operator_request->route, CLI_LINK);
+    assert_string_equal(said->operator_request->what->text, "maintenance");
     control_free(said);
     // It may have been lost: it leaves once more, and stands there once.
     ask_kick(&b, 9, "g2");
     assert_null(proposed(&b, &other));
-    said = sent_to(&b, 4, RH__CONTROL__BODY_ERRAND);
+    said = sent_to(&b, 4, RH__CONTROL__BODY_OPERATOR_REQUEST);
     assert_non_null(said);
     control_free(said);
     ask_kick(&b, 10, "g2");

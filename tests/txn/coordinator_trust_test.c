@@ -67,10 +67,10 @@ static void stop(struct rig *r)
     state_fini(&r->state);
 }
 
-static void an_errands_answer_is_its_gateways(void **state)
+static void an_operator_requests_answer_is_its_gateways(void **state)
 {
     Rh__Control control = RH__CONTROL__INIT;
-    Rh__ErrandAnswer answer = RH__ERRAND_ANSWER__INIT;
+    Rh__OperatorRequestAnswer answer = RH__OPERATOR_REQUEST_ANSWER__INIT;
     char mine[] = "g1";
     char other[] = "g2";
     struct rig r;
@@ -79,8 +79,8 @@ static void an_errands_answer_is_its_gateways(void **state)
     start(&r);
     answer.route = OPERATOR;
     answer.gateway = mine;
-    control.body_case = RH__CONTROL__BODY_ERRAND_ANSWER;
-    control.errand_answer = &answer;
+    control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER;
+    control.operator_request_answer = &answer;
     assert_int_equal(relayed(&r, GATEWAY, &control), 1);
     answer.gateway = other;
     assert_int_equal(relayed(&r, GATEWAY, &control), 0);
@@ -143,7 +143,7 @@ static void a_node_asks_for_no_more_than_it_can_have(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_errands_answer_is_its_gateways),
+        cmocka_unit_test(an_operator_requests_answer_is_its_gateways),
         cmocka_unit_test(what_a_process_is_like_it_says_itself),
         cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
     };

@@ -159,8 +159,8 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return wish_remove(c, peer, reply, in->remove);
     case RH__ADMIN__WHAT_WEIGHT:
         return wish_weight(c, peer, reply, in->weight);
-    case RH__ADMIN__WHAT_ERRAND:
-        return errand_ask(c, peer, reply, in->errand);
+    case RH__ADMIN__WHAT_OPERATOR_REQUEST:
+        return operator_request_ask(c, peer, reply, in->operator_request);
     case RH__ADMIN__WHAT_PREVIEW:
         admin_preview(c, reply, in->preview);
         return false;

@@ -65,8 +65,8 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_REPAIR:
         inspect_repair_applied(c, p, result);
         return;
-    case PROPOSAL_ERRAND:
-        errand_applied(c, p, result);
+    case PROPOSAL_OPERATOR_REQUEST:
+        operator_request_applied(c, p, result);
         return;
     case PROPOSAL_NOTE:
     case PROPOSAL_VOTER:
@@ -147,11 +147,11 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
         struct proposal p = c->proposal[at];
 
         c->proposal[at].ops = NULL;
-        c->proposal[at].errand = NULL;
+        c->proposal[at].operator_request = NULL;
         coordinator_drop_proposal(c, at);
         on_mine(c, &p, event);
         mem_free(p.ops);
-        control_free(p.errand);
+        control_free(p.operator_request);
     }
 }
 

@@ -25,7 +25,7 @@
  *     admin_wish.c   what they want of nodes
  *     admin_roles.c  roles, singletons and sets of daemons
  *     admin_quarantine.c  actors that killed their process
- *     errand.c   what an operator has a gateway send to one actor
+ *     operator_request.c   what an operator has a gateway send to one actor
  *     admin_preview.c  what would move if a node came or went
  *     upgrade.c      which versions run; the fleet's format
  *     resolve.c      an operator decides a pending transaction
@@ -73,8 +73,9 @@ struct peer {
     struct fleet_id fleet;  /* that it belongs to */
     struct versions format; /* of the fleet, that it reads */
     uint64_t heard_us;
-    uint64_t errand;    /* an operator's question: its errand stands in the history; 0 = none */
-    Rh__GetConfig told; /* a gateway's figures; no pointers in it */
+    uint64_t
+        operator_request; /* an operator's question: its request stands in the history; 0 = none */
+    Rh__GetConfig told;   /* a gateway's figures; no pointers in it */
     struct unanswered unanswered; /* what nodes owe it, and … */
     uint64_t unanswered_us;       /* … when it told so last */
 };
@@ -106,9 +107,9 @@ enum proposal_kind {
     PROPOSAL_QUARANTINE,
     PROPOSAL_FORMAT,
     PROPOSAL_AHEAD,
-    PROPOSAL_NOTE,   /* only for the history */
-    PROPOSAL_ERRAND, /* a NOTE; the errand leaves when it is applied */
-    PROPOSAL_REPAIR, /* a NOTE; what it tells of is done when it is applied */
+    PROPOSAL_NOTE,             /* only for the history */
+    PROPOSAL_OPERATOR_REQUEST, /* a NOTE; the request leaves when it is applied */
+    PROPOSAL_REPAIR,           /* a NOTE; what it tells of is done when it is applied */
 };
 
 /* A command on its way through the log. */
@@ -126,11 +127,11 @@ struct proposal {
     size_t op_count;
     uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
     size_t planned_at;
-    uint16_t source;     /* BEGIN: 0 = none */
-    uint16_t target;     /* BEGIN */
-    uint64_t patient;    /* REPAIR: link to the process */
-    uint32_t repair;     /* REPAIR: enum repair_task */
-    Rh__Control *errand; /* ERRAND: owned */
+    uint16_t source;               /* BEGIN: 0 = none */
+    uint16_t target;               /* BEGIN */
+    uint64_t patient;              /* REPAIR: link to the process */
+    uint32_t repair;               /* REPAIR: enum repair_task */
+    Rh__Control *operator_request; /* OPERATOR_REQUEST: owned */
 };
 
 enum drive_state { DRIVE_PREP_IN, DRIVE_PREP_OUT, DRIVE_DECIDING };
@@ -593,16 +594,16 @@ uint32_t fence_least_members(const struct coordinator *c, const char *role);
 /* What would move. Changes nothing. */
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
 
-/* ---- errand.c ---- */
+/* ---- operator_request.c ---- */
 
 /* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */
-bool errand_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                const Rh__AdminErrand *in);
+bool operator_request_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                          const Rh__AdminOperatorRequest *in);
 /* It stands in the history: now it leaves. */
-void errand_applied(struct coordinator *c, const struct proposal *p,
-                    const struct state_result *result);
+void operator_request_applied(struct coordinator *c, const struct proposal *p,
+                              const struct state_result *result);
 /* A gateway answers. */
-void errand_relay(struct coordinator *c, const Rh__ErrandAnswer *answer);
+void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnswer *answer);
 
 /* ---- admin_quarantine.c ---- */
 

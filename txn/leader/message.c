@@ -86,8 +86,8 @@ static bool is_for_leader(const Rh__Control *message)
  * only of whom it says that it is. (Which role may say what, wire/access.h has asked before.) */
 static bool is_its_own(const struct peer *peer, const Rh__Control *message)
 {
-    if (message->body_case == RH__CONTROL__BODY_ERRAND_ANSWER) {
-        return strcmp(peer->name, message->errand_answer->gateway) == 0;
+    if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {
+        return strcmp(peer->name, message->operator_request_answer->gateway) == 0;
     }
     return message->body_case != RH__CONTROL__BODY_INSPECT_ANSWER ||
            ((uint32_t)peer->role == message->inspect_answer->role &&
@@ -140,8 +140,8 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         history_answer(c, peer->id, message->get_config);
         return;
     }
-    if (message->body_case == RH__CONTROL__BODY_ERRAND_ANSWER) {
-        errand_relay(c, message->errand_answer);
+    if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {
+        operator_request_relay(c, message->operator_request_answer);
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {

@@ -14,7 +14,7 @@
 void coordinator_drop_proposal(struct coordinator *c, size_t at)
 {
     mem_free(c->proposal[at].ops);
-    control_free(c->proposal[at].errand);
+    control_free(c->proposal[at].operator_request);
     c->proposal_count--;
     memmove(&c->proposal[at], &c->proposal[at + 1], (c->proposal_count - at) * sizeof *c->proposal);
 }
@@ -102,7 +102,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_LEASE:
     case PROPOSAL_SETTLE:
     case PROPOSAL_NOTE:
-    case PROPOSAL_ERRAND:
+    case PROPOSAL_OPERATOR_REQUEST:
     case PROPOSAL_REPAIR:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:

@@ -18,7 +18,7 @@ BODIES = [name for name in SCHEMA["Control"] if name not in ENVELOPE]
 # What an honest one says to a coordinator, a node: docs/security.md.
 TO_COORDINATOR = {
     "node": {"register_", "bye", "renew", "prepared", "refused", "stale", "poll", "draining", "get_config", "inspect_answer"},
-    "gateway": {"get_config", "inspect_answer", "errand_answer"},
+    "gateway": {"get_config", "inspect_answer", "operator_request_answer"},
     "cli": {"admin"},
 }
 TO_NODE = {"node": {"adopted", "probe", "settle", "settled"}, "gateway": {"adopted"}}

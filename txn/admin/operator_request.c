@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an operator has sent to one actor goes by a gateway, as what players send
- * does, once it stands in the history. The errand carries the link it came from.
+ * does, once it stands in the history. The request carries the link it came from.
  */
 #include "txn/leader/inside.h"
 
@@ -23,7 +23,7 @@ static const struct peer *find_gateway(const struct coordinator *c, const char *
         const struct peer *p = c->peer[i];
 
         if (p->role == ROLE_GATEWAY && (name[0] == '\0' || strcmp(p->name, name) == 0)) {
-            if (p->protocol >= LINK_PROTOCOL_ERRANDS) {
+            if (p->protocol >= LINK_PROTOCOL_OPERATOR_REQUESTS) {
                 return p;
             }
             found = found == NULL ? p : found;
@@ -43,14 +43,14 @@ static const char *fault_of(const struct peer *gateway, const char *name,
         (void)snprintf(text, FAULT_TEXT_SIZE, "gateway '%.63s' is not linked to the leader", name);
         return text;
     }
-    if (gateway->protocol < LINK_PROTOCOL_ERRANDS) {
+    if (gateway->protocol < LINK_PROTOCOL_OPERATOR_REQUESTS) {
         (void)snprintf(
             text,
             FAULT_TEXT_SIZE,
             "gateway %.63s speaks protocol %u, and this command needs %u: upgrade the gateway",
             gateway->name,
             (unsigned)gateway->protocol,
-            (unsigned)LINK_PROTOCOL_ERRANDS);
+            (unsigned)LINK_PROTOCOL_OPERATOR_REQUESTS);
         return text;
     }
     return NULL;
@@ -62,7 +62,7 @@ static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t qu
     for (size_t i = 0; i < c->proposal_count; i++) {
         const struct proposal *p = &c->proposal[i];
 
-        if (p->kind == PROPOSAL_ERRAND && p->peer == peer && p->question == question) {
+        if (p->kind == PROPOSAL_OPERATOR_REQUEST && p->peer == peer && p->question == question) {
             return true;
         }
     }
@@ -70,27 +70,28 @@ static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t qu
 }
 
 /* A copy, to be control_free()d. */
-static Rh__Control *errand_new(uint64_t route, uint64_t tag, const Rh__AdminErrand *in)
+static Rh__Control *operator_request_new(uint64_t route, uint64_t tag,
+                                         const Rh__AdminOperatorRequest *in)
 {
     Rh__Control control = RH__CONTROL__INIT;
-    Rh__Errand body = RH__ERRAND__INIT;
-    Rh__AdminErrand what = *in;
+    Rh__OperatorRequest body = RH__OPERATOR_REQUEST__INIT;
+    Rh__AdminOperatorRequest what = *in;
     struct buffer bytes = {0};
 
     body.tag = tag;
     body.route = route;
     body.what = &what;
-    control.body_case = RH__CONTROL__BODY_ERRAND;
-    control.errand = &body;
+    control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST;
+    control.operator_request = &body;
     control_put(&bytes, &control);
     Rh__Control *copy = control_get(buffer_bytes(&bytes));
     buffer_fini(&bytes);
     return copy;
 }
 
-static struct proposal *propose_note(struct coordinator *c, const Rh__AdminErrand *in)
+static struct proposal *propose_note(struct coordinator *c, const Rh__AdminOperatorRequest *in)
 {
-    const bool kicks = in->what == RH__ERRAND_WHAT__ERRAND_KICK;
+    const bool kicks = in->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
     char id[HISTORY_WORD_SIZE];
     char subject[HISTORY_WORD_SIZE + 32];
     char what[64] = "traced";
@@ -107,30 +108,31 @@ static struct proposal *propose_note(struct coordinator *c, const Rh__AdminErran
     }
     const struct history_note note = {
         .subject = subject, .what = what, .by = in->by, .reason = kicks ? in->text : ""};
-    return coordinator_propose_note(c, PROPOSAL_ERRAND, &note);
+    return coordinator_propose_note(c, PROPOSAL_OPERATOR_REQUEST, &note);
 }
 
-bool errand_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                const Rh__AdminErrand *in)
+bool operator_request_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                          const Rh__AdminOperatorRequest *in)
 {
     const struct peer *gateway = find_gateway(c, in->gateway);
     char text[FAULT_TEXT_SIZE];
     const char *fault = fault_of(gateway, in->gateway, text);
-    Rh__Control *errand = NULL;
+    Rh__Control *operator_request = NULL;
     struct proposal *p = NULL;
 
     if (is_under_way(c, peer->id, reply->tag)) {
         return true;
     }
-    errand = fault == NULL ? errand_new(peer->id, reply->tag, in) : NULL;
-    if (errand != NULL && peer->errand == reply->tag) {
-        peers_send(c, gateway->id, errand); // it stands there already; a gateway does it once
-        control_free(errand);
+    operator_request = fault == NULL ? operator_request_new(peer->id, reply->tag, in) : NULL;
+    if (operator_request != NULL && peer->operator_request == reply->tag) {
+        peers_send(
+            c, gateway->id, operator_request); // it stands there already; a gateway does it once
+        control_free(operator_request);
         return true;
     }
-    p = errand == NULL ? NULL : propose_note(c, in);
+    p = operator_request == NULL ? NULL : propose_note(c, in);
     if (p == NULL) {
-        control_free(errand);
+        control_free(operator_request);
         admin_set_text(&reply->error,
                        fault != NULL ? fault : "the coordinators are not ready: try again");
         return false;
@@ -138,29 +140,30 @@ bool errand_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *
     p->peer = peer->id;
     p->asked = true;
     p->question = reply->tag;
-    p->errand = errand;
+    p->operator_request = operator_request;
     return true;
 }
 
-void errand_applied(struct coordinator *c, const struct proposal *p,
-                    const struct state_result *result)
+void operator_request_applied(struct coordinator *c, const struct proposal *p,
+                              const struct state_result *result)
 {
-    const struct peer *gateway = find_gateway(c, p->errand->errand->what->gateway);
+    const struct peer *gateway =
+        find_gateway(c, p->operator_request->operator_request->what->gateway);
     struct peer *asker = peers_find(c, p->peer);
 
     if (asker != NULL) {
-        asker->errand = p->question;
+        asker->operator_request = p->question;
     }
     // One that has gone since: the operator asks again.
     if (result->accepted && gateway != NULL) {
-        peers_send(c, gateway->id, p->errand);
+        peers_send(c, gateway->id, p->operator_request);
     }
 }
 
 /* Owned by the reply. */
-static Rh__ErrandAnswer *copy_of(const Rh__ErrandAnswer *answer)
+static Rh__OperatorRequestAnswer *copy_of(const Rh__OperatorRequestAnswer *answer)
 {
-    Rh__ErrandAnswer *copy = mem_new(1, sizeof *copy);
+    Rh__OperatorRequestAnswer *copy = mem_new(1, sizeof *copy);
 
     *copy = *answer;
     copy->gateway = mem_string(answer->gateway);
@@ -170,7 +173,7 @@ static Rh__ErrandAnswer *copy_of(const Rh__ErrandAnswer *answer)
     return copy;
 }
 
-void errand_relay(struct coordinator *c, const Rh__ErrandAnswer *answer)
+void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnswer *answer)
 {
     const struct peer *asker = peers_find(c, answer->route);
 
@@ -179,6 +182,6 @@ void errand_relay(struct coordinator *c, const Rh__ErrandAnswer *answer)
     }
     Rh__AdminReply *reply = admin_reply_new(c, answer->tag);
 
-    reply->errand = copy_of(answer);
+    reply->operator_request = copy_of(answer);
     admin_send_reply(c, asker->id, reply);
 }

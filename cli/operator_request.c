@@ -3,16 +3,17 @@
  * Sends an operator's request to one actor by way of a gateway, and words what
  * went wrong.
  */
-#include "cli/errand.h"
+#include "cli/operator_request.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { ANSWER_COMES_MS = 500 /* that the answer of a gateway has to come here */ };
 
-Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh__AdminErrand *what)
+Rh__AdminReply *operator_request_send(const struct query *q, const char *command,
+                                      const Rh__AdminOperatorRequest *what)
 {
-    Rh__AdminErrand whole = *what;
+    Rh__AdminOperatorRequest whole = *what;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
     char by[128];
@@ -30,7 +31,7 @@ Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh
     whole.timeout_ms = q->timeout_ms > 2 * ANSWER_COMES_MS ? q->timeout_ms - ANSWER_COMES_MS
                                                            : q->timeout_ms / 2 + 1;
     Rh__AdminReply *reply = query_ask(q, &whole.base);
-    if (reply != NULL && reply->errand == NULL) {
+    if (reply != NULL && reply->operator_request == NULL) {
         (void)fprintf(stderr, "ringhold %s: the leader's answer can't be decoded\n", command);
         admin_free(reply);
         return NULL;
@@ -38,7 +39,7 @@ Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh
     return reply;
 }
 
-const char *errand_fault(const Rh__ErrandAnswer *answer)
+const char *operator_request_fault(const Rh__OperatorRequestAnswer *answer)
 {
     static const struct {
         const char *outcome;

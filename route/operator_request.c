@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Tell it to the coordinator that asked. */
-static void send_answer(struct router *r, int coordinator, Rh__ErrandAnswer *out)
+static void send_answer(struct router *r, int coordinator, Rh__OperatorRequestAnswer *out)
 {
     Rh__Control control = RH__CONTROL__INIT;
     struct router_effect *e = effects_add(r->out, ROUTER_SEND_COORDINATOR);
@@ -24,16 +24,17 @@ static void send_answer(struct router *r, int coordinator, Rh__ErrandAnswer *out
     control.era = r->view->era;
     control.source_incarnation = r->config.gateway;
     control.version = r->view->ring.version;
-    control.body_case = RH__CONTROL__BODY_ERRAND_ANSWER;
-    control.errand_answer = out;
+    control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER;
+    control.operator_request_answer = out;
     e->coordinator = coordinator;
     control_put(&r->out->bytes, &control);
     effects_end(r->out, e);
 }
 
-static void refuse(struct router *r, int coordinator, const Rh__Errand *in, const char *outcome)
+static void refuse(struct router *r, int coordinator, const Rh__OperatorRequest *in,
+                   const char *outcome)
 {
-    Rh__ErrandAnswer out = RH__ERRAND_ANSWER__INIT;
+    Rh__OperatorRequestAnswer out = RH__OPERATOR_REQUEST_ANSWER__INIT;
 
     out.tag = in->tag;
     out.route = in->route;
@@ -60,18 +61,18 @@ static const char *outcome_name(enum reply_code code)
 
 /* ---- the note ---- */
 
-static bool fits(const Rh__AdminErrand *what)
+static bool fits(const Rh__AdminOperatorRequest *what)
 {
     return what != NULL && what->actor != NULL && what->actor->kind <= UINT16_MAX &&
            what->actor->id.len >= 1 && what->actor->id.len <= RECORD_ID_MAX &&
            strlen(what->text) <= PUSH_TEXT_MAX &&
-           (what->what == RH__ERRAND_WHAT__ERRAND_TRACE ||
-            what->what == RH__ERRAND_WHAT__ERRAND_KICK);
+           (what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE ||
+            what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK);
 }
 
-static void note_of(const Rh__AdminErrand *what, struct buffer *out)
+static void note_of(const Rh__AdminOperatorRequest *what, struct buffer *out)
 {
-    const bool kicks = what->what == RH__ERRAND_WHAT__ERRAND_KICK;
+    const bool kicks = what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
     const struct note note = {.type = kicks ? NOTE_KICK : NOTE_TRACE,
                               .code = what->code,
                               .payload = bytes_of(what->text, kicks ? strlen(what->text) : 0)};
@@ -80,13 +81,14 @@ static void note_of(const Rh__AdminErrand *what, struct buffer *out)
 }
 
 /* Where it is kept till it is answered; NULL: it is under way already, or all are in use. */
-static struct errand *errand_add(struct router *r, const Rh__Errand *in, bool *again)
+static struct operator_request *operator_request_add(struct router *r,
+                                                     const Rh__OperatorRequest *in, bool *again)
 {
-    struct errand *spare = NULL;
+    struct operator_request *spare = NULL;
 
     *again = false;
-    for (size_t i = 0; i < ERRANDS_MAX; i++) {
-        struct errand *e = &r->errand[i];
+    for (size_t i = 0; i < OPERATOR_REQUESTS_MAX; i++) {
+        struct operator_request *e = &r->operator_request[i];
 
         *again = *again || (e->used && e->tag == in->tag && e->route == in->route);
         spare = e->used ? spare : e;
@@ -94,9 +96,9 @@ static struct errand *errand_add(struct router *r, const Rh__Errand *in, bool *a
     return *again ? NULL : spare;
 }
 
-void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in)
+void operator_request_on_question(struct router *r, int coordinator, const Rh__OperatorRequest *in)
 {
-    const Rh__AdminErrand *what = in->what;
+    const Rh__AdminOperatorRequest *what = in->what;
     struct buffer body = {0};
     bool again;
 
@@ -104,20 +106,20 @@ void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in)
         refuse(r, coordinator, in, "malformed");
         return;
     }
-    struct errand *e = errand_add(r, in, &again);
+    struct operator_request *e = operator_request_add(r, in, &again);
     if (e == NULL) {
         if (!again) {
             refuse(r, coordinator, in, "busy");
         }
         return;
     }
-    *e = (struct errand){.used = true,
-                         .tag = in->tag,
-                         .route = in->route,
-                         .coordinator = coordinator,
-                         .begun_us = r->now_us};
+    *e = (struct operator_request){.used = true,
+                                   .tag = in->tag,
+                                   .route = in->route,
+                                   .coordinator = coordinator,
+                                   .begun_us = r->now_us};
     log_info("gateway",
-             what->what == RH__ERRAND_WHAT__ERRAND_KICK ? "kick" : "trace",
+             what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK ? "kick" : "trace",
              "kind=%u id_size=%zu by=%s",
              what->actor->kind,
              what->actor->id.len,
@@ -126,8 +128,8 @@ void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in)
     route_request(r,
                   &(struct router_event){
                       .type = ROUTER_REQUEST,
-                      .session = r->errands_session,
-                      .ticket = (uint64_t)(e - r->errand),
+                      .session = r->operator_requests_session,
+                      .ticket = (uint64_t)(e - r->operator_request),
                       .kind = (uint16_t)what->actor->kind,
                       .flags = (uint8_t)(REQUEST_SESSION | (what->wake ? 0 : REQUEST_AWAKE)),
                       .id = bytes_of(what->actor->id.data, what->actor->id.len),
@@ -140,16 +142,16 @@ void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in)
 
 /* ---- its answer ---- */
 
-bool errand_owns(const struct router *r, uint64_t session)
+bool operator_request_owns(const struct router *r, uint64_t session)
 {
-    return session == r->errands_session;
+    return session == r->operator_requests_session;
 }
 
-void errand_on_reply(struct router *r, const struct reply *reply, struct bytes body)
+void operator_request_on_reply(struct router *r, const struct reply *reply, struct bytes body)
 {
-    struct errand *e = &r->errand[reply->ticket];
+    struct operator_request *e = &r->operator_request[reply->ticket];
     const struct pending *p = reply->pending;
-    Rh__ErrandAnswer out = RH__ERRAND_ANSWER__INIT;
+    Rh__OperatorRequestAnswer out = RH__OPERATOR_REQUEST_ANSWER__INIT;
     const struct view_member *node = NULL;
 
     out.tag = e->tag;
