@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { TICK_MS = 10, STATE_MS = 50, HANDOVER_MS = 300 };
+enum { TICK_MS = 10, STATE_MS = 50, RECONFIGURATION_MS = 300 };
 
 void daemon_wake(void *context)
 {
@@ -89,7 +89,7 @@ static void on_signal(uv_signal_t *handle, int number)
     if (d->leading && replica_generation(d->replica)->voter_count > 1 && d->stop_us == 0) {
         // Others need not wait for an election time-out; the loop sends the hand-over.
         replica_transfer(d->replica);
-        d->stop_us = clock_boottime_us() + (uint64_t)HANDOVER_MS * 1000;
+        d->stop_us = clock_boottime_us() + (uint64_t)RECONFIGURATION_MS * 1000;
         return;
     }
     uv_stop(&d->loop);

@@ -3,14 +3,14 @@
  * The inside of a replica, shared by
  *
  *     replica.c   libraft's member: queue, batches, roles, who may vote
- *     handover.c  from one generation of the group to the next
+ *     reconfiguration.c  from one generation of the group to the next
  */
 #ifndef RAFT_MEMBER_H
 #define RAFT_MEMBER_H
 
-#include "raft/handover.h"
 #include "raft/heap.h"
 #include "raft/inside.h"
+#include "raft/reconfiguration.h"
 
 #include "base/list.h"
 
@@ -38,11 +38,11 @@ struct replica {
     struct heap heap;
     struct voters voters;
     struct generation generation;
-    struct handover handover;
+    struct reconfiguration reconfiguration;
     struct replica_config config;
     struct replica_events events;
     void (*broken)(void *context, const char *why);
-    unsigned rules_off; /* guard_rule and handover_rule bits */
+    unsigned rules_off; /* guard_rule and reconfiguration_rule bits */
     size_t entries_size_max;
     bool running;            /* libraft does: this one votes */
     struct log_store *store; /* owned */

@@ -2,7 +2,7 @@
  *
  * libraft's messages on our links. Little-endian, no padding:
  *
- *     u8 format (1)  u8 type  u16 generation, then by type (7 to 9: raft/handover.h):
+ *     u8 format (1)  u8 type  u16 generation, then by type (7 to 9: raft/reconfiguration.h):
  *     1 AppendEntries        u64 term, prev index, prev term, commit; u32 count;
  *                            count x { u64 term, u16 type, u32 size }; the entries' bytes
  *     2 its result           u64 term, rejected, last index

@@ -58,8 +58,8 @@ static void on_send(void *context, uint64_t voter, struct bytes message)
 static void report_done(struct replica *r, uint64_t index)
 {
     // Barriers after the SEAL are no more of this state than commands are.
-    if (handover_is_sealed(r) && index > r->handover.index) {
-        index = r->handover.index;
+    if (reconfiguration_is_sealed(r) && index > r->reconfiguration.index) {
+        index = r->reconfiguration.index;
     }
     if (index > r->done_index) {
         r->done_index = index;
@@ -88,7 +88,7 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
     struct list_link *item = mine ? next_in_flight(r, NULL) : NULL;
 
     *result = NULL;
-    if (handover_is_sealed(r)) {
+    if (reconfiguration_is_sealed(r)) {
         return 0; // what comes after the SEAL has no effect
     }
     report_done(r, index - 1);
@@ -97,7 +97,7 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
         const uint64_t tag = item == NULL ? 0 : CONTAINER_OF(item, struct item, link)->tag;
         item = item == NULL ? NULL : next_in_flight(r, item);
         if (entry_is_seal(command)) {
-            handover_seal(r, index, command);
+            reconfiguration_seal(r, index, command);
         } else {
             r->events.apply(r->events.context, index, tag, command);
         }
@@ -115,7 +115,7 @@ static int on_snapshot(struct raft_fsm *fsm, struct raft_buffer *out[], unsigned
     struct replica *r = fsm->data;
     struct buffer state = {0};
 
-    if (handover_is_sealed(r)) {
+    if (reconfiguration_is_sealed(r)) {
         return RAFT_BUSY; // libraft's word for "later": a snapshot must not swallow the SEAL
     }
     report_done(r, raft_last_applied(&r->raft));
@@ -215,7 +215,7 @@ static bool complete(struct replica *r)
     if (flight == FLIGHT_ELECTION) {
         // A SEAL before the barrier: this term is of a group that is over, and may be of its heirs.
         if (status == 0 && raft_state(&r->raft) == RAFT_LEADER &&
-            r->lead_term == r->raft.current_term && !handover_is_sealed(r)) {
+            r->lead_term == r->raft.current_term && !reconfiguration_is_sealed(r)) {
             r->leading = true;
             log_info("raft", "leading", "term=%" PRIu64, r->lead_term);
             r->events.role(r->events.context, true, r->lead_term);
@@ -279,7 +279,7 @@ static struct raft_buffer encode_batch(struct replica *r, size_t size)
 /* Start the next entry if none is in flight. True if it did. */
 static bool submit(struct replica *r)
 {
-    if (!r->leading || handover_is_sealed(r) || r->flight != FLIGHT_NONE ||
+    if (!r->leading || reconfiguration_is_sealed(r) || r->flight != FLIGHT_NONE ||
         r->raft.transfer != NULL || raft_state(&r->raft) != RAFT_LEADER ||
         list_empty(&r->waiting)) {
         return false;
@@ -418,7 +418,7 @@ static void settle(struct replica *r)
         replica_io_keep_term(&r->io);
         consider_admission(r);
     }
-    handover_settle(r);
+    reconfiguration_settle(r);
     if (mutant(M_OLDLEADS) && r->leading && !(r->running && raft_state(&r->raft) == RAFT_LEADER)) {
         answer_as_if_it_led(r);
     }
@@ -512,7 +512,7 @@ static struct replica *replica_new(const struct replica_config *config,
 
 static void on_own_done(void *context, const struct log_request *request)
 {
-    handover_done(context, request);
+    reconfiguration_done(context, request);
 }
 
 /* libraft over the image, which stays ours until it is started. */
@@ -534,7 +534,7 @@ static void init_member(struct replica *r, struct log_image *image, uint64_t now
         .rules_off = r->rules_off,
         .entries_size_max = r->entries_size_max,
         .context = r,
-        .own = &r->handover,
+        .own = &r->reconfiguration,
         .done = on_own_done,
         .send = on_send,
         .broken = on_broken,
@@ -558,7 +558,7 @@ void member_begin(struct replica *r, struct log_image *image)
     init_member(r, image, now_us);
     r->io.bad_messages = bad_messages;
     start(r);
-    if (r->handover.led) {
+    if (r->reconfiguration.led) {
         replica_io_stand(&r->io, 2 * beat_us); // the others need a moment to get there, too
     }
 }
@@ -574,14 +574,14 @@ enum err replica_open_over(struct replica **out, const struct replica_config *co
     if (e == ERR_OK && !config->joining && r->image->generation.size == 0) {
         e = init_voters(&r->voters, config);
     }
-    e = e == ERR_OK ? handover_open(r, r->image) : e;
+    e = e == ERR_OK ? reconfiguration_open(r, r->image) : e;
     if (e != ERR_OK) {
         (void)heap_enter(before);
         replica_close(r);
         return e;
     }
     r->io.now_us = now_us;
-    if (r->handover.stage == HANDOVER_VOTES) {
+    if (r->reconfiguration.stage == RECONFIGURATION_VOTES) {
         init_member(r, r->image, now_us);
     } else {
         log_image_fini(r->image);
@@ -662,7 +662,7 @@ void replica_close(struct replica *r)
         log_image_fini(r->image);
         mem_free(r->image);
     }
-    handover_fini(r);
+    reconfiguration_fini(r);
     free_items(&r->waiting);
     free_items(&r->in_flight);
     mem_free(r);
@@ -696,7 +696,7 @@ void replica_tick(struct replica *r, uint64_t now_us)
     if (r->running) {
         replica_io_tick(&r->io, now_us);
     }
-    handover_tick(r);
+    reconfiguration_tick(r);
     leave(r, before);
 }
 
@@ -707,7 +707,7 @@ void replica_poll(struct replica *r, uint64_t now_us)
     if (r->running) {
         replica_io_poll(&r->io, now_us);
     } else {
-        handover_poll(r);
+        reconfiguration_poll(r);
     }
     leave(r, before);
 }
@@ -726,7 +726,7 @@ void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct b
 {
     struct heap *before = enter(r, now_us);
 
-    if (handover_receive(r, from, message)) {
+    if (reconfiguration_receive(r, from, message)) {
         // It was no message between two voters of this generation.
     } else if (member_peer(r, from) == NULL) {
         r->io.bad_messages++;
@@ -886,7 +886,7 @@ void replica_status(const struct replica *r, struct replica_status *out)
         out->snapshot_index = r->image->snapshot.index;
         out->term = r->image->term;
     } else if (!r->running) {
-        out->last_index = r->handover.last_index;
+        out->last_index = r->reconfiguration.last_index;
     }
 }
 

@@ -13,7 +13,7 @@
 #include "sim/raft/world.h"
 
 #include "raft/guard.h"
-#include "raft/handover.h"
+#include "raft/reconfiguration.h"
 
 #include "base/log.h"
 
@@ -311,9 +311,13 @@ static int run_guards(const struct campaign *c)
     struct campaign changes = *c;
     changes.options.change = true;
     good = run_guard_row(&changes, "all rules, other voters", 0, RANDOM_FAULTS) && good;
-    good = run_guard_row(&changes, "on after the SEAL", HANDOVER_STOPS, RANDOM_FAULTS) && good;
-    good = run_guard_row(&changes, "begun before written", HANDOVER_DURABLE, RANDOM_FAULTS) && good;
-    good = run_guard_row(&changes, "terms begin anew", HANDOVER_TERMS, RANDOM_FAULTS) && good;
+    good =
+        run_guard_row(&changes, "on after the SEAL", RECONFIGURATION_STOPS, RANDOM_FAULTS) && good;
+    good =
+        run_guard_row(&changes, "begun before written", RECONFIGURATION_DURABLE, RANDOM_FAULTS) &&
+        good;
+    good =
+        run_guard_row(&changes, "terms begin anew", RECONFIGURATION_TERMS, RANDOM_FAULTS) && good;
     printf("%s\n", good ? "RESULT PASS" : "RESULT FAIL");
     return good ? EXIT_SUCCESS : EXIT_FOUND;
 }
@@ -358,11 +362,11 @@ static bool parse_flag(const char *name, struct campaign *c, bool *guards)
     } else if (strcmp(name, "--change") == 0) {
         c->options.change = true;
     } else if (strcmp(name, "--no-seal") == 0) {
-        c->options.rules_off |= HANDOVER_STOPS;
+        c->options.rules_off |= RECONFIGURATION_STOPS;
     } else if (strcmp(name, "--no-found") == 0) {
-        c->options.rules_off |= HANDOVER_DURABLE;
+        c->options.rules_off |= RECONFIGURATION_DURABLE;
     } else if (strcmp(name, "--no-terms") == 0) {
-        c->options.rules_off |= HANDOVER_TERMS;
+        c->options.rules_off |= RECONFIGURATION_TERMS;
     } else if (strcmp(name, "--verbose") == 0) {
         c->options.verbose = true;
     } else if (strcmp(name, "--guards") == 0) {

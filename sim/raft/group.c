@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"
-#include "raft/handover.h"
+#include "raft/reconfiguration.h"
 #include "sim/same.h"
 #include "wire/control.h"
 
@@ -267,7 +267,7 @@ static void on_snapshot(void *context, struct buffer *out)
 {
     struct group_member *m = context;
 
-    if (mutant(M_OLDSTATE) && handover_is_sealed(m->replica) && m->applied > 2) {
+    if (mutant(M_OLDSTATE) && reconfiguration_is_sealed(m->replica) && m->applied > 2) {
         put_old_state(m, out);
         return;
     }
@@ -440,9 +440,9 @@ static void on_broken(void *context, const char *why)
 
 static unsigned rules_off(void)
 {
-    return mutant(M_SEALEDON)    ? HANDOVER_STOPS
-           : mutant(M_UNFOUNDED) ? HANDOVER_DURABLE
-           : mutant(M_TERMSANEW) ? HANDOVER_TERMS
+    return mutant(M_SEALEDON)    ? RECONFIGURATION_STOPS
+           : mutant(M_UNFOUNDED) ? RECONFIGURATION_DURABLE
+           : mutant(M_TERMSANEW) ? RECONFIGURATION_TERMS
                                  : 0;
 }
 

@@ -305,7 +305,7 @@ static void group_fini(struct group *g)
 
 static bool arrives(const struct group *g, const struct parcel *p)
 {
-    enum { TYPE_AT = 1, WANT = 8 }; // raft/handover.h
+    enum { TYPE_AT = 1, WANT = 8 }; // raft/reconfiguration.h
     const struct member *from = &g->member[p->from];
     const struct member *to = &g->member[p->to];
 

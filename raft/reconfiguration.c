@@ -3,7 +3,7 @@
  * Seals a generation of the group, carries its state to the next one's members,
  * and founds that.
  */
-#include "raft/handover.h"
+#include "raft/reconfiguration.h"
 
 #include "raft/member.h"
 #include "storage/log/entry.h"
@@ -20,16 +20,16 @@
 #include <string.h>
 
 static const struct machine_state stages[] = {
-    [HANDOVER_VOTES] = {"votes", TO(HANDOVER_FOUNDS)},
-    [HANDOVER_FOUNDS] = {"founds", TO(HANDOVER_VOTES) | TO(HANDOVER_RETIRED)},
-    [HANDOVER_WAITS] = {"waits", TO(HANDOVER_FOUNDS)},
-    [HANDOVER_RETIRED] = {"retired", TO(HANDOVER_FOUNDS)},
+    [RECONFIGURATION_VOTES] = {"votes", TO(RECONFIGURATION_FOUNDS)},
+    [RECONFIGURATION_FOUNDS] = {"founds", TO(RECONFIGURATION_VOTES) | TO(RECONFIGURATION_RETIRED)},
+    [RECONFIGURATION_WAITS] = {"waits", TO(RECONFIGURATION_FOUNDS)},
+    [RECONFIGURATION_RETIRED] = {"retired", TO(RECONFIGURATION_FOUNDS)},
 };
-static const struct machine handover_machine = {"a coordinator's generation", stages};
+static const struct machine reconfiguration_machine = {"a coordinator's generation", stages};
 
-static void enter(struct handover *h, enum handover_stage stage)
+static void enter(struct reconfiguration *h, enum reconfiguration_stage stage)
 {
-    h->stage = machine_enter(&handover_machine, h->stage, stage);
+    h->stage = machine_enter(&reconfiguration_machine, h->stage, stage);
 }
 
 enum {
@@ -83,14 +83,14 @@ static enum err refuse_image(const char *reason)
     return ERR_CORRUPT;
 }
 
-enum err handover_open(struct replica *r, const struct log_image *image)
+enum err reconfiguration_open(struct replica *r, const struct log_image *image)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
     h->last_index = image->first + image->entry_count - 1;
     if (image->generation.size == 0) {
-        h->stage = image->joining ? HANDOVER_WAITS : HANDOVER_VOTES; // STATE: new
-        if (h->stage == HANDOVER_VOTES) {
+        h->stage = image->joining ? RECONFIGURATION_WAITS : RECONFIGURATION_VOTES; // STATE: new
+        if (h->stage == RECONFIGURATION_VOTES) {
             first_generation(&r->generation, r);
         }
         return ERR_OK;
@@ -103,13 +103,13 @@ enum err handover_open(struct replica *r, const struct log_image *image)
     }
     const bool votes = voters_address(&r->voters, r->config.id) != NULL;
 
-    h->stage = votes ? HANDOVER_VOTES : HANDOVER_RETIRED; // STATE: new
+    h->stage = votes ? RECONFIGURATION_VOTES : RECONFIGURATION_RETIRED; // STATE: new
     return ERR_OK;
 }
 
-void handover_fini(struct replica *r)
+void reconfiguration_fini(struct replica *r)
 {
-    log_request_free(r->handover.found);
+    log_request_free(r->reconfiguration.found);
 }
 
 /* ---- who is who ---- */
@@ -124,31 +124,31 @@ static uint64_t identity_of(struct replica *r, uint64_t id)
     if (peer != NULL) {
         return peer->identity;
     }
-    for (size_t i = 0; i < HANDOVER_STRANGERS_MAX; i++) {
-        if (r->handover.stranger[i].id == id) {
-            return r->handover.stranger[i].identity;
+    for (size_t i = 0; i < RECONFIGURATION_STRANGERS_MAX; i++) {
+        if (r->reconfiguration.stranger[i].id == id) {
+            return r->reconfiguration.stranger[i].identity;
         }
     }
     return generation_identity(&r->generation, id); // linked since it was a voter
 }
 
 /* Somebody new: the place of the one that is known for longest is taken. */
-static void remember(struct handover *h, uint64_t id, uint64_t identity)
+static void remember(struct reconfiguration *h, uint64_t id, uint64_t identity)
 {
-    for (size_t i = 0; i < HANDOVER_STRANGERS_MAX; i++) {
+    for (size_t i = 0; i < RECONFIGURATION_STRANGERS_MAX; i++) {
         if (h->stranger[i].id == id) {
             h->stranger[i].identity = identity;
             return;
         }
     }
-    h->stranger[h->stranger_next++ % HANDOVER_STRANGERS_MAX] =
+    h->stranger[h->stranger_next++ % RECONFIGURATION_STRANGERS_MAX] =
         (struct generation_member){id, identity};
 }
 
 enum err replica_meet_stranger(struct replica *r, uint64_t id, uint64_t identity,
                                uint64_t generation)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
     const uint64_t known = identity_of(r, id);
     const bool voter = r->running && voters_address(&r->voters, id) != NULL;
 
@@ -187,14 +187,14 @@ static void say(struct replica *r, uint64_t to, uint8_t type)
 
 static bool may_ask(const struct replica *r)
 {
-    const struct handover *h = &r->handover;
+    const struct reconfiguration *h = &r->reconfiguration;
 
     return !h->sealed && (h->asked_us == 0 || r->io.now_us - h->asked_us >= ASK_US);
 }
 
 static void ask(struct replica *r, uint64_t from)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
     if (!may_ask(r)) {
         return;
@@ -205,14 +205,14 @@ static void ask(struct replica *r, uint64_t from)
 
 static void read_for(struct replica *r, uint64_t from)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
     for (size_t i = 0; i < h->asking_count; i++) {
         if (h->asking[i] == from) {
             return;
         }
     }
-    if (h->asking_count < HANDOVER_STRANGERS_MAX) {
+    if (h->asking_count < RECONFIGURATION_STRANGERS_MAX) {
         h->asking[h->asking_count++] = from;
     }
     if (!h->reading) {
@@ -226,12 +226,12 @@ static void read_for(struct replica *r, uint64_t from)
 /* Only a folder that was chosen may have it: one that was wiped could vote twice. */
 static void on_want(struct replica *r, uint64_t from, uint64_t generation)
 {
-    const enum handover_stage stage = r->handover.stage;
+    const enum reconfiguration_stage stage = r->reconfiguration.stage;
     const struct log_peer *peer = member_peer(r, from);
     const uint64_t identity = identity_of(r, from);
 
-    if (generation >= r->generation.number || r->handover.sealed ||
-        (stage != HANDOVER_VOTES && stage != HANDOVER_RETIRED)) {
+    if (generation >= r->generation.number || r->reconfiguration.sealed ||
+        (stage != RECONFIGURATION_VOTES && stage != RECONFIGURATION_RETIRED)) {
         return;
     }
     if (peer != NULL || generation_identity(&r->generation, from) == identity) {
@@ -241,7 +241,7 @@ static void on_want(struct replica *r, uint64_t from, uint64_t generation)
 
 static void give(struct replica *r, const struct log_snapshot *snapshot)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
     struct buffer generation = {0};
     struct buffer out = {0};
 
@@ -337,7 +337,7 @@ static struct log_request *founding(const struct replica *r, const struct genera
                              .voter_count = next->voter_count,
                              .term = term_now(r) > snapshot->term ? term_now(r) : snapshot->term};
 
-    if ((r->rules_off & HANDOVER_TERMS) != 0) {
+    if ((r->rules_off & RECONFIGURATION_TERMS) != 0) {
         f.term = 1;
     }
 
@@ -360,7 +360,7 @@ static struct log_request *founding(const struct replica *r, const struct genera
 
 static void on_found(struct replica *r, struct reader *in)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
     struct log_snapshot snapshot = {0};
     struct generation next;
 
@@ -387,7 +387,7 @@ static void on_found(struct replica *r, struct reader *in)
     h->found = founding(r, &next, &snapshot);
 }
 
-bool handover_receive(struct replica *r, uint64_t from, struct bytes message)
+bool reconfiguration_receive(struct replica *r, uint64_t from, struct bytes message)
 {
     struct reader in = {.at = message.data, .left = message.size};
     const bool good = get_u8(&in) == FORMAT;
@@ -399,7 +399,7 @@ bool handover_receive(struct replica *r, uint64_t from, struct bytes message)
         r->io.bad_messages++;
         return true;
     }
-    if (r->handover.stage == HANDOVER_FOUNDS) {
+    if (r->reconfiguration.stage == RECONFIGURATION_FOUNDS) {
         return true; // soon it knows more
     }
     if (type == FOUND) {
@@ -414,7 +414,7 @@ bool handover_receive(struct replica *r, uint64_t from, struct bytes message)
     return !r->running || type >= NEWS || generation != mine;
 }
 
-void handover_begun(struct replica *r)
+void reconfiguration_begun(struct replica *r)
 {
     for (size_t i = 0; i < r->generation.voter_count; i++) {
         if (r->generation.voter[i].id != r->config.id) {
@@ -427,9 +427,9 @@ void handover_begun(struct replica *r)
  */
 static uint64_t next_to_ask(struct replica *r)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
     const size_t voters = r->generation.voter_count;
-    const size_t count = voters + HANDOVER_STRANGERS_MAX;
+    const size_t count = voters + RECONFIGURATION_STRANGERS_MAX;
     uint64_t id = 0;
 
     for (size_t i = 0; i < count && id == 0; i++) {
@@ -453,14 +453,14 @@ static bool has_no_leader(struct replica *r)
     return id == 0;
 }
 
-void handover_tick(struct replica *r)
+void reconfiguration_tick(struct replica *r)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
     // Nobody speaks to one that votes no more, and it tells addresses to all that are linked to it;
     // nor to one that was taken in and left out again before it heard of either. One that votes
     // asks again while it has no leader: those it asked first may have been founding, and silent.
-    const bool idle = h->stage == HANDOVER_RETIRED || h->stage == HANDOVER_WAITS ||
-                      (h->stage == HANDOVER_VOTES && has_no_leader(r));
+    const bool idle = h->stage == RECONFIGURATION_RETIRED || h->stage == RECONFIGURATION_WAITS ||
+                      (h->stage == RECONFIGURATION_VOTES && has_no_leader(r));
 
     if (idle && h->ask_next == 0 && r->io.now_us - h->asked_us >= IDLE_ASKS_US) {
         h->ask_next = next_to_ask(r);
@@ -476,7 +476,7 @@ enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish 
     struct generation next;
     struct buffer command = {0};
 
-    if (!r->leading || r->handover.sealed) {
+    if (!r->leading || r->reconfiguration.sealed) {
         (void)snprintf(why, why_size, "this coordinator does not lead");
         return ERR_NOT_LEADER;
     }
@@ -506,9 +506,9 @@ static uint64_t term_at(const struct replica *r, uint64_t index)
     return log->entries[(log->front + (index - log->offset - 1)) % log->size].term;
 }
 
-void handover_seal(struct replica *r, uint64_t index, struct bytes command)
+void reconfiguration_seal(struct replica *r, uint64_t index, struct bytes command)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
     if (!generation_get_seal(command, &h->next) || h->next.number != r->generation.number + 1) {
         member_give_up(r, "a committed change of the coordinators can't be decoded");
@@ -525,15 +525,15 @@ void handover_seal(struct replica *r, uint64_t index, struct bytes command)
              h->next.voter_count);
 }
 
-bool handover_is_sealed(const struct replica *r)
+bool reconfiguration_is_sealed(const struct replica *r)
 {
-    return r->handover.sealed && (r->rules_off & HANDOVER_STOPS) == 0;
+    return r->reconfiguration.sealed && (r->rules_off & RECONFIGURATION_STOPS) == 0;
 }
 
 /* The state is as the SEAL left it: this very one goes over. */
 static void found_from_here(struct replica *r)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
     struct buffer state = {0};
     struct buffer data = {0};
     uint64_t id[GENERATION_VOTERS_MAX];
@@ -561,7 +561,7 @@ static void found_from_here(struct replica *r)
 /* libraft is asked no more. What it had in flight may be in the log before the SEAL, or nowhere. */
 static void stop_libraft(struct replica *r)
 {
-    r->handover.led = r->leading;
+    r->reconfiguration.led = r->leading;
     r->flight = FLIGHT_NONE;
     r->completed = false;
     member_answer(r, &r->in_flight, ERR_TIMEOUT);
@@ -569,7 +569,7 @@ static void stop_libraft(struct replica *r)
         member_resign(r);
     }
     r->running = false;
-    r->handover.last_index = r->done_index;
+    r->reconfiguration.last_index = r->done_index;
 }
 
 static struct log_image *image_of(const struct replica *r, const struct log_request *request)
@@ -597,7 +597,7 @@ static struct log_image *image_of(const struct replica *r, const struct log_requ
 /* `next` is on the disk. */
 static void begin(struct replica *r, const struct log_request *request)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
     r->generation = h->next;
     h->sealed = false;
@@ -606,13 +606,13 @@ static void begin(struct replica *r, const struct log_request *request)
     h->asking_count = 0;
     h->reading = false;
     h->last_index = request->snapshot.index;
-    enter(h, request->founding.admitted ? HANDOVER_VOTES : HANDOVER_RETIRED);
+    enter(h, request->founding.admitted ? RECONFIGURATION_VOTES : RECONFIGURATION_RETIRED);
     if (take_voters(r) != ERR_OK) {
         member_give_up(r, "the voters of a generation are not valid");
         return;
     }
     log_info("raft",
-             h->stage == HANDOVER_VOTES ? "generation_begins" : "retired",
+             h->stage == RECONFIGURATION_VOTES ? "generation_begins" : "retired",
              "generation=%" PRIu64 " voters=%zu index=%" PRIu64 " term=%" PRIu64,
              r->generation.number,
              r->generation.voter_count,
@@ -620,36 +620,36 @@ static void begin(struct replica *r, const struct log_request *request)
              request->founding.term);
     memcpy(r->peer, request->founding.peer, sizeof r->peer);
     r->peer_count = request->founding.peer_count;
-    if (h->stage == HANDOVER_VOTES) {
+    if (h->stage == RECONFIGURATION_VOTES) {
         member_begin(r, image_of(r, request));
     }
     if (r->events.generation != NULL) {
         r->events.generation(r->events.context, &r->generation);
     }
-    handover_begun(r);
+    reconfiguration_begun(r);
 }
 
-/* Without HANDOVER_STOPS it goes on for a moment, as one would that waits for its disk. */
+/* Without RECONFIGURATION_STOPS it goes on for a moment, as one would that waits for its disk. */
 static bool tarries(struct replica *r)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
-    if ((r->rules_off & HANDOVER_STOPS) == 0 || !r->running) {
+    if ((r->rules_off & RECONFIGURATION_STOPS) == 0 || !r->running) {
         return false;
     }
     h->tarries_until_us = h->tarries_until_us == 0 ? r->io.now_us + TARRY_US : h->tarries_until_us;
     return r->io.now_us < h->tarries_until_us;
 }
 
-void handover_settle(struct replica *r)
+void reconfiguration_settle(struct replica *r)
 {
-    struct handover *h = &r->handover;
+    struct reconfiguration *h = &r->reconfiguration;
 
-    if (h->ask_next != 0 && h->stage != HANDOVER_FOUNDS && may_ask(r)) {
+    if (h->ask_next != 0 && h->stage != RECONFIGURATION_FOUNDS && may_ask(r)) {
         ask(r, h->ask_next);
         h->ask_next = 0;
     }
-    if (!h->sealed || h->stage == HANDOVER_FOUNDS) {
+    if (!h->sealed || h->stage == RECONFIGURATION_FOUNDS) {
         return;
     }
     if (h->found == NULL) {
@@ -661,8 +661,8 @@ void handover_settle(struct replica *r)
     if (r->running) {
         stop_libraft(r);
     }
-    enter(h, HANDOVER_FOUNDS);
-    if ((r->rules_off & HANDOVER_DURABLE) != 0) {
+    enter(h, RECONFIGURATION_FOUNDS);
+    if ((r->rules_off & RECONFIGURATION_DURABLE) != 0) {
         struct log_request *nothing = log_truncate_new(INT64_MAX);
         nothing->tag = h;
         log_store_submit(r->store, nothing);
@@ -673,31 +673,31 @@ void handover_settle(struct replica *r)
     h->found = NULL;
 }
 
-void handover_done(struct replica *r, const struct log_request *request)
+void reconfiguration_done(struct replica *r, const struct log_request *request)
 {
     if (request->kind == LOG_READ_SNAPSHOT) {
-        r->handover.reading = false;
-        if (r->handover.stage != HANDOVER_FOUNDS) {
+        r->reconfiguration.reading = false;
+        if (r->reconfiguration.stage != RECONFIGURATION_FOUNDS) {
             give(r, &request->snapshot);
         }
         return;
     }
-    if (request->kind == LOG_TRUNCATE) { // without HANDOVER_DURABLE
-        request = r->handover.found;
-        log_store_submit(r->store, r->handover.found);
-        r->handover.found = NULL;
+    if (request->kind == LOG_TRUNCATE) { // without RECONFIGURATION_DURABLE
+        request = r->reconfiguration.found;
+        log_store_submit(r->store, r->reconfiguration.found);
+        r->reconfiguration.found = NULL;
     }
     begin(r, request);
 }
 
-void handover_poll(struct replica *r)
+void reconfiguration_poll(struct replica *r)
 {
     struct log_request *done;
 
     // What libraft had asked for is done, too, and nobody is left to be told.
     while (!r->running && (done = log_store_completed(r->store)) != NULL) {
-        if (done->tag == &r->handover) {
-            handover_done(r, done);
+        if (done->tag == &r->reconfiguration) {
+            reconfiguration_done(r, done);
         }
         log_request_free(done);
     }

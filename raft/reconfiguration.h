@@ -26,66 +26,71 @@
  * Why a state given later is as good as the one at the SEAL: it is committed in that generation,
  * and its receiver has neither voted there nor confirmed anything.
  */
-#ifndef RAFT_HANDOVER_H
-#define RAFT_HANDOVER_H
+#ifndef RAFT_RECONFIGURATION_H
+#define RAFT_RECONFIGURATION_H
 
 #include "base/bytes.h"
 #include "raft/generation.h"
 #include "storage/log/log.h"
 
-enum handover_stage { HANDOVER_VOTES, HANDOVER_FOUNDS, HANDOVER_WAITS, HANDOVER_RETIRED };
-
-/* Rules to leave out, beside guard_rule: for the simulator. */
-enum handover_rule {
-    HANDOVER_STOPS = 8,    /* after the SEAL nothing has any effect */
-    HANDOVER_DURABLE = 16, /* a generation begins when it is on the disk */
-    HANDOVER_TERMS = 32    /* terms go on from one generation to the next */
+enum reconfiguration_stage {
+    RECONFIGURATION_VOTES,
+    RECONFIGURATION_FOUNDS,
+    RECONFIGURATION_WAITS,
+    RECONFIGURATION_RETIRED
 };
 
-enum { HANDOVER_STRANGERS_MAX = 16 };
+/* Rules to leave out, beside guard_rule: for the simulator. */
+enum reconfiguration_rule {
+    RECONFIGURATION_STOPS = 8,    /* after the SEAL nothing has any effect */
+    RECONFIGURATION_DURABLE = 16, /* a generation begins when it is on the disk */
+    RECONFIGURATION_TERMS = 32    /* terms go on from one generation to the next */
+};
 
-struct handover {
-    uint8_t stage;          /* enum handover_stage */
+enum { RECONFIGURATION_STRANGERS_MAX = 16 };
+
+struct reconfiguration {
+    uint8_t stage;          /* enum reconfiguration_stage */
     bool sealed;            /* `next` is decided: nothing that comes later counts */
     struct generation next; /* sealed, or being founded */
     uint64_t index;         /* of the SEAL, and its term */
     uint64_t term;
     struct log_request *found; /* owned: what is to go to the disk next; NULL = nothing */
-    uint64_t tarries_until_us; /* without HANDOVER_STOPS */
+    uint64_t tarries_until_us; /* without RECONFIGURATION_STOPS */
     bool led;                  /* this one led when it ended: it is to stand soon */
     uint64_t last_index;       /* on the disk, when libraft does not run */
     uint64_t ask_next;         /* who said hello with a later generation; 0 = nobody */
     uint64_t asked_us;         /* when it last asked for one */
     size_t ask_turn;           /* RETIRED, WAITS: who is asked next */
     bool reading;              /* a snapshot for those who asked is being read */
-    uint64_t asking[HANDOVER_STRANGERS_MAX]; /* who asked */
+    uint64_t asking[RECONFIGURATION_STRANGERS_MAX]; /* who asked */
     size_t asking_count;
     /* Linked, and no voter of this generation as far as known here. */
-    struct generation_member stranger[HANDOVER_STRANGERS_MAX];
+    struct generation_member stranger[RECONFIGURATION_STRANGERS_MAX];
     size_t stranger_next;
 };
 
 struct replica;
 
 /* What the folder says: generation and stage. ERR_CORRUPT, ERR_INVALID. */
-MUST_CHECK enum err handover_open(struct replica *r, const struct log_image *image);
-void handover_fini(struct replica *r);
+MUST_CHECK enum err reconfiguration_open(struct replica *r, const struct log_image *image);
+void reconfiguration_fini(struct replica *r);
 
 /* Applying `command` at `index`. */
-void handover_seal(struct replica *r, uint64_t index, struct bytes command);
+void reconfiguration_seal(struct replica *r, uint64_t index, struct bytes command);
 /* Nothing that libraft says has any effect any more. */
-bool handover_is_sealed(const struct replica *r);
+bool reconfiguration_is_sealed(const struct replica *r);
 /* When libraft has returned: do what is decided. */
-void handover_settle(struct replica *r);
+void reconfiguration_settle(struct replica *r);
 /* A message before libraft: true if it is none for it. */
-bool handover_receive(struct replica *r, uint64_t from, struct bytes message);
-/* A request of the handover's is done; the caller frees it. */
-void handover_done(struct replica *r, const struct log_request *request);
+bool reconfiguration_receive(struct replica *r, uint64_t from, struct bytes message);
+/* A request of the reconfiguration's is done; the caller frees it. */
+void reconfiguration_done(struct replica *r, const struct log_request *request);
 /* Time has passed. */
-void handover_tick(struct replica *r);
+void reconfiguration_tick(struct replica *r);
 /* Take what the disk has done while libraft does not run. */
-void handover_poll(struct replica *r);
+void reconfiguration_poll(struct replica *r);
 /* A new generation has begun here: tell the others. */
-void handover_begun(struct replica *r);
+void reconfiguration_begun(struct replica *r);
 
 #endif
