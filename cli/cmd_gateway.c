@@ -69,8 +69,8 @@ static uint32_t burst_of(struct bucket_rate r, uint32_t part_of_second)
 
 static void fill_bursts(struct clients_config *c)
 {
-    c->door.accept.burst = burst_of(c->door.accept, 10);
-    c->door.address.burst = burst_of(c->door.address, 1);
+    c->admission.accept.burst = burst_of(c->admission.accept, 10);
+    c->admission.address.burst = burst_of(c->admission.address, 1);
     c->requests.burst = burst_of(c->requests, 1);
 }
 
@@ -453,19 +453,19 @@ static void add_limits(struct options *t, struct clients_config *c)
                                                    "connections at a time, in all (%)")));
     add_rate(t,
              "accept-rate",
-             &c->door.accept.rate,
+             &c->admission.accept.rate,
              "new connections per second on --frames; others are told when to retry (0: no limit)");
     add_rate(t,
              "accept-burst",
-             &c->door.accept.burst,
+             &c->admission.accept.burst,
              "burst for --accept-rate (0: the rate's worth of 100 ms)");
     add_rate(t,
              "address-rate",
-             &c->door.address.rate,
+             &c->admission.address.rate,
              "new connections per second from one address (0: no limit)");
     add_rate(t,
              "address-clients",
-             &c->door.address_count_max,
+             &c->admission.address_count_max,
              "connections to --frames from one address at a time (0: no limit)");
     add_rate(t,
              "request-rate",

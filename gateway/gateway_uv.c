@@ -47,7 +47,7 @@ struct gateway {
     unsigned cursor; /* the seat after the one that was given a connection last */
     struct board *board;
     struct strangers *strangers;
-    struct door *door;
+    struct admission *admission;
     uv_loop_t *loop; /* of the first */
     uv_prepare_t turn;
     unsigned accepted; /* connections in this turn of the loop */
@@ -304,7 +304,7 @@ static void on_reload(void *owner)
 {
     struct gateway *g = owner;
 
-    door_configure(g->door, &g->options->clients.door);
+    admission_configure(g->admission, &g->options->clients.admission);
     for (unsigned i = 0; i < g->count; i++) {
         thread_reload(g->seat[i].thread);
     }
@@ -328,12 +328,12 @@ static void raise_file_limit(void)
     }
 }
 
-static struct door *open_door(const struct gateway_options *options)
+static struct admission *open_admission(const struct gateway_options *options)
 {
-    struct door_config door = options->clients.door;
+    struct admission_config admission = options->clients.admission;
 
-    door.seed = random_u64();
-    return door_new(&door);
+    admission.seed = random_u64();
+    return admission_new(&admission);
 }
 
 /* As many as can be, which is seen by `count`. */
@@ -344,7 +344,7 @@ static void open_threads(struct gateway *g)
                                       .count = g->options->threads,
                                       .board = g->board,
                                       .strangers = g->strangers,
-                                      .door = g->door,
+                                      .admission = g->admission,
                                       .tell = on_news,
                                       .context = g};
 
@@ -438,7 +438,7 @@ int gateway_run(const struct gateway_options *options)
     raise_file_limit();
     g->board = options->threads > 1 ? board_new(options->threads) : NULL;
     g->strangers = strangers_new(random_u64());
-    g->door = open_door(options);
+    g->admission = open_admission(options);
     open_threads(g);
     int code = 1;
     if (g->count == 0) {
@@ -465,7 +465,7 @@ int gateway_run(const struct gateway_options *options)
     }
     board_free(g->board);
     strangers_free(g->strangers);
-    door_free(g->door);
+    admission_free(g->admission);
     (void)pthread_mutex_destroy(&g->lock);
     mem_free(g);
     return code;

@@ -55,18 +55,18 @@ void connection_admit(struct connection *c, enum entry entry, const char *peer, 
 {
     const enum client_speech speech = entry_shape(entry).speech;
     struct listener *l = c->listener;
-    struct admission admission;
+    struct admission_result admission_result;
 
     c->carrier = carrier_new(entry, &l->carriers, l->now_us);
-    if (!clients_admit(l->clients, speech, peer, l->now_us, &admission)) {
+    if (!clients_admit(l->clients, speech, peer, l->now_us, &admission_result)) {
         listener_count_left(l);
-        turned_away(c, admission.refusal, in);
+        turned_away(c, admission_result.refusal, in);
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
     (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
     c->client = client_new(l->clients, speech, peer, l->now_us);
-    client_let_in(c->client, admission.visitor);
+    client_let_in(c->client, admission_result.client_address);
     client_set_user(c->client, c);
     list_push_back(&l->connections, &c->link);
     connection_touch(c);

@@ -268,7 +268,7 @@ static void open_cores(struct thread *t, uint16_t port)
     clients.threads = t->config.count;
     clients.board = t->config.board;
     clients.strangers = t->config.strangers;
-    clients.at_door = t->config.door;
+    clients.shared_admission = t->config.admission;
     (void)snprintf(clients.cluster, sizeof clients.cluster, "%s", options->cluster);
     (void)snprintf(clients.name, sizeof clients.name, "%s", options->name);
     clients.port = port;

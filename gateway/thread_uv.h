@@ -34,7 +34,7 @@ struct thread_config {
     unsigned count;                        /* of threads */
     struct board *board;                   /* borrowed for life; NULL with one thread */
     struct strangers *strangers;           /* borrowed for life */
-    struct door *door;                     /* borrowed for life */
+    struct admission *admission;           /* borrowed for life */
     void (*tell)(void *context, enum thread_news news); /* in the thread itself */
     void *context;
 };

@@ -118,7 +118,7 @@ static void turn_away(struct client *c)
     all->figures.refused++;
     all->figures.refused_entity_share++;
     packet_turn_away(c,
-                     door_turn_away(all->config.at_door, c->now_us),
+                     admission_turn_away(all->config.shared_admission, c->now_us),
                      "this entity has used its share of connections: the rest is for others");
 }
 

@@ -54,12 +54,12 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     all->router = router;
     all->since_us = now_us;
     if (config->strangers == NULL) {
-        all->own_strangers = strangers_new(config->door.seed);
+        all->own_strangers = strangers_new(config->admission.seed);
         all->config.strangers = all->own_strangers;
     }
-    if (config->at_door == NULL) {
-        all->own_door = door_new(&config->door);
-        all->config.at_door = all->own_door;
+    if (config->shared_admission == NULL) {
+        all->own_admission = admission_new(&config->admission);
+        all->config.shared_admission = all->own_admission;
     }
     list_init(&all->order);
     list_init(&all->bound);
@@ -93,7 +93,7 @@ void clients_free(struct clients *all)
     buffer_fini(&all->words);
     buffer_fini(&all->body);
     strangers_free(all->own_strangers);
-    door_free(all->own_door);
+    admission_free(all->own_admission);
     mem_free(all);
 }
 

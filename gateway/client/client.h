@@ -27,8 +27,8 @@
 #define GATEWAY_CLIENT_CLIENT_H
 
 #include "base/bytes.h"
+#include "gateway/access/admission.h"
 #include "gateway/access/bucket.h"
-#include "gateway/access/door.h"
 #include "gateway/access/keyring.h"
 #include "gateway/client/pushes.h"
 #include "gateway/protocol/carrier_figures.h"
@@ -73,15 +73,15 @@ struct clients_config {
         uint32_t spread;              /* over so many ids, login-0 and up; 16 */
         uint32_t at_once_max;         /* logins under way; 512 */
     } login;
-    struct strangers *strangers;  /* borrowed for life: of all threads; NULL = of its own */
-    struct door_config door;      /* who may come in, of clients that speak packets; any */
-    struct door *at_door;         /* borrowed for life: of all threads; NULL = of its own */
-    struct bucket_rate requests;  /* of a connection that speaks packets; any */
-    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
-    struct ring_key secret;       /* random: what keys of sessions are drawn by */
-    unsigned thread;              /* of the gateway's process; 0 */
-    unsigned threads;             /* 1; these two keep CLIENT ID apart */
-    struct board *board;          /* borrowed for life: of all threads, for INFO; NULL with one */
+    struct strangers *strangers;        /* borrowed for life: of all threads; NULL = of its own */
+    struct admission_config admission;  /* who may come in, of clients that speak packets; any */
+    struct admission *shared_admission; /* borrowed for life: of all threads; NULL = of its own */
+    struct bucket_rate requests;        /* of a connection that speaks packets; any */
+    char role[RING_ROLE_MAX + 1];       /* whose kind a key without "@KIND/" names; "": kind 0 */
+    struct ring_key secret;             /* random: what keys of sessions are drawn by */
+    unsigned thread;                    /* of the gateway's process; 0 */
+    unsigned threads;                   /* 1; these two keep CLIENT ID apart */
+    struct board *board; /* borrowed for life: of all threads, for INFO; NULL with one */
 };
 struct clients_config clients_config_default(void);
 
@@ -102,13 +102,13 @@ void clients_set_unix(struct clients *all, uint64_t unix_s);
 
 /* May a connection from this "host:port" come in? If not, what to tell it before it is closed,
  * good until the next call; counted by reason. If so, the client that is made of it is to be told
- * of its `visitor`: client_let_in(). (client_door.c) */
-struct admission {
+ * of its `client_address`: client_let_in(). (client_admission.c) */
+struct admission_result {
     struct bytes refusal;
-    struct visitor *visitor;
+    struct client_address *client_address;
 };
 bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
-                   uint64_t now_us, struct admission *out);
+                   uint64_t now_us, struct admission_result *out);
 /* Is it not shedding? Who is asked where to send players says "elsewhere" while it is. */
 bool clients_ready(const struct clients *all, uint64_t now_us);
 
@@ -162,8 +162,8 @@ struct carrier_figures *clients_carriers(struct clients *all);
 /* A new connection. `effects` here and below: what the router wants done, appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
                           uint64_t now_us);
-/* It was admitted as this visitor, which it gives back when it goes. */
-void client_let_in(struct client *c, struct visitor *visitor);
+/* It was admitted as from this address, which it gives back when it goes. */
+void client_let_in(struct client *c, struct client_address *client_address);
 /* The connection is closed. */
 void client_free(struct client *c, uint64_t now_us, struct router_effects *effects);
 

@@ -62,14 +62,15 @@ static void put_server(struct buffer *out, const struct client *c, const struct 
 
 static void put_clients(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    const struct door_state door = door_state(c->all->config.at_door, c->now_us);
+    const struct admission_state admission =
+        admission_state(c->all->config.shared_admission, c->now_us);
 
     (void)t;
     put_format(out,
                "ready:%d\r\nbacklog_ms:%" PRIu64 "\r\naddresses:%" PRIu64 "\r\n",
                clients_ready(c->all, c->now_us),
-               door.backlog_ms,
-               door.addresses);
+               admission.backlog_ms,
+               admission.addresses);
 }
 
 static void put_persistence(struct buffer *out, const struct client *c, const struct tally *t)

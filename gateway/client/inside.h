@@ -117,19 +117,19 @@ struct client {
     uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
     bool in_multi;      /* its MULTI was refused: nothing runs until EXEC or DISCARD */
     struct {
-        uint64_t heard_us;          /* when bytes came last */
-        uint64_t opened_us;         /* since when its hello is awaited */
-        uint32_t spent;             /* packets that were answered here, since it waited for them */
-        bool greeted;               /* its hello came */
-        bool pinged;                /* since then */
-        bool leaving;               /* it was told to go */
-    } packets;                      /* of a client that speaks packets */
-    struct stranger *stranger;      /* it has to say who it is; NULL = it has not, or did */
-    struct identity *identity;      /* owned: who it said it is; NULL = it was not asked */
-    uint64_t login_until_us;        /* an actor is asked who it is, until then; 0 = none is */
-    struct visitor *visitor;        /* it came in as, or NULL */
-    uint64_t origin;                /* hash of where it is */
-    uint64_t asked;                 /* router_asked() of its last request */
+        uint64_t heard_us;     /* when bytes came last */
+        uint64_t opened_us;    /* since when its hello is awaited */
+        uint32_t spent;        /* packets that were answered here, since it waited for them */
+        bool greeted;          /* its hello came */
+        bool pinged;           /* since then */
+        bool leaving;          /* it was told to go */
+    } packets;                 /* of a client that speaks packets */
+    struct stranger *stranger; /* it has to say who it is; NULL = it has not, or did */
+    struct identity *identity; /* owned: who it said it is; NULL = it was not asked */
+    uint64_t login_until_us;   /* an actor is asked who it is, until then; 0 = none is */
+    struct client_address *client_address; /* it came in as, or NULL */
+    uint64_t origin;                       /* hash of where it is */
+    uint64_t asked;                        /* router_asked() of its last request */
     bool rests;                     /* that, or all from there, is over its share: it has to wait */
     uint64_t rests_until_us;        /* and until then */
     struct bucket requests;         /* it may ask */
@@ -165,7 +165,7 @@ struct clients {
     uint64_t spent_until_us; /* when the last of those goes on that rest for what was refused */
     struct strangers *own_strangers; /* owned; NULL = they are of all threads */
     struct list left_logins;         /* struct left_login, owned, the oldest first */
-    struct door *own_door;           /* owned; NULL = it is of all threads */
+    struct admission *own_admission; /* owned; NULL = it is of all threads */
     struct share by_origin;          /* connections */
     struct share by_entity;          /* … of those that are known */
     struct table sittings;           /* struct sitting, by session */
@@ -244,7 +244,7 @@ void binding_pump(struct client *c, uint64_t now_us);
 /* The connection is bound no more: tell the actor, if it may think so. */
 void binding_end(struct client *c, uint64_t now_us, struct router_effects *effects);
 
-/* ---- client_door.c */
+/* ---- client_admission.c */
 
 /* It asks once more: 0, or when it may do so, in milliseconds. */
 uint32_t client_overspeed(struct client *c);

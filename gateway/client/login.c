@@ -40,7 +40,7 @@ static void turn_away(struct client *c, uint32_t retry_ms, const char *why)
 static void put_off(struct client *c, const char *why)
 {
     c->all->figures.logins.unanswered++;
-    turn_away(c, door_jitter(c->all->config.at_door, RETRY_LOGIN_MS), why);
+    turn_away(c, admission_jitter(c->all->config.shared_admission, RETRY_LOGIN_MS), why);
 }
 
 static bool find_kind(const struct clients *all, uint16_t *kind)
@@ -89,8 +89,9 @@ void login_ask(struct client *c, struct bytes credentials)
 
     if (all->figures.logins.under_way >= all->config.login.at_once_max) {
         all->figures.logins.full++;
-        turn_away(
-            c, door_turn_away(all->config.at_door, c->now_us), "too many logins are in progress");
+        turn_away(c,
+                  admission_turn_away(all->config.shared_admission, c->now_us),
+                  "too many logins are in progress");
         return;
     }
     if (!find_kind(all, &kind)) {

@@ -120,15 +120,16 @@ static void pump(struct fleet *f, struct wire *w)
 void hall_accept(struct fleet *f, struct wire *w)
 {
     struct sim_gateway *g = w->at;
-    struct admission admission;
+    struct admission_result admission_result;
 
-    if (!clients_admit(g->clients, CLIENT_PACKETS, "10.0.0.1:1", clock_of(f, g), &admission)) {
+    if (!clients_admit(
+            g->clients, CLIENT_PACKETS, "10.0.0.1:1", clock_of(f, g), &admission_result)) {
         world_violate(&f->world, "session", "%s turns a player away", g->process.name);
         return;
     }
     w->life = g->process.life;
     w->client = client_new(g->clients, CLIENT_PACKETS, "10.0.0.1:1", clock_of(f, g));
-    client_let_in(w->client, admission.visitor);
+    client_let_in(w->client, admission_result.client_address);
     client_set_user(w->client, w);
     TRACE(&f->world,
           g->process.name,

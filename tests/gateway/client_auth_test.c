@@ -341,13 +341,13 @@ static void nobody_says_who_it_is_twice(void **state)
 static bool comes_in(struct talk *t, enum client_speech speech, const char *address,
                      struct client **out)
 {
-    struct admission a;
+    struct admission_result a;
     const bool may = clients_admit(t->r.all, speech, address, t->r.rig.now_us, &a);
 
     assert_true(may == (a.refusal.size == 0));
     if (may) {
         *out = client_new(t->r.all, speech, address, t->r.rig.now_us);
-        client_let_in(*out, a.visitor);
+        client_let_in(*out, a.client_address);
     }
     return may;
 }

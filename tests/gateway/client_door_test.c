@@ -16,21 +16,21 @@ static struct clients_figures figures(const struct talk *t)
 
 static struct client *let_in(struct talk *t, enum client_speech speech, const char *address)
 {
-    struct admission a;
+    struct admission_result a;
 
     if (!clients_admit(t->r.all, speech, address, t->r.rig.now_us, &a)) {
         assert_true(a.refusal.size > 0);
         return NULL;
     }
     struct client *c = client_new(t->r.all, speech, address, t->r.rig.now_us);
-    client_let_in(c, a.visitor);
+    client_let_in(c, a.client_address);
     return c;
 }
 
 /* It is told to go, and when to come back. */
 static uint32_t refused(struct talk *t, const char *address)
 {
-    struct admission a;
+    struct admission_result a;
     struct packet p;
     struct notice_packet n = {0};
 
@@ -191,14 +191,14 @@ static void where_nobody_is_known_an_entity_and_an_address_leave_room_for_others
     buffer_fini(&t.heard);
 }
 
-static void each_limit_of_the_door_is_counted_by_its_name(void **state)
+static void each_limit_of_the_admission_is_counted_by_its_name(void **state)
 {
     struct clients_config clients = clients_config_default();
     struct client *c[4];
     struct talk t;
 
     (void)state;
-    clients.door = (struct door_config){
+    clients.admission = (struct admission_config){
         .accept = {10, 4}, .address = {10, 3}, .address_count_max = 2, .seed = 3};
     start(&t, &clients);
     assert_non_null(c[0] = let_in(&t, CLIENT_PACKETS, "10.0.0.1:1"));
@@ -230,7 +230,7 @@ int main(void)
         cmocka_unit_test(operators_get_in_while_players_are_turned_away),
         cmocka_unit_test(an_address_leaves_room_for_others),
         cmocka_unit_test(where_nobody_is_known_an_entity_and_an_address_leave_room_for_others),
-        cmocka_unit_test(each_limit_of_the_door_is_counted_by_its_name),
+        cmocka_unit_test(each_limit_of_the_admission_is_counted_by_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,7 +333,7 @@ static void logins_under_way_are_few(void **state)
 static void who_leaves_makes_no_room_before_its_login_is_over(void **state)
 {
     struct clients_config clients = config();
-    struct admission in;
+    struct admission_result in;
     struct talk t;
 
     (void)state;
@@ -351,7 +351,7 @@ static void who_leaves_makes_no_room_before_its_login_is_over(void **state)
     assert_int_equal(figures(&t).strangers, 0);
     assert_true(clients_admit(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us, &in));
     t.c = client_new(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us);
-    client_let_in(t.c, in.visitor);
+    client_let_in(t.c, in.client_address);
     stop(&t);
 }
 

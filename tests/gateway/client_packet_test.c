@@ -329,7 +329,7 @@ static void one_too_many_is_sent_away(void **state)
 {
     struct clients_config clients = clients_config_default();
     struct notice_packet n;
-    struct admission a;
+    struct admission_result a;
     struct packet p;
     struct talk t;
 

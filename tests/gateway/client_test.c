@@ -357,7 +357,7 @@ static void input_cut_anywhere_gives_the_same_replies(void **state)
 
 static bool comes_in(const struct client_rig *r)
 {
-    struct admission a;
+    struct admission_result a;
 
     return clients_admit(r->all, CLIENT_RESP, "x", r->rig.now_us, &a);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of gateway/access/door.h and bucket.h.
+ * Tests of gateway/access/admission.h and bucket.h.
  */
-#include "gateway/access/door.h"
+#include "gateway/access/admission.h"
 
 #include "tests/test.h"
 
@@ -12,13 +12,14 @@
 static const uint64_t second_us = 1000000;
 static const uint64_t now_us = 1000 * 1000000ull;
 
-static enum door_verdict come(struct door *d, const char *address, uint64_t at_us, uint32_t *retry)
+static enum admission_verdict come(struct admission *d, const char *address, uint64_t at_us,
+                                   uint32_t *retry)
 {
-    struct visitor *v = NULL;
-    const enum door_verdict verdict = door_enter(d, address, at_us, &v, retry);
+    struct client_address *v = NULL;
+    const enum admission_verdict verdict = admission_enter(d, address, at_us, &v, retry);
 
-    if (verdict == DOOR_OPEN) {
-        door_leave(d, v, at_us);
+    if (verdict == ADMISSION_OPEN) {
+        admission_leave(d, v, at_us);
     }
     return verdict;
 }
@@ -77,8 +78,8 @@ static int by_time(const void *a, const void *b)
 static void a_storm_comes_back_over_the_time_that_the_rate_needs(void **state)
 {
     enum { N = 50000, RATE = 5000 };
-    const struct door_config config = {.accept = {RATE, RATE / 10}, .seed = 7};
-    struct door *d = door_new(&config);
+    const struct admission_config config = {.accept = {RATE, RATE / 10}, .seed = 7};
+    struct admission *d = admission_new(&config);
     struct attempt *a = calloc(N, sizeof *a);
     uint64_t last_us = 0;
     uint64_t tries = 0;
@@ -98,7 +99,7 @@ static void a_storm_comes_back_over_the_time_that_the_rate_needs(void **state)
             uint32_t retry_ms = 0;
 
             if (a[i].at_us >= turn_us ||
-                come(d, "10.0.0.1:1", a[i].at_us, &retry_ms) != DOOR_OPEN) {
+                come(d, "10.0.0.1:1", a[i].at_us, &retry_ms) != ADMISSION_OPEN) {
                 tries += retry_ms > 0;
                 assert_true(a[i].at_us >= turn_us || retry_ms >= 100);
                 a[i].at_us += (uint64_t)retry_ms * 1000;
@@ -122,150 +123,150 @@ static void a_storm_comes_back_over_the_time_that_the_rate_needs(void **state)
     assert_true(last_us - now_us < 2 * second_us * N / RATE);
     assert_true(tries / N < 4);
     free(a);
-    door_free(d);
+    admission_free(d);
 }
 
 static void hints_grow_with_the_backlog_and_it_passes(void **state)
 {
-    const struct door_config config = {.accept = {100, 10}, .seed = 1};
-    struct door *d = door_new(&config);
+    const struct admission_config config = {.accept = {100, 10}, .seed = 1};
+    struct admission *d = admission_new(&config);
     uint32_t first = 0;
     uint32_t last = 0;
 
     (void)state;
-    assert_false(door_state(d, now_us).shedding);
+    assert_false(admission_state(d, now_us).shedding);
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(come(d, "h:1", now_us, &first), DOOR_OPEN);
+        assert_int_equal(come(d, "h:1", now_us, &first), ADMISSION_OPEN);
     }
-    assert_false(door_state(d, now_us).shedding);
-    assert_int_equal(come(d, "h:1", now_us, &first), DOOR_ACCEPT_RATE);
+    assert_false(admission_state(d, now_us).shedding);
+    assert_int_equal(come(d, "h:1", now_us, &first), ADMISSION_ACCEPT_RATE);
     assert_in_range(first, 100, 150);
     for (int i = 0; i < 999; i++) {
-        assert_int_equal(come(d, "h:1", now_us, &last), DOOR_ACCEPT_RATE);
+        assert_int_equal(come(d, "h:1", now_us, &last), ADMISSION_ACCEPT_RATE);
     }
     assert_in_range(last, 10000, 12700);
-    assert_true(door_state(d, now_us).shedding);
-    assert_in_range(door_state(d, now_us).backlog_ms, 10000, 10200);
-    assert_true(door_state(d, now_us + 9 * second_us).shedding);
-    assert_false(door_state(d, now_us + 11 * second_us).shedding);
+    assert_true(admission_state(d, now_us).shedding);
+    assert_in_range(admission_state(d, now_us).backlog_ms, 10000, 10200);
+    assert_true(admission_state(d, now_us + 9 * second_us).shedding);
+    assert_false(admission_state(d, now_us + 11 * second_us).shedding);
     for (int i = 0; i < 100000; i++) {
         (void)come(d, "h:1", now_us, &last);
         assert_true(last <= 300 * 1000 + 75 * 1000);
     }
-    door_free(d);
+    admission_free(d);
 }
 
 static void who_finds_no_room_comes_back_as_fast_as_others_leave(void **state)
 {
-    const struct door_config config = {.seed = 1};
-    struct door *d = door_new(&config);
+    const struct admission_config config = {.seed = 1};
+    struct admission *d = admission_new(&config);
     uint32_t slow = 0;
     uint32_t fast = 0;
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
-        slow = door_turn_away(d, now_us);
+        slow = admission_turn_away(d, now_us);
     }
     assert_in_range(slow, 10000, 14000); // a hundred a second are thought to leave
-    assert_true(door_state(d, now_us).shedding);
+    assert_true(admission_state(d, now_us).shedding);
     for (uint64_t ms = 0; ms < 10000; ms++) {
-        door_leave(d, NULL, now_us + 20 * second_us + ms * 1000);
+        admission_leave(d, NULL, now_us + 20 * second_us + ms * 1000);
     }
     for (int i = 0; i < 1000; i++) {
-        fast = door_turn_away(d, now_us + 30 * second_us);
+        fast = admission_turn_away(d, now_us + 30 * second_us);
     }
     assert_in_range(fast, 1900, 2600);
     for (int i = 0; i < 1000; i++) { // that was long ago
-        slow = door_turn_away(d, now_us + 100 * second_us);
+        slow = admission_turn_away(d, now_us + 100 * second_us);
     }
     assert_in_range(slow, 10000, 14000);
-    door_free(d);
+    admission_free(d);
 }
 
 /* ---- addresses ---- */
 
 static void an_address_has_its_own_rate(void **state)
 {
-    const struct door_config config = {.address = {10, 2}, .seed = 1};
-    struct door *d = door_new(&config);
+    const struct admission_config config = {.address = {10, 2}, .seed = 1};
+    struct admission *d = admission_new(&config);
     uint32_t retry = 0;
 
     (void)state;
-    assert_int_equal(come(d, "10.0.0.1:1", now_us, &retry), DOOR_OPEN);
-    assert_int_equal(come(d, "10.0.0.1:2", now_us, &retry), DOOR_OPEN);
-    assert_int_equal(come(d, "10.0.0.1:3", now_us, &retry), DOOR_ADDRESS_RATE);
+    assert_int_equal(come(d, "10.0.0.1:1", now_us, &retry), ADMISSION_OPEN);
+    assert_int_equal(come(d, "10.0.0.1:2", now_us, &retry), ADMISSION_OPEN);
+    assert_int_equal(come(d, "10.0.0.1:3", now_us, &retry), ADMISSION_ADDRESS_RATE);
     assert_in_range(retry, 100, 260);
-    assert_int_equal(come(d, "10.0.0.2:3", now_us, &retry), DOOR_OPEN);
-    assert_false(door_state(d, now_us).shedding); // the gateway itself has room
-    assert_int_equal(come(d, "10.0.0.1:3", now_us + second_us, &retry), DOOR_OPEN);
+    assert_int_equal(come(d, "10.0.0.2:3", now_us, &retry), ADMISSION_OPEN);
+    assert_false(admission_state(d, now_us).shedding); // the gateway itself has room
+    assert_int_equal(come(d, "10.0.0.1:3", now_us + second_us, &retry), ADMISSION_OPEN);
     // A network of IPv6 is one address, whatever port and form.
-    assert_int_equal(come(d, "[2001:db8::1]:1", now_us, &retry), DOOR_OPEN);
-    assert_int_equal(come(d, "[2001:db8:0:0:1::2]:2", now_us, &retry), DOOR_OPEN);
-    assert_int_equal(come(d, "[2001:db8::3]:3", now_us, &retry), DOOR_ADDRESS_RATE);
-    assert_int_equal(come(d, "[2001:db8:0:1::3]:3", now_us, &retry), DOOR_OPEN);
-    door_free(d);
+    assert_int_equal(come(d, "[2001:db8::1]:1", now_us, &retry), ADMISSION_OPEN);
+    assert_int_equal(come(d, "[2001:db8:0:0:1::2]:2", now_us, &retry), ADMISSION_OPEN);
+    assert_int_equal(come(d, "[2001:db8::3]:3", now_us, &retry), ADMISSION_ADDRESS_RATE);
+    assert_int_equal(come(d, "[2001:db8:0:1::3]:3", now_us, &retry), ADMISSION_OPEN);
+    admission_free(d);
 }
 
 static void an_address_has_so_many_connections_at_a_time(void **state)
 {
-    const struct door_config config = {.address_count_max = 2, .accept = {1000, 3}, .seed = 1};
-    struct door *d = door_new(&config);
-    struct visitor *v[3] = {NULL};
+    const struct admission_config config = {.address_count_max = 2, .accept = {1000, 3}, .seed = 1};
+    struct admission *d = admission_new(&config);
+    struct client_address *v[3] = {NULL};
     uint32_t retry = 0;
 
     (void)state;
-    assert_int_equal(door_enter(d, "h:1", now_us, &v[0], &retry), DOOR_OPEN);
-    assert_int_equal(door_enter(d, "h:2", now_us, &v[1], &retry), DOOR_OPEN);
+    assert_int_equal(admission_enter(d, "h:1", now_us, &v[0], &retry), ADMISSION_OPEN);
+    assert_int_equal(admission_enter(d, "h:2", now_us, &v[1], &retry), ADMISSION_OPEN);
     for (int i = 0; i < 10; i++) { // takes nobody's place
-        assert_int_equal(door_enter(d, "h:3", now_us, &v[2], &retry), DOOR_ADDRESS_COUNT);
+        assert_int_equal(admission_enter(d, "h:3", now_us, &v[2], &retry), ADMISSION_ADDRESS_COUNT);
         assert_null(v[2]);
     }
     assert_in_range(retry, 5000, 6400);
-    door_leave(d, v[0], now_us);
-    assert_int_equal(door_enter(d, "h:3", now_us, &v[0], &retry), DOOR_OPEN);
-    door_leave(d, v[0], now_us);
-    door_leave(d, v[1], now_us);
-    door_free(d);
+    admission_leave(d, v[0], now_us);
+    assert_int_equal(admission_enter(d, "h:3", now_us, &v[0], &retry), ADMISSION_OPEN);
+    admission_leave(d, v[0], now_us);
+    admission_leave(d, v[1], now_us);
+    admission_free(d);
 }
 
 static void addresses_that_are_remembered_are_bounded(void **state)
 {
-    const struct door_config config = {
+    const struct admission_config config = {
         .address = {1, 1}, .address_count_max = 1, .addresses_max = 1000, .seed = 1};
-    struct door *d = door_new(&config);
-    struct visitor *here[10] = {NULL};
+    struct admission *d = admission_new(&config);
+    struct client_address *here[10] = {NULL};
     uint32_t retry = 0;
     char text[32];
 
     (void)state;
     for (unsigned i = 0; i < 10; i++) {
         (void)snprintf(text, sizeof text, "192.168.0.%u:1", i);
-        assert_int_equal(door_enter(d, text, now_us, &here[i], &retry), DOOR_OPEN);
+        assert_int_equal(admission_enter(d, text, now_us, &here[i], &retry), ADMISSION_OPEN);
     }
     for (unsigned i = 0; i < 100000; i++) {
         (void)snprintf(text, sizeof text, "10.%u.%u.%u:1", i >> 16, i >> 8 & 255, i & 255);
-        assert_int_equal(come(d, text, now_us, &retry), DOOR_OPEN);
-        assert_true(door_state(d, now_us).addresses <= 1000);
+        assert_int_equal(come(d, text, now_us, &retry), ADMISSION_OPEN);
+        assert_true(admission_state(d, now_us).addresses <= 1000);
     }
     // Those that somebody is here from are known, and so is who came last.
-    assert_int_equal(come(d, "192.168.0.9:2", now_us, &retry), DOOR_ADDRESS_COUNT);
-    assert_int_equal(come(d, text, now_us, &retry), DOOR_ADDRESS_RATE);
+    assert_int_equal(come(d, "192.168.0.9:2", now_us, &retry), ADMISSION_ADDRESS_COUNT);
+    assert_int_equal(come(d, text, now_us, &retry), ADMISSION_ADDRESS_RATE);
     // Nobody is remembered for longer than it makes a difference.
     for (unsigned i = 0; i < 1000; i++) {
         assert_int_equal(
             come(d, "172.16.0.1:1", now_us + (20 + 2 * (uint64_t)i) * second_us, &retry),
-            DOOR_OPEN);
+            ADMISSION_OPEN);
     }
     (void)come(d, "172.16.0.2:1", now_us + 3000 * second_us, &retry);
     for (unsigned i = 0; i < 1000; i++) {
         (void)snprintf(text, sizeof text, "10.9.%u.%u:1", i >> 8, i & 255);
         (void)come(d, text, now_us + (4000 + 2 * (uint64_t)i) * second_us, &retry);
     }
-    assert_true(door_state(d, now_us).addresses <= 12);
+    assert_true(admission_state(d, now_us).addresses <= 12);
     for (unsigned i = 0; i < 10; i++) {
-        door_leave(d, here[i], now_us);
+        admission_leave(d, here[i], now_us);
     }
-    door_free(d);
+    admission_free(d);
 }
 
 int main(void)

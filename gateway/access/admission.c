@@ -3,7 +3,7 @@
  * Decides who may come in, by rates and counts for the gateway and for each
  * address, and when the others should try again.
  */
-#include "gateway/access/door.h"
+#include "gateway/access/admission.h"
 
 #include "base/assert.h"
 #include "base/list.h"
@@ -31,7 +31,7 @@ struct agenda {
     uint64_t last_us;
 };
 
-struct visitor {
+struct client_address {
     struct table_link link; /* by address */
     struct list_link age;   /* nobody is here from it: the oldest first */
     struct bucket bucket;
@@ -39,12 +39,12 @@ struct visitor {
     uint32_t count; /* of its connections */
     struct origin from;
 };
-_Static_assert(sizeof(struct visitor) <= VISITOR_SIZE_MAX, "as documented");
+_Static_assert(sizeof(struct client_address) <= ADMISSION_ADDRESS_SIZE_MAX, "as documented");
 
-struct door {
+struct admission {
     pthread_mutex_t lock; /* all below */
-    struct door_config config;
-    struct table table; /* struct visitor, owned */
+    struct admission_config config;
+    struct table table; /* struct client_address, owned */
     struct list absent; /* those of them that nobody is here from */
     struct bucket accept;
     struct agenda agenda;
@@ -57,12 +57,12 @@ struct door {
 
 /* ---- addresses ---- */
 
-static struct visitor *find(const struct door *d, const struct origin *from)
+static struct client_address *find(const struct admission *d, const struct origin *from)
 {
     const uint64_t hash = origin_hash(from, d->config.seed);
 
     for (struct table_link *l = table_first(&d->table, hash); l != NULL; l = table_same(l)) {
-        struct visitor *v = CONTAINER_OF(l, struct visitor, link);
+        struct client_address *v = CONTAINER_OF(l, struct client_address, link);
 
         if (origin_is(&v->from, from)) {
             return v;
@@ -71,7 +71,7 @@ static struct visitor *find(const struct door *d, const struct origin *from)
     return NULL;
 }
 
-static void forget(struct door *d, struct visitor *v)
+static void forget(struct admission *d, struct client_address *v)
 {
     ASSERT(v->count == 0);
     list_remove(&v->age);
@@ -81,10 +81,10 @@ static void forget(struct door *d, struct visitor *v)
 
 /* Those that are as if they had never come, two at most: more than one comes at a time. And the
  * oldest, if there are too many. */
-static void forget_some(struct door *d, uint64_t now_us)
+static void forget_some(struct admission *d, uint64_t now_us)
 {
     for (unsigned i = 0; i < 2 && !list_empty(&d->absent); i++) {
-        struct visitor *v = CONTAINER_OF(list_front(&d->absent), struct visitor, age);
+        struct client_address *v = CONTAINER_OF(list_front(&d->absent), struct client_address, age);
         const bool fresh = bucket_is_full(&v->bucket, now_us) && v->agenda.last_us <= now_us;
 
         if (!fresh && d->table.count < d->config.addresses_max) {
@@ -95,10 +95,10 @@ static void forget_some(struct door *d, uint64_t now_us)
 }
 
 /* Known, and the one that came last. */
-static struct visitor *know(struct door *d, const char *address, uint64_t now_us)
+static struct client_address *know(struct admission *d, const char *address, uint64_t now_us)
 {
     const struct origin from = origin_of(address);
-    struct visitor *v = find(d, &from);
+    struct client_address *v = find(d, &from);
 
     if (v == NULL) {
         forget_some(d, now_us);
@@ -115,13 +115,13 @@ static struct visitor *know(struct door *d, const char *address, uint64_t now_us
 
 /* ---- appointments ---- */
 
-static uint32_t later(struct door *d, uint64_t ms)
+static uint32_t later(struct admission *d, uint64_t ms)
 {
     return (uint32_t)prng_between(&d->chance, ms, ms + ms / 4);
 }
 
 /* The next one, `first_ms` from now at the earliest; `rate` of them are given a second. */
-static uint32_t appoint(struct door *d, struct agenda *a, uint32_t rate, uint32_t first_ms,
+static uint32_t appoint(struct admission *d, struct agenda *a, uint32_t rate, uint32_t first_ms,
                         uint64_t now_us)
 {
     const uint64_t first_us = now_us + (uint64_t)first_ms * 1000;
@@ -135,7 +135,7 @@ static uint32_t appoint(struct door *d, struct agenda *a, uint32_t rate, uint32_
     return later(d, (a->last_us - now_us) / 1000);
 }
 
-static void shed(struct door *d, uint64_t now_us)
+static void shed(struct admission *d, uint64_t now_us)
 {
     d->shed_us = now_us + SHED_US;
 }
@@ -143,7 +143,7 @@ static void shed(struct door *d, uint64_t now_us)
 /* ---- who leaves ---- */
 
 /* The rate is that of the last windows, the last one counting for half. */
-static void pass_windows(struct door *d, uint64_t now_us)
+static void pass_windows(struct admission *d, uint64_t now_us)
 {
     if (d->window_us == 0) {
         d->window_us = now_us;
@@ -159,7 +159,7 @@ static void pass_windows(struct door *d, uint64_t now_us)
     }
 }
 
-static uint32_t leave_rate(struct door *d, uint64_t now_us)
+static uint32_t leave_rate(struct admission *d, uint64_t now_us)
 {
     const uint32_t accepted = d->config.accept.rate;
     const uint32_t most = accepted != 0 && accepted < LEAVE_RATE_MAX ? accepted : LEAVE_RATE_MAX;
@@ -169,11 +169,11 @@ static uint32_t leave_rate(struct door *d, uint64_t now_us)
     return rate < most ? rate : most;
 }
 
-/* ---- the door ---- */
+/* ---- admission ---- */
 
-struct door *door_new(const struct door_config *config)
+struct admission *admission_new(const struct admission_config *config)
 {
-    struct door *d = mem_new(1, sizeof *d);
+    struct admission *d = mem_new(1, sizeof *d);
 
     (void)pthread_mutex_init(&d->lock, NULL);
     d->config = *config;
@@ -183,7 +183,7 @@ struct door *door_new(const struct door_config *config)
     return d;
 }
 
-void door_configure(struct door *d, const struct door_config *config)
+void admission_configure(struct admission *d, const struct admission_config *config)
 {
     (void)pthread_mutex_lock(&d->lock);
     d->config.accept = config->accept;
@@ -192,13 +192,13 @@ void door_configure(struct door *d, const struct door_config *config)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-void door_free(struct door *d)
+void admission_free(struct admission *d)
 {
     if (d == NULL) {
         return;
     }
     while (!list_empty(&d->absent)) {
-        forget(d, CONTAINER_OF(list_front(&d->absent), struct visitor, age));
+        forget(d, CONTAINER_OF(list_front(&d->absent), struct client_address, age));
     }
     ASSERT(d->table.count == 0);
     table_fini(&d->table);
@@ -206,65 +206,65 @@ void door_free(struct door *d)
     mem_free(d);
 }
 
-static bool asks_addresses(const struct door *d)
+static bool asks_addresses(const struct admission *d)
 {
     return d->config.address.rate > 0 || d->config.address_count_max > 0;
 }
 
 /* Those of the address come first: one that may not come in takes nobody's place. */
-static enum door_verdict judge(struct door *d, struct visitor *v, uint64_t now_us,
-                               uint32_t *retry_ms)
+static enum admission_verdict judge(struct admission *d, struct client_address *v, uint64_t now_us,
+                                    uint32_t *retry_ms)
 {
-    const struct door_config *c = &d->config;
+    const struct admission_config *c = &d->config;
 
     if (v != NULL && c->address_count_max > 0 && v->count >= c->address_count_max) {
         *retry_ms = appoint(d, &v->agenda, CROWD_RATE, RETRY_CROWD_MS, now_us);
-        return DOOR_ADDRESS_COUNT;
+        return ADMISSION_ADDRESS_COUNT;
     }
     if (v != NULL && bucket_take(&v->bucket, c->address, now_us) > 0) {
         *retry_ms = appoint(d, &v->agenda, c->address.rate, RETRY_MIN_MS, now_us);
-        return DOOR_ADDRESS_RATE;
+        return ADMISSION_ADDRESS_RATE;
     }
     if (bucket_take(&d->accept, c->accept, now_us) > 0) {
         *retry_ms = appoint(d, &d->agenda, c->accept.rate, RETRY_MIN_MS, now_us);
         shed(d, now_us);
-        return DOOR_ACCEPT_RATE;
+        return ADMISSION_ACCEPT_RATE;
     }
-    return DOOR_OPEN;
+    return ADMISSION_OPEN;
 }
 
-enum door_verdict door_enter(struct door *d, const char *address, uint64_t now_us,
-                             struct visitor **visitor, uint32_t *retry_ms)
+enum admission_verdict admission_enter(struct admission *d, const char *address, uint64_t now_us,
+                                       struct client_address **client_address, uint32_t *retry_ms)
 {
     (void)pthread_mutex_lock(&d->lock);
-    struct visitor *v = asks_addresses(d) ? know(d, address, now_us) : NULL;
-    const enum door_verdict verdict = judge(d, v, now_us, retry_ms);
-    *visitor = NULL;
-    if (verdict == DOOR_OPEN && v != NULL) {
+    struct client_address *v = asks_addresses(d) ? know(d, address, now_us) : NULL;
+    const enum admission_verdict verdict = judge(d, v, now_us, retry_ms);
+    *client_address = NULL;
+    if (verdict == ADMISSION_OPEN && v != NULL) {
         if (v->count++ == 0) {
             list_remove(&v->age);
         }
-        *visitor = v;
+        *client_address = v;
     }
     (void)pthread_mutex_unlock(&d->lock);
     return verdict;
 }
 
-void door_leave(struct door *d, struct visitor *visitor, uint64_t now_us)
+void admission_leave(struct admission *d, struct client_address *client_address, uint64_t now_us)
 {
     (void)pthread_mutex_lock(&d->lock);
     pass_windows(d, now_us);
     d->leaving++;
-    if (visitor != NULL) {
-        ASSERT(visitor->count > 0);
-        if (--visitor->count == 0) {
-            list_push_back(&d->absent, &visitor->age);
+    if (client_address != NULL) {
+        ASSERT(client_address->count > 0);
+        if (--client_address->count == 0) {
+            list_push_back(&d->absent, &client_address->age);
         }
     }
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-uint32_t door_turn_away(struct door *d, uint64_t now_us)
+uint32_t admission_turn_away(struct admission *d, uint64_t now_us)
 {
     (void)pthread_mutex_lock(&d->lock);
     const uint32_t ms = appoint(d, &d->agenda, leave_rate(d, now_us), 10 * RETRY_MIN_MS, now_us);
@@ -273,7 +273,7 @@ uint32_t door_turn_away(struct door *d, uint64_t now_us)
     return ms;
 }
 
-uint32_t door_jitter(struct door *d, uint32_t ms)
+uint32_t admission_jitter(struct admission *d, uint32_t ms)
 {
     (void)pthread_mutex_lock(&d->lock);
     const uint32_t drawn = later(d, ms);
@@ -281,9 +281,9 @@ uint32_t door_jitter(struct door *d, uint32_t ms)
     return drawn;
 }
 
-struct door_state door_state(struct door *d, uint64_t now_us)
+struct admission_state admission_state(struct admission *d, uint64_t now_us)
 {
-    struct door_state s = {0};
+    struct admission_state s = {0};
 
     (void)pthread_mutex_lock(&d->lock);
     if (d->agenda.last_us > now_us) {

@@ -27,7 +27,7 @@ static bool has_room(const struct clients *all, enum client_speech speech)
     return all->table.count < (speech == CLIENT_PACKETS ? most - reserve : most);
 }
 
-static bool refuse_resp(struct clients *all, struct admission *out)
+static bool refuse_resp(struct clients *all, struct admission_result *out)
 {
     static const char text[] = "-ERR max number of clients reached\r\n";
 
@@ -36,7 +36,8 @@ static bool refuse_resp(struct clients *all, struct admission *out)
     return false;
 }
 
-static bool refuse(struct clients *all, uint32_t retry_ms, const char *why, struct admission *out)
+static bool refuse(struct clients *all, uint32_t retry_ms, const char *why,
+                   struct admission_result *out)
 {
     all->figures.refused++;
     out->refusal = packet_refusal(all, retry_ms, why);
@@ -44,7 +45,8 @@ static bool refuse(struct clients *all, uint32_t retry_ms, const char *why, stru
 }
 
 /* Who says nothing is gone within auth_ms, and makes room. */
-static bool has_room_for_strangers(struct clients *all, const char *address, struct admission *out)
+static bool has_room_for_strangers(struct clients *all, const char *address,
+                                   struct admission_result *out)
 {
     const struct clients_config *config = &all->config;
 
@@ -54,14 +56,14 @@ static bool has_room_for_strangers(struct clients *all, const char *address, str
     if (strangers_from(config->strangers, address) >= config->strangers_address_max) {
         all->figures.refused_address++;
         return refuse(all,
-                      door_jitter(config->at_door, config->auth_ms),
+                      admission_jitter(config->shared_admission, config->auth_ms),
                       "too many connections from this address have not logged in yet",
                       out);
     }
     if (strangers_count(config->strangers) >= config->strangers_max) {
         all->figures.refused_strangers++;
         return refuse(all,
-                      door_jitter(config->at_door, config->auth_ms),
+                      admission_jitter(config->shared_admission, config->auth_ms),
                       "too many connections have not logged in yet",
                       out);
     }
@@ -104,7 +106,7 @@ bool clients_entity_is_full(const struct clients *all, uint64_t entity)
 }
 
 static bool has_room_for_address(struct clients *all, const char *address, uint64_t now_us,
-                                 struct admission *out)
+                                 struct admission_result *out)
 {
     static const struct share_rule rule = {.times = 8, .parts = 1, .least = PLACES_MIN};
 
@@ -113,26 +115,27 @@ static bool has_room_for_address(struct clients *all, const char *address, uint6
     }
     all->figures.refused_address_share++;
     return refuse(all,
-                  door_turn_away(all->config.at_door, now_us),
+                  admission_turn_away(all->config.shared_admission, now_us),
                   "this address has used its share of connections: the rest is for others",
                   out);
 }
 
-static bool pass_door(struct clients *all, const char *address, uint64_t now_us,
-                      struct admission *out)
+static bool pass_admission(struct clients *all, const char *address, uint64_t now_us,
+                           struct admission_result *out)
 {
     uint32_t retry_ms = 0;
 
-    switch (door_enter(all->config.at_door, address, now_us, &out->visitor, &retry_ms)) {
-    case DOOR_OPEN:
+    switch (admission_enter(
+        all->config.shared_admission, address, now_us, &out->client_address, &retry_ms)) {
+    case ADMISSION_OPEN:
         return true;
-    case DOOR_ACCEPT_RATE:
+    case ADMISSION_ACCEPT_RATE:
         all->figures.refused_accept_rate++;
         return refuse(all, retry_ms, "too many clients connect at once", out);
-    case DOOR_ADDRESS_RATE:
+    case ADMISSION_ADDRESS_RATE:
         all->figures.refused_address_rate++;
         return refuse(all, retry_ms, "too many clients connect at once from this address", out);
-    case DOOR_ADDRESS_COUNT:
+    case ADMISSION_ADDRESS_COUNT:
         all->figures.refused_address_count++;
         return refuse(all, retry_ms, "too many connections from this address", out);
     }
@@ -140,36 +143,39 @@ static bool pass_door(struct clients *all, const char *address, uint64_t now_us,
 }
 
 bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
-                   uint64_t now_us, struct admission *out)
+                   uint64_t now_us, struct admission_result *out)
 {
-    *out = (struct admission){0};
+    *out = (struct admission_result){0};
     if (speech != CLIENT_PACKETS) {
         return has_room(all, speech) || refuse_resp(all, out);
     }
     if (!has_room(all, speech)) {
         all->figures.refused_full++;
-        return refuse(
-            all, door_turn_away(all->config.at_door, now_us), "too many connections", out);
+        return refuse(all,
+                      admission_turn_away(all->config.shared_admission, now_us),
+                      "too many connections",
+                      out);
     }
     return has_room_for_address(all, address, now_us, out) &&
-           has_room_for_strangers(all, address, out) && pass_door(all, address, now_us, out);
+           has_room_for_strangers(all, address, out) && pass_admission(all, address, now_us, out);
 }
 
 bool clients_ready(const struct clients *all, uint64_t now_us)
 {
-    return has_room(all, CLIENT_PACKETS) && !door_state(all->config.at_door, now_us).shedding;
+    return has_room(all, CLIENT_PACKETS) &&
+           !admission_state(all->config.shared_admission, now_us).shedding;
 }
 
-void client_let_in(struct client *c, struct visitor *visitor)
+void client_let_in(struct client *c, struct client_address *client_address)
 {
-    c->visitor = visitor;
+    c->client_address = client_address;
 }
 
 void client_let_out(struct client *c, uint64_t now_us)
 {
     if (c->dialect == &dialect_packets) {
-        door_leave(c->all->config.at_door, c->visitor, now_us);
-        c->visitor = NULL;
+        admission_leave(c->all->config.shared_admission, c->client_address, now_us);
+        c->client_address = NULL;
     }
 }
 
