@@ -382,7 +382,8 @@ static void add_admin(struct options *t, struct gateway_words *w)
     (void)options_add(t, http_token_option(&w->http));
 }
 
-static void add_strangers(struct options *t, struct gateway_words *w, struct gateway_options *o)
+static void add_unauthenticated(struct options *t, struct gateway_words *w,
+                                struct gateway_options *o)
 {
     (void)options_add(
         t,
@@ -406,13 +407,13 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
     (void)options_add(
         t,
         option_reloads(option_number("unauthenticated",
-                                     &o->clients.strangers_max,
+                                     &o->clients.unauthenticated_max,
                                      (struct option_range){1, IN_FLIGHT_MAX},
                                      "connections that have not logged in yet, in all (%)")));
     (void)options_add(
         t,
         option_reloads(option_number("unauthenticated-address",
-                                     &o->clients.strangers_address_max,
+                                     &o->clients.unauthenticated_address_max,
                                      (struct option_range){1, IN_FLIGHT_MAX},
                                      "connections that have not logged in yet, per address (%)")));
 }
@@ -537,7 +538,7 @@ static void init(struct settings *s)
     add_skynet(t, &c->w);
     add_tls(t, &c->w);
     add_admin(t, &c->w);
-    add_strangers(t, &c->w, &c->o);
+    add_unauthenticated(t, &c->w, &c->o);
     add_login(t, &c->w, &c->o.clients.login);
     add_limits(t, &c->o.clients);
     add_rest(t, &c->w, &c->o);

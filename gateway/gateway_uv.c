@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "daemon/page_uv.h"
-#include "gateway/access/strangers.h"
+#include "gateway/access/unauthenticated.h"
 #include "gateway/client/metrics.h"
 #include "gateway/thread_uv.h"
 #include "wire/gateway_id.h"
@@ -46,7 +46,7 @@ struct gateway {
     unsigned count;  /* of threads that are open */
     unsigned cursor; /* the seat after the one that was given a connection last */
     struct board *board;
-    struct strangers *strangers;
+    struct unauthenticated *unauthenticated;
     struct admission *admission;
     uv_loop_t *loop; /* of the first */
     uv_prepare_t turn;
@@ -343,7 +343,7 @@ static void open_threads(struct gateway *g)
                                       .process = gateway_id_process(random_u64()),
                                       .count = g->options->threads,
                                       .board = g->board,
-                                      .strangers = g->strangers,
+                                      .unauthenticated = g->unauthenticated,
                                       .admission = g->admission,
                                       .tell = on_news,
                                       .context = g};
@@ -437,7 +437,7 @@ int gateway_run(const struct gateway_options *options)
     (void)signal(SIGPIPE, SIG_IGN); // a client that hangs up is no reason to die
     raise_file_limit();
     g->board = options->threads > 1 ? board_new(options->threads) : NULL;
-    g->strangers = strangers_new(random_u64());
+    g->unauthenticated = unauthenticated_new(random_u64());
     g->admission = open_admission(options);
     open_threads(g);
     int code = 1;
@@ -464,7 +464,7 @@ int gateway_run(const struct gateway_options *options)
         thread_free(g->seat[i].thread);
     }
     board_free(g->board);
-    strangers_free(g->strangers);
+    unauthenticated_free(g->unauthenticated);
     admission_free(g->admission);
     (void)pthread_mutex_destroy(&g->lock);
     mem_free(g);

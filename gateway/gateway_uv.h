@@ -35,8 +35,8 @@ struct gateway_options {
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     struct ranges proxies;           /* who says whose connection it is that it hands on */
     struct carrier_rules carriers;   /* packet_size_max, keys, figures are filled in */
-    /* So are version, name, cluster, port, deadline_ms, threads, board, strangers, shared_admission
-     * and the seed of admission. */
+    /* So are version, name, cluster, port, deadline_ms, threads, board, unauthenticated,
+     * shared_admission and the seed of admission. */
     struct clients_config clients;
 };
 /* name, cluster, coordinators are left empty; RESP is at "127.0.0.1:6380". */

@@ -267,7 +267,7 @@ static void open_cores(struct thread *t, uint16_t port)
     clients.thread = t->config.index;
     clients.threads = t->config.count;
     clients.board = t->config.board;
-    clients.strangers = t->config.strangers;
+    clients.unauthenticated = t->config.unauthenticated;
     clients.shared_admission = t->config.admission;
     (void)snprintf(clients.cluster, sizeof clients.cluster, "%s", options->cluster);
     (void)snprintf(clients.name, sizeof clients.name, "%s", options->name);

@@ -28,13 +28,13 @@
 enum thread_news { THREAD_READY, THREAD_ENDED };
 
 struct thread_config {
-    const struct gateway_options *options; /* borrowed for life */
-    uint64_t process;                      /* random; gateway_id_process() of it is itself */
-    unsigned index;                        /* of this thread */
-    unsigned count;                        /* of threads */
-    struct board *board;                   /* borrowed for life; NULL with one thread */
-    struct strangers *strangers;           /* borrowed for life */
-    struct admission *admission;           /* borrowed for life */
+    const struct gateway_options *options;   /* borrowed for life */
+    uint64_t process;                        /* random; gateway_id_process() of it is itself */
+    unsigned index;                          /* of this thread */
+    unsigned count;                          /* of threads */
+    struct board *board;                     /* borrowed for life; NULL with one thread */
+    struct unauthenticated *unauthenticated; /* borrowed for life */
+    struct admission *admission;             /* borrowed for life */
     void (*tell)(void *context, enum thread_news news); /* in the thread itself */
     void *context;
 };

@@ -45,23 +45,24 @@ static bool refuse(struct clients *all, uint32_t retry_ms, const char *why,
 }
 
 /* Who says nothing is gone within auth_ms, and makes room. */
-static bool has_room_for_strangers(struct clients *all, const char *address,
-                                   struct admission_result *out)
+static bool has_room_for_unauthenticated(struct clients *all, const char *address,
+                                         struct admission_result *out)
 {
     const struct clients_config *config = &all->config;
 
     if (!auth_asks(all)) {
         return true;
     }
-    if (strangers_from(config->strangers, address) >= config->strangers_address_max) {
+    if (unauthenticated_from(config->unauthenticated, address) >=
+        config->unauthenticated_address_max) {
         all->figures.refused_address++;
         return refuse(all,
                       admission_jitter(config->shared_admission, config->auth_ms),
                       "too many connections from this address have not logged in yet",
                       out);
     }
-    if (strangers_count(config->strangers) >= config->strangers_max) {
-        all->figures.refused_strangers++;
+    if (unauthenticated_count(config->unauthenticated) >= config->unauthenticated_max) {
+        all->figures.refused_unauthenticated++;
         return refuse(all,
                       admission_jitter(config->shared_admission, config->auth_ms),
                       "too many connections have not logged in yet",
@@ -157,7 +158,8 @@ bool clients_admit(struct clients *all, enum client_speech speech, const char *a
                       out);
     }
     return has_room_for_address(all, address, now_us, out) &&
-           has_room_for_strangers(all, address, out) && pass_admission(all, address, now_us, out);
+           has_room_for_unauthenticated(all, address, out) &&
+           pass_admission(all, address, now_us, out);
 }
 
 bool clients_ready(const struct clients *all, uint64_t now_us)

@@ -49,17 +49,18 @@ bool auth_asks(const struct clients *all)
 void auth_begin(struct client *c)
 {
     if (c->dialect == &dialect_packets && auth_asks(c->all)) {
-        c->stranger = strangers_add(c->all->config.strangers, c->address);
-        c->all->figures.strangers++;
+        c->unauthenticated_address =
+            unauthenticated_add(c->all->config.unauthenticated, c->address);
+        c->all->figures.unauthenticated++;
     }
 }
 
 static void be_known(struct client *c)
 {
-    if (c->stranger != NULL) {
-        strangers_remove(c->all->config.strangers, c->stranger);
-        c->all->figures.strangers--;
-        c->stranger = NULL;
+    if (c->unauthenticated_address != NULL) {
+        unauthenticated_remove(c->all->config.unauthenticated, c->unauthenticated_address);
+        c->all->figures.unauthenticated--;
+        c->unauthenticated_address = NULL;
     }
 }
 
@@ -189,7 +190,7 @@ static void take_token(struct client *c, struct bytes text)
 
 void auth_take(struct client *c, struct bytes text)
 {
-    if (c->stranger == NULL) {
+    if (c->unauthenticated_address == NULL) {
         packet_kick(c,
                     PACKET_KICK_BAD_PACKET,
                     c->identity != NULL ? "the client has already logged in"
@@ -201,7 +202,7 @@ void auth_take(struct client *c, struct bytes text)
     }
 }
 
-/* Packets of types to come are passed over, from strangers too. */
+/* Packets of types to come are passed over, from unauthenticated clients too. */
 bool auth_admits(uint8_t type)
 {
     return type == PACKET_AUTH || type == PACKET_PING || type == PACKET_PONG ||

@@ -36,8 +36,8 @@ struct clients_config clients_config_default(void)
         .heartbeat_ms = 30000,
         .hello_ms = 5000,
         .auth_ms = 5000,
-        .strangers_max = 4096,
-        .strangers_address_max = 64,
+        .unauthenticated_max = 4096,
+        .unauthenticated_address_max = 64,
         .login = {.spread = 16, .at_once_max = 512},
         .threads = 1,
     };
@@ -53,9 +53,9 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     all->config = *config;
     all->router = router;
     all->since_us = now_us;
-    if (config->strangers == NULL) {
-        all->own_strangers = strangers_new(config->admission.seed);
-        all->config.strangers = all->own_strangers;
+    if (config->unauthenticated == NULL) {
+        all->own_unauthenticated = unauthenticated_new(config->admission.seed);
+        all->config.unauthenticated = all->own_unauthenticated;
     }
     if (config->shared_admission == NULL) {
         all->own_admission = admission_new(&config->admission);
@@ -75,8 +75,8 @@ void clients_configure(struct clients *all, const struct clients_config *config)
     all->config.deadline_ms = config->deadline_ms;
     all->config.requests = config->requests;
     all->config.connections_max = config->connections_max;
-    all->config.strangers_max = config->strangers_max;
-    all->config.strangers_address_max = config->strangers_address_max;
+    all->config.unauthenticated_max = config->unauthenticated_max;
+    all->config.unauthenticated_address_max = config->unauthenticated_address_max;
     all->config.login.at_once_max = config->login.at_once_max;
 }
 
@@ -92,7 +92,7 @@ void clients_free(struct clients *all)
     table_fini(&all->sittings);
     buffer_fini(&all->words);
     buffer_fini(&all->body);
-    strangers_free(all->own_strangers);
+    unauthenticated_free(all->own_unauthenticated);
     admission_free(all->own_admission);
     mem_free(all);
 }

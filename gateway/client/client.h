@@ -19,9 +19,9 @@
  * owes reading of more than `unsent_max` is closed. What is on its way to nodes
  * is bounded by the router.
  *
- * Who speaks packets to a gateway with keys, or with a login actor, is a stranger
+ * Who speaks packets to a gateway with keys, or with a login actor, is unauthenticated
  * until it has shown a token (client_auth.c), or the actor has said who it is
- * (client_login.c): strangers are counted, and may hold little.
+ * (client_login.c): the unauthenticated are counted, and may hold little.
  */
 #ifndef GATEWAY_CLIENT_CLIENT_H
 #define GATEWAY_CLIENT_CLIENT_H
@@ -64,16 +64,17 @@ struct clients_config {
     uint32_t hello_ms;               /* until the hello; 5000 */
     char cluster[VIEW_NAME_MAX + 1]; /* that tokens must be for */
     uint32_t auth_ms;                /* until a good token was shown; 5000 */
-    uint32_t strangers_max;          /* connections without one, in all; 4096 */
-    uint32_t strangers_address_max;  /* and from one address; 64 */
-    struct login_config {            /* an actor is asked who a client is (client_login.c) */
+    uint32_t unauthenticated_max;    /* connections without one, in all; 4096 */
+    uint32_t unauthenticated_address_max; /* and from one address; 64 */
+    struct login_config {                 /* an actor is asked who a client is (client_login.c) */
         bool asked;
         uint16_t kind;
         char role[RING_ROLE_MAX + 1]; /* whose first kind it is; "": `kind` */
         uint32_t spread;              /* over so many ids, login-0 and up; 16 */
         uint32_t at_once_max;         /* logins under way; 512 */
     } login;
-    struct strangers *strangers;        /* borrowed for life: of all threads; NULL = of its own */
+    struct unauthenticated
+        *unauthenticated;               /* borrowed for life: of all threads; NULL = of its own */
     struct admission_config admission;  /* who may come in, of clients that speak packets; any */
     struct admission *shared_admission; /* borrowed for life: of all threads; NULL = of its own */
     struct bucket_rate requests;        /* of a connection that speaks packets; any */
@@ -89,7 +90,7 @@ struct clients_config clients_config_default(void);
 struct clients *clients_new(const struct clients_config *config, struct router *router,
                             uint64_t now_us);
 /* From now on its times (auth_ms, deadline_ms), its rate of requests and its limits of connections,
- * strangers and logins hold; who is in stays. */
+ * the unauthenticated and logins hold; who is in stays. */
 void clients_configure(struct clients *all, const struct clients_config *config);
 /* All clients must be gone. Takes NULL. */
 void clients_free(struct clients *all);
@@ -120,27 +121,27 @@ struct clients_figures {
     uint64_t accepted;
     uint64_t refused; /* one too many */
     uint64_t commands;
-    uint64_t errors;                /* replies that are errors */
-    uint64_t bad_input;             /* closed for not speaking RESP */
-    uint64_t stalled;               /* closed for not reading */
-    uint64_t overrun;               /* closed for owing too much reading */
-    uint64_t buffered;              /* bytes held for all clients, now */
-    uint64_t packets;               /* that came in */
-    uint64_t bad_requests;          /* answered BAD_REQUEST, or notifies that were dropped */
-    uint64_t authenticated;         /* showed a good token */
-    uint64_t strangers;             /* did not yet, now */
-    uint64_t refused_strangers;     /* of `refused`: too many strangers in all */
-    uint64_t refused_address;       /* … and from one address */
-    uint64_t refused_full;          /* … no room for a client that speaks packets */
-    uint64_t refused_accept_rate;   /* … they come too fast */
-    uint64_t refused_address_rate;  /* … from one address */
-    uint64_t refused_address_count; /* … too many are here from one address */
-    uint64_t refused_address_share; /* … more than their share are from one address */
-    uint64_t refused_entity_share;  /* … or show tokens of one entity */
-    uint64_t rests_entity;          /* times one had to wait, its entity having its share */
-    uint64_t rests_origin;          /* … and its address */
-    uint64_t rests_spent;           /* … or as it asked much that is refused, or pinged much */
-    uint64_t rate_limited;          /* requests beyond the rate of their connection */
+    uint64_t errors;                  /* replies that are errors */
+    uint64_t bad_input;               /* closed for not speaking RESP */
+    uint64_t stalled;                 /* closed for not reading */
+    uint64_t overrun;                 /* closed for owing too much reading */
+    uint64_t buffered;                /* bytes held for all clients, now */
+    uint64_t packets;                 /* that came in */
+    uint64_t bad_requests;            /* answered BAD_REQUEST, or notifies that were dropped */
+    uint64_t authenticated;           /* showed a good token */
+    uint64_t unauthenticated;         /* did not yet, now */
+    uint64_t refused_unauthenticated; /* of `refused`: too many unauthenticated in all */
+    uint64_t refused_address;         /* … and from one address */
+    uint64_t refused_full;            /* … no room for a client that speaks packets */
+    uint64_t refused_accept_rate;     /* … they come too fast */
+    uint64_t refused_address_rate;    /* … from one address */
+    uint64_t refused_address_count;   /* … too many are here from one address */
+    uint64_t refused_address_share;   /* … more than their share are from one address */
+    uint64_t refused_entity_share;    /* … or show tokens of one entity */
+    uint64_t rests_entity;            /* times one had to wait, its entity having its share */
+    uint64_t rests_origin;            /* … and its address */
+    uint64_t rests_spent;             /* … or as it asked much that is refused, or pinged much */
+    uint64_t rate_limited;            /* requests beyond the rate of their connection */
     struct login_figures {
         uint64_t under_way; /* now */
         uint64_t ok;

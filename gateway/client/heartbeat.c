@@ -68,7 +68,7 @@ void packet_on_hello(struct client *c, struct bytes body)
         packet_put_hello_ack(&c->out,
                              &(struct hello_ack_packet){
                                  .version = PACKET_VERSION,
-                                 .flags = c->stranger != NULL ? PACKET_ACK_AUTH : 0,
+                                 .flags = c->unauthenticated_address != NULL ? PACKET_ACK_AUTH : 0,
                                  .heartbeat_ms = config->heartbeat_ms,
                                  .packet_size_max = (uint32_t)config->packet_size_max,
                                  .requests_max = config->in_flight_max,
@@ -86,7 +86,8 @@ void packet_tick(struct client *c)
     if (c->closing) {
         return;
     }
-    if (c->stranger != NULL && c->now_us - c->since_us > (uint64_t)config->auth_ms * 1000) {
+    if (c->unauthenticated_address != NULL &&
+        c->now_us - c->since_us > (uint64_t)config->auth_ms * 1000) {
         // By the time since it came, not since it spoke: a byte a second buys no time.
         if (c->login_until_us != 0) {
             login_give_up(c);

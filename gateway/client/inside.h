@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "base/table.h"
-#include "gateway/access/strangers.h"
+#include "gateway/access/unauthenticated.h"
 #include "gateway/client/client.h"
 #include "gateway/client/command.h"
 #include "gateway/client/pushes.h"
@@ -117,16 +117,17 @@ struct client {
     uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
     bool in_multi;      /* its MULTI was refused: nothing runs until EXEC or DISCARD */
     struct {
-        uint64_t heard_us;     /* when bytes came last */
-        uint64_t opened_us;    /* since when its hello is awaited */
-        uint32_t spent;        /* packets that were answered here, since it waited for them */
-        bool greeted;          /* its hello came */
-        bool pinged;           /* since then */
-        bool leaving;          /* it was told to go */
-    } packets;                 /* of a client that speaks packets */
-    struct stranger *stranger; /* it has to say who it is; NULL = it has not, or did */
-    struct identity *identity; /* owned: who it said it is; NULL = it was not asked */
-    uint64_t login_until_us;   /* an actor is asked who it is, until then; 0 = none is */
+        uint64_t heard_us;  /* when bytes came last */
+        uint64_t opened_us; /* since when its hello is awaited */
+        uint32_t spent;     /* packets that were answered here, since it waited for them */
+        bool greeted;       /* its hello came */
+        bool pinged;        /* since then */
+        bool leaving;       /* it was told to go */
+    } packets;              /* of a client that speaks packets */
+    struct unauthenticated_address
+        *unauthenticated_address; /* it has to say who it is; NULL = it has not, or did */
+    struct identity *identity;    /* owned: who it said it is; NULL = it was not asked */
+    uint64_t login_until_us;      /* an actor is asked who it is, until then; 0 = none is */
     struct client_address *client_address; /* it came in as, or NULL */
     uint64_t origin;                       /* hash of where it is */
     uint64_t asked;                        /* router_asked() of its last request */
@@ -163,15 +164,15 @@ struct clients {
     struct keyring keys;     /* none: clients are not asked who they are */
     uint64_t unix_s;         /* the time of day */
     uint64_t spent_until_us; /* when the last of those goes on that rest for what was refused */
-    struct strangers *own_strangers; /* owned; NULL = they are of all threads */
-    struct list left_logins;         /* struct left_login, owned, the oldest first */
-    struct admission *own_admission; /* owned; NULL = it is of all threads */
-    struct share by_origin;          /* connections */
-    struct share by_entity;          /* … of those that are known */
-    struct table sittings;           /* struct sitting, by session */
-    struct list bound;               /* struct binding, all */
-    struct list due;                 /* those of them that wait for a time */
-    struct list turn;                /* those of them whose turn it is now */
+    struct unauthenticated *own_unauthenticated; /* owned; NULL = they are of all threads */
+    struct list left_logins;                     /* struct left_login, owned, the oldest first */
+    struct admission *own_admission;             /* owned; NULL = it is of all threads */
+    struct share by_origin;                      /* connections */
+    struct share by_entity;                      /* … of those that are known */
+    struct table sittings;                       /* struct sitting, by session */
+    struct list bound;                           /* struct binding, all */
+    struct list due;                             /* those of them that wait for a time */
+    struct list turn;                            /* those of them whose turn it is now */
     bool in_turn;
     uint64_t ring_version;              /* that bonds were compared with */
     uint64_t breaks;                    /* times that links to nodes came up or went down … */
@@ -277,13 +278,13 @@ bool sitting_owns(const struct client *c, const struct router_effect *reply);
 
 /* Are clients asked who they are? */
 bool auth_asks(const struct clients *all);
-/* A new connection: is it a stranger? */
+/* A new connection: is it unauthenticated? */
 void auth_begin(struct client *c);
 /* The connection has gone. */
 void auth_end(struct client *c);
 /* It showed this: from here on it is known, or kicked, or an actor is asked. */
 void auth_take(struct client *c, struct bytes text);
-/* It is a stranger no more: this is who it is, until then. With keys it is given a token. */
+/* It is authenticated: this is who it is, until then. With keys it is given a token. */
 void auth_be(struct client *c, const struct auth_ok_packet *who);
 /* Its actor says that it is this entity from now on: changed if it was asked who it is. What to
  * tell it: `out`, whose token is appended to `token` if there are keys. */
@@ -291,7 +292,7 @@ void auth_become(struct client *c, const struct rebind *to, struct auth_ok_packe
                  struct buffer *token);
 /* May it ask this entity? */
 bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
-/* May a stranger send a packet of this type? */
+/* May an unauthenticated client send a packet of this type? */
 bool auth_admits(uint8_t type);
 
 /* ---- client_login.c */
@@ -303,8 +304,8 @@ void login_answered(struct client *c, const struct router_effect *reply, struct 
                     uint64_t now_us);
 /* It has waited for that long enough. */
 void login_give_up(struct client *c);
-/* The connection goes. An actor that was asked is busy with it still, so it counts as a stranger
- * until that is over. */
+/* The connection goes. An actor that was asked is busy with it still, so it counts as
+ * unauthenticated until that is over. */
 void login_leave(struct client *c, uint64_t now_us);
 /* Time passes: forget those of who left that are over. */
 void logins_tick(struct clients *all, uint64_t now_us);

@@ -7,7 +7,7 @@
  *               -it answers with an error, or nonsense-> kicked, by reason
  *               -nobody answers, auth_ms-> told when to come again
  *
- * It is a stranger all the while. What it has sent behind its auth waits.
+ * It is unauthenticated all the while. What it has sent behind its auth waits.
  *
  * Who leaves meanwhile makes no room: its login is under way still, and whoever
  * comes and goes all the time would keep the actors busy.
@@ -28,7 +28,7 @@ enum { RETRY_LOGIN_MS = 1000 };
 struct left_login {
     struct list_link link;
     uint64_t until_us;
-    struct stranger *stranger;
+    struct unauthenticated_address *unauthenticated_address;
 };
 
 static void turn_away(struct client *c, uint32_t retry_ms, const char *why)
@@ -182,9 +182,10 @@ void login_leave(struct client *c, uint64_t now_us)
     c->all->figures.logins.left += c->closing ? 0 : 1; // else that is counted
     struct left_login *left = mem_new(1, sizeof *left);
 
-    *left = (struct left_login){.until_us = c->login_until_us, .stranger = c->stranger};
+    *left = (struct left_login){.until_us = c->login_until_us,
+                                .unauthenticated_address = c->unauthenticated_address};
     list_push_back(&c->all->left_logins, &left->link);
-    c->stranger = NULL;
+    c->unauthenticated_address = NULL;
     c->login_until_us = 0;
     logins_tick(c->all, now_us);
 }
@@ -192,8 +193,8 @@ void login_leave(struct client *c, uint64_t now_us)
 static void forget(struct clients *all, struct left_login *left)
 {
     list_remove(&left->link);
-    strangers_remove(all->config.strangers, left->stranger);
-    all->figures.strangers--;
+    unauthenticated_remove(all->config.unauthenticated, left->unauthenticated_address);
+    all->figures.unauthenticated--;
     all->figures.logins.under_way--;
     mem_free(left);
 }

@@ -400,7 +400,7 @@ static void on_ping(struct client *c, struct bytes body)
 {
     if (body.size > PACKET_PING_MAX) {
         packet_kick(c, PACKET_KICK_BAD_PACKET, "a ping packet is too long");
-    } else if (c->stranger != NULL && client_unsent(c) > STRANGER_UNSENT_MAX) {
+    } else if (c->unauthenticated_address != NULL && client_unsent(c) > STRANGER_UNSENT_MAX) {
         packet_kick(c,
                     PACKET_KICK_NO_AUTH,
                     "the client sent pings before it logged in and does not read the answers");
@@ -438,7 +438,7 @@ static void run(struct client *c, const struct packet *p)
         }
         return;
     }
-    if (c->stranger != NULL && !auth_admits(p->type)) {
+    if (c->unauthenticated_address != NULL && !auth_admits(p->type)) {
         packet_kick(c, PACKET_KICK_NO_AUTH, "the first packet after hello is not an auth");
         return;
     }
@@ -473,12 +473,13 @@ static void run(struct client *c, const struct packet *p)
     }
 }
 
-/* A stranger says hello, its token and pings, for which little is enough. */
+/* An unauthenticated client says hello, its token and pings, for which little is enough. */
 static size_t size_max_of(const struct client *c)
 {
     const size_t most = c->all->config.packet_size_max;
 
-    return c->stranger != NULL && most > STRANGER_BODY_MAX ? STRANGER_BODY_MAX : most;
+    return c->unauthenticated_address != NULL && most > STRANGER_BODY_MAX ? STRANGER_BODY_MAX
+                                                                          : most;
 }
 
 static size_t take(struct client *c, struct bytes in)

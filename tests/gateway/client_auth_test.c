@@ -88,9 +88,9 @@ static void who_is_known_asks_its_own_entity_alone(void **state)
 
     (void)state;
     start_asked(&t, &clients);
-    assert_int_equal(figures(&t).strangers, 1);
+    assert_int_equal(figures(&t).unauthenticated, 1);
     be_known(&t);
-    assert_int_equal(figures(&t).strangers, 0);
+    assert_int_equal(figures(&t).unauthenticated, 0);
     assert_int_equal(figures(&t).authenticated, 1);
     say(&t, PACKET_REQUEST, 1, "me");
     say(&t, PACKET_REQUEST, 2, "you");
@@ -489,15 +489,15 @@ static void one_entity_has_its_share_of_connections(void **state)
     stop(&t);
 }
 
-static void strangers_are_few_from_one_address_and_in_all(void **state)
+static void unauthenticated_are_few_from_one_address_and_in_all(void **state)
 {
     struct clients_config clients = config();
     struct client *c[5] = {NULL};
     struct talk t;
 
     (void)state;
-    clients.strangers_address_max = 2;
-    clients.strangers_max = 4;
+    clients.unauthenticated_address_max = 2;
+    clients.unauthenticated_max = 4;
     start_asked(&t, &clients); // from 10.0.0.1
     assert_true(comes_in(&t, CLIENT_PACKETS, "10.0.0.1:1", &c[0]));
     assert_false(comes_in(&t, CLIENT_PACKETS, "10.0.0.1:2", &c[1]));
@@ -506,18 +506,18 @@ static void strangers_are_few_from_one_address_and_in_all(void **state)
     assert_false(comes_in(&t, CLIENT_PACKETS, "[fe80:0:0:0:1::3]:1", &c[3])); // one network
     assert_int_equal(figures(&t).refused_address, 2);
     assert_false(comes_in(&t, CLIENT_PACKETS, "10.0.0.2:1", &c[3]));
-    assert_int_equal(figures(&t).refused_strangers, 1);
+    assert_int_equal(figures(&t).refused_unauthenticated, 1);
     assert_int_equal(figures(&t).refused, 3);
     assert_true(comes_in(&t, CLIENT_RESP, "10.0.0.1:3", &c[3])); // tools are no strangers
     be_known(&t);                                                // makes room
     assert_true(comes_in(&t, CLIENT_PACKETS, "10.0.0.1:4", &c[4]));
     client_rig_free(&t.r, c[2]); // and so does going
     assert_true(comes_in(&t, CLIENT_PACKETS, "10.0.0.2:1", &c[2]));
-    assert_int_equal(figures(&t).strangers, 4);
+    assert_int_equal(figures(&t).unauthenticated, 4);
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
         client_rig_free(&t.r, c[i]);
     }
-    assert_int_equal(figures(&t).strangers, 0);
+    assert_int_equal(figures(&t).unauthenticated, 0);
     stop(&t);
 }
 
@@ -537,7 +537,7 @@ int main(void)
         cmocka_unit_test(nobody_says_who_it_is_twice),
         cmocka_unit_test(who_is_known_has_one_share_by_all_its_connections),
         cmocka_unit_test(one_entity_has_its_share_of_connections),
-        cmocka_unit_test(strangers_are_few_from_one_address_and_in_all),
+        cmocka_unit_test(unauthenticated_are_few_from_one_address_and_in_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void who_the_actor_names_is_that_entity(void **state)
     assert_true(q.id.size >= 7 && memcmp(q.id.data, "login-", 6) == 0);
     assert_true(bytes_equal(q.body, of("eve:secret")));
     assert_int_equal(figures(&t).logins.under_way, 1);
-    assert_int_equal(figures(&t).strangers, 1);
+    assert_int_equal(figures(&t).unauthenticated, 1);
     name(&t, 1, now_s + 60, "eve");
     const struct auth_ok_packet who = hears_who(&t);
     assert_int_equal(who.expires_s, now_s + 60);
@@ -114,7 +114,7 @@ static void who_the_actor_names_is_that_entity(void **state)
     hears_answer(&t, 1, STATUS_OK);
     assert_int_equal(figures(&t).logins.under_way, 0);
     assert_int_equal(figures(&t).logins.ok, 1);
-    assert_int_equal(figures(&t).strangers, 0);
+    assert_int_equal(figures(&t).unauthenticated, 0);
     assert_int_equal(figures(&t).authenticated, 1);
     pass(&t, 10 * second_us); // the time to say it is over
     hears_nothing(&t);
@@ -290,7 +290,7 @@ static void without_an_answer_it_is_told_when_to_come_again(void **state)
     name(&t, 3, now_s + 60, "eve"); // too late
     hears_nothing(&t);
     assert_int_equal(figures(&t).logins.under_way, 0);
-    assert_int_equal(figures(&t).strangers, 1);
+    assert_int_equal(figures(&t).unauthenticated, 1);
     stop(&t);
 }
 
@@ -337,7 +337,7 @@ static void who_leaves_makes_no_room_before_its_login_is_over(void **state)
     struct talk t;
 
     (void)state;
-    clients.strangers_address_max = 1;
+    clients.unauthenticated_address_max = 1;
     start_asked(&t, &clients);
     show(&t, "x");
     client_rig_free(&t.r, t.c);
@@ -348,7 +348,7 @@ static void who_leaves_makes_no_room_before_its_login_is_over(void **state)
     t.r.rig.now_us += 5 * second_us;
     (void)clients_go_on(t.r.all, t.r.rig.now_us, &t.r.effects);
     assert_int_equal(figures(&t).logins.under_way, 0);
-    assert_int_equal(figures(&t).strangers, 0);
+    assert_int_equal(figures(&t).unauthenticated, 0);
     assert_true(clients_admit(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us, &in));
     t.c = client_new(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us);
     client_let_in(t.c, in.client_address);

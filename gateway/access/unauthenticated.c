@@ -2,7 +2,7 @@
  *
  * Counts the connections that have not logged in, in all and by address.
  */
-#include "gateway/access/strangers.h"
+#include "gateway/access/unauthenticated.h"
 
 #include "base/assert.h"
 #include "base/list.h"
@@ -12,24 +12,25 @@
 
 #include <pthread.h>
 
-struct stranger {
+struct unauthenticated_address {
     struct table_link link; /* by `from` */
     struct origin from;
     uint32_t count; /* of its connections */
 };
 
-struct strangers {
+struct unauthenticated {
     uint64_t seed;
     pthread_mutex_t lock; /* all below */
-    struct table table;   /* struct stranger, owned */
+    struct table table;   /* struct unauthenticated_address, owned */
     uint32_t count;       /* of all connections */
 };
 
-static struct stranger *find(const struct strangers *s, const struct origin *from)
+static struct unauthenticated_address *find(const struct unauthenticated *s,
+                                            const struct origin *from)
 {
     for (struct table_link *l = table_first(&s->table, origin_hash(from, s->seed)); l != NULL;
          l = table_same(l)) {
-        struct stranger *one = CONTAINER_OF(l, struct stranger, link);
+        struct unauthenticated_address *one = CONTAINER_OF(l, struct unauthenticated_address, link);
 
         if (origin_is(&one->from, from)) {
             return one;
@@ -38,16 +39,16 @@ static struct stranger *find(const struct strangers *s, const struct origin *fro
     return NULL;
 }
 
-struct strangers *strangers_new(uint64_t seed)
+struct unauthenticated *unauthenticated_new(uint64_t seed)
 {
-    struct strangers *s = mem_new(1, sizeof *s);
+    struct unauthenticated *s = mem_new(1, sizeof *s);
 
     s->seed = seed;
     (void)pthread_mutex_init(&s->lock, NULL);
     return s;
 }
 
-void strangers_free(struct strangers *s)
+void unauthenticated_free(struct unauthenticated *s)
 {
     if (s != NULL) {
         ASSERT(s->count == 0);
@@ -57,7 +58,7 @@ void strangers_free(struct strangers *s)
     }
 }
 
-uint32_t strangers_count(struct strangers *s)
+uint32_t unauthenticated_count(struct unauthenticated *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     const uint32_t count = s->count;
@@ -65,23 +66,23 @@ uint32_t strangers_count(struct strangers *s)
     return count;
 }
 
-uint32_t strangers_from(struct strangers *s, const char *address)
+uint32_t unauthenticated_from(struct unauthenticated *s, const char *address)
 {
     const struct origin from = origin_of(address);
 
     (void)pthread_mutex_lock(&s->lock);
-    const struct stranger *one = find(s, &from);
+    const struct unauthenticated_address *one = find(s, &from);
     const uint32_t count = one == NULL ? 0 : one->count;
     (void)pthread_mutex_unlock(&s->lock);
     return count;
 }
 
-struct stranger *strangers_add(struct strangers *s, const char *address)
+struct unauthenticated_address *unauthenticated_add(struct unauthenticated *s, const char *address)
 {
     const struct origin from = origin_of(address);
 
     (void)pthread_mutex_lock(&s->lock);
-    struct stranger *one = find(s, &from);
+    struct unauthenticated_address *one = find(s, &from);
     if (one == NULL) {
         one = mem_new(1, sizeof *one);
         one->from = from;
@@ -93,7 +94,7 @@ struct stranger *strangers_add(struct strangers *s, const char *address)
     return one;
 }
 
-void strangers_remove(struct strangers *s, struct stranger *one)
+void unauthenticated_remove(struct unauthenticated *s, struct unauthenticated_address *one)
 {
     (void)pthread_mutex_lock(&s->lock);
     ASSERT(one->count > 0 && s->count > 0);
