@@ -220,8 +220,8 @@ static void take_seat(struct client *c)
         b->name.version = router_view(c->all->router)->ring.version;
     }
     if (b->name.session != 0) {
-        sitting_open(c, &b->name, b->epoch);
-        sitting_ack(c, b->has_answers);
+        client_session_open(c, &b->name, b->epoch);
+        client_session_ack(c, b->has_answers);
         c->all->pushes.returned += b->type == NOTE_RETURN;
     }
 }

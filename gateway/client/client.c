@@ -86,10 +86,10 @@ void clients_free(struct clients *all)
         return;
     }
     ASSERT(all->table.count == 0);
-    ASSERT(all->sittings.count == 0);
+    ASSERT(all->client_sessions.count == 0);
     logins_end(all);
     table_fini(&all->table);
-    table_fini(&all->sittings);
+    table_fini(&all->client_sessions);
     buffer_fini(&all->words);
     buffer_fini(&all->body);
     unauthenticated_free(all->own_unauthenticated);
@@ -108,7 +108,7 @@ struct client *clients_find(struct clients *all, uint64_t session)
     if (l != NULL) {
         all->last = CONTAINER_OF(l, struct client, link);
     }
-    return l == NULL ? sitting_find(all, session) : all->last;
+    return l == NULL ? client_session_find(all, session) : all->last;
 }
 
 void clients_figures(const struct clients *all, struct clients_figures *out)
@@ -165,7 +165,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
         .type = ROUTER_SESSION_CLOSED, .now_us = now_us, .session = c->session};
 
     binding_end(c, now_us, effects);
-    sitting_close(c, now_us, effects);
+    client_session_close(c, now_us, effects);
     login_leave(c, now_us);
     auth_end(c);
     client_let_out(c, now_us);
@@ -235,7 +235,7 @@ void client_ask(struct client *c, const struct ask *ask)
     };
 
     if (ask->name != 0) {
-        sitting_number(c, ask, &event);
+        client_session_number(c, ask, &event);
     }
     c->in_flight += told ? 0 : 1;
     router_step(c->all->router, &event, c->effects);
@@ -282,7 +282,7 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
         client_account(c);
         return;
     }
-    if (reply->session != c->session && !sitting_owns(c, reply)) {
+    if (reply->session != c->session && !client_session_owns(c, reply)) {
         return; // of a former connection, and not asked again
     }
     ASSERT(c->in_flight > 0);
@@ -299,7 +299,7 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
 
 void client_vouch(struct client *c, uint64_t version, uint64_t now_us)
 {
-    if (c->sitting != NULL && !c->closing) {
+    if (c->client_session != NULL && !c->closing) {
         client_owes(c, now_us);
         c->dialect->vouch(c, version);
         client_account(c);

@@ -29,7 +29,7 @@ _Static_assert(RESP_ARGS_MAX <= 1u << TICKET_PART_BITS, "one part a key");
 struct binding;
 struct client;
 struct identity;
-struct sitting;
+struct client_session;
 
 /* What the protocols of clients differ in. Calls have set now_us, and effects where they come from
  * the client. */
@@ -58,7 +58,7 @@ struct dialect {
     void (*kick)(struct client *c, uint32_t code, struct bytes text);
     /* Its actor lets it go on as another entity. */
     void (*rebound)(struct client *c, const struct rebind *to);
-    /* Ask anew if it is still here: sitting_vouch(). NULL = it keeps no session. */
+    /* Ask anew if it is still here: client_session_vouch(). NULL = it keeps no session. */
     void (*vouch)(struct client *c, uint64_t version);
     /* The actor of a session that is kept was begun afresh. NULL = it keeps none. */
     void (*begun)(struct client *c);
@@ -131,19 +131,19 @@ struct client {
     struct client_address *client_address; /* it came in as, or NULL */
     uint64_t origin;                       /* hash of where it is */
     uint64_t asked;                        /* router_asked() of its last request */
-    bool rests;                     /* that, or all from there, is over its share: it has to wait */
-    uint64_t rests_until_us;        /* and until then */
-    struct bucket requests;         /* it may ask */
-    bool busy;                      /* it was sent something since the last tick */
-    bool closing;                   /* no more input; goes when all is answered and sent */
-    bool ended;                     /* the other side sends no more */
-    bool half;                      /* what is in `in` is a command that is still coming */
-    bool dropped;                   /* goes at once */
-    uint8_t lost_why;               /* what its actor is told when it goes: enum note_lost */
-    uint32_t rounds;                /* of the last note: struct bond's */
-    struct binding *binding;        /* owned; NULL = it is not bound to an actor */
-    struct sitting *sitting;        /* owned; what its requests are numbered in, since it bound
-                                       itself so that it may return; NULL = in `session` */
+    bool rests;              /* that, or all from there, is over its share: it has to wait */
+    uint64_t rests_until_us; /* and until then */
+    struct bucket requests;  /* it may ask */
+    bool busy;               /* it was sent something since the last tick */
+    bool closing;            /* no more input; goes when all is answered and sent */
+    bool ended;              /* the other side sends no more */
+    bool half;               /* what is in `in` is a command that is still coming */
+    bool dropped;            /* goes at once */
+    uint8_t lost_why;        /* what its actor is told when it goes: enum note_lost */
+    uint32_t rounds;         /* of the last note: struct bond's */
+    struct binding *binding; /* owned; NULL = it is not bound to an actor */
+    struct client_session *client_session; /* owned; what its requests are numbered in, since it
+                                bound itself so that it may return; NULL = in `session` */
     bool waiting;                   /* that bind, or a login, is under way: nothing is taken before
                                        its answer */
     uint64_t now_us;                /* of this call */
@@ -169,7 +169,7 @@ struct clients {
     struct admission *own_admission;             /* owned; NULL = it is of all threads */
     struct share by_origin;                      /* connections */
     struct share by_entity;                      /* … of those that are known */
-    struct table sittings;                       /* struct sitting, by session */
+    struct table client_sessions;                /* struct client_session, by session */
     struct list bound;                           /* struct binding, all */
     struct list due;                             /* those of them that wait for a time */
     struct list turn;                            /* those of them whose turn it is now */
@@ -197,7 +197,7 @@ struct ask {
     uint16_t kind;
     struct bytes id;
     struct bytes body;
-    uint32_t name; /* of a client with a sitting: its own; 0 = one of the gateway's */
+    uint32_t name; /* of a client with a session of its own: its own; 0 = one of the gateway's */
     bool again;    /* … which was sent before */
     bool must;     /* it is taken however full the router is */
 };
@@ -257,22 +257,23 @@ void client_leave_place(struct client *c);
 /* Has this entity, by entity_hash(), its share of connections? */
 bool clients_entity_is_full(const struct clients *all, uint64_t entity);
 
-/* ---- sitting.c: the numbering of requests that outlives a connection */
+/* ---- client_session.c: the numbering of requests that outlives a connection */
 
 /* From now on its requests are named by itself. It has no answer that is still to come. */
-void sitting_open(struct client *c, const struct session_name *name, uint32_t epoch);
+void client_session_open(struct client *c, const struct session_name *name, uint32_t epoch);
 /* It goes: nothing is replied any more. */
-void sitting_close(struct client *c, uint64_t now_us, struct router_effects *effects);
+void client_session_close(struct client *c, uint64_t now_us, struct router_effects *effects);
 /* It has the answers of all below. */
-void sitting_ack(struct client *c, uint32_t answers);
+void client_session_ack(struct client *c, uint32_t answers);
 /* Whose it is; NULL = nobody's. */
 /* It has answered dialect.vouch: it had not left when the ring had that version. */
-void sitting_vouch(const struct client *c, uint64_t version);
-struct client *sitting_find(const struct clients *all, uint64_t session);
+void client_session_vouch(const struct client *c, uint64_t version);
+struct client *client_session_find(const struct clients *all, uint64_t session);
 /* Put its part into the request. */
-void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event);
+void client_session_number(const struct client *c, const struct ask *ask,
+                           struct router_event *event);
 /* The reply is for a request of this connection. */
-bool sitting_owns(const struct client *c, const struct router_effect *reply);
+bool client_session_owns(const struct client *c, const struct router_effect *reply);
 
 /* ---- client_auth.c */
 

@@ -223,7 +223,7 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
         c,
         &(struct ask){.ticket = ticket,
                       .timeout_ms = timeout_ms,
-                      .name = c->sitting != NULL ? r->request : 0,
+                      .name = c->client_session != NULL ? r->request : 0,
                       .again = (r->flags & PACKET_AGAIN) != 0,
                       .flags =
                           (uint8_t)(((r->flags & PACKET_IDEMPOTENT) != 0 ? REQUEST_IDEMPOTENT : 0) |
@@ -236,10 +236,10 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
 /* A client's number of it may tell it from its copies. */
 static const char *misnamed(const struct client *c, const struct request_packet *r)
 {
-    if (c->sitting != NULL && r->request == 0) {
+    if (c->client_session != NULL && r->request == 0) {
         return "in a kept session, request names begin with 1";
     }
-    if (c->sitting == NULL && (r->flags & PACKET_AGAIN) != 0) {
+    if (c->client_session == NULL && (r->flags & PACKET_AGAIN) != 0) {
         return "there is no session in which this request was sent before";
     }
     return NULL;
@@ -258,7 +258,7 @@ static void on_bind(struct client *c, const struct request_packet *r, struct wis
         return;
     }
     if (keeps && c->binding == NULL) {
-        sitting_close(c, c->now_us, c->effects); // of a session before that
+        client_session_close(c, c->now_us, c->effects); // of a session before that
     }
     if (!binding_ask(c, r->id, &to, &wish, make_ticket(r->request, TICKET_BIND))) {
         refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is already bound: unbind first");
@@ -297,7 +297,7 @@ static void on_ack(struct client *c, struct bytes body)
         packet_kick(c, PACKET_KICK_BAD_PACKET, "an ack packet is too short");
         return;
     }
-    sitting_ack(c, ack.answers);
+    client_session_ack(c, ack.answers);
     binding_ack(c, ack.pushes);
 }
 
@@ -423,7 +423,7 @@ static void vouch(struct client *c, uint64_t version)
 static void on_pong(struct client *c, struct bytes body)
 {
     if (body.size == VOUCH_SIZE) {
-        sitting_vouch(c, big_get64(body.data));
+        client_session_vouch(c, big_get64(body.data));
     }
 }
 

@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 
-struct sitting {
-    struct table_link link; /* in all->sittings, unless a newer connection has taken its place */
+struct client_session {
+    struct table_link
+        link; /* in all->client_sessions, unless a newer connection has taken its place */
     struct client *client;
     struct session_name name;
     uint32_t epoch; /* counts the connections */
@@ -18,43 +19,44 @@ struct sitting {
     bool listed;
 };
 
-static struct sitting *find(const struct clients *all, uint64_t session)
+static struct client_session *find(const struct clients *all, uint64_t session)
 {
-    struct table_link *l = table_first(&all->sittings, table_mix(session));
+    struct table_link *l = table_first(&all->client_sessions, table_mix(session));
 
-    return l == NULL ? NULL : CONTAINER_OF(l, struct sitting, link);
+    return l == NULL ? NULL : CONTAINER_OF(l, struct client_session, link);
 }
 
-struct client *sitting_find(const struct clients *all, uint64_t session)
+struct client *client_session_find(const struct clients *all, uint64_t session)
 {
-    const struct sitting *s = find(all, session);
+    const struct client_session *s = find(all, session);
 
     return s == NULL ? NULL : s->client;
 }
 
-static void unlist(struct clients *all, struct sitting *s)
+static void unlist(struct clients *all, struct client_session *s)
 {
-    table_remove(&all->sittings, &s->link);
+    table_remove(&all->client_sessions, &s->link);
     s->listed = false;
 }
 
-void sitting_open(struct client *c, const struct session_name *name, uint32_t epoch)
+void client_session_open(struct client *c, const struct session_name *name, uint32_t epoch)
 {
     struct clients *all = c->all;
-    struct sitting *former = find(all, name->session);
+    struct client_session *former = find(all, name->session);
 
     if (former != NULL) {
         unlist(all, former); // Its actor kicks it.
     }
-    struct sitting *s = mem_new(1, sizeof *s);
-    *s = (struct sitting){.client = c, .name = *name, .epoch = epoch, .base = 1, .listed = true};
-    table_put(&all->sittings, &s->link, table_mix(name->session));
-    c->sitting = s;
+    struct client_session *s = mem_new(1, sizeof *s);
+    *s = (struct client_session){
+        .client = c, .name = *name, .epoch = epoch, .base = 1, .listed = true};
+    table_put(&all->client_sessions, &s->link, table_mix(name->session));
+    c->client_session = s;
 }
 
-void sitting_close(struct client *c, uint64_t now_us, struct router_effects *effects)
+void client_session_close(struct client *c, uint64_t now_us, struct router_effects *effects)
 {
-    struct sitting *s = c->sitting;
+    struct client_session *s = c->client_session;
 
     if (s == NULL) {
         return;
@@ -66,20 +68,20 @@ void sitting_close(struct client *c, uint64_t now_us, struct router_effects *eff
         unlist(c->all, s);
         router_step(c->all->router, &event, effects);
     }
-    c->sitting = NULL;
+    c->client_session = NULL;
     mem_free(s);
 }
 
-void sitting_ack(struct client *c, uint32_t answers)
+void client_session_ack(struct client *c, uint32_t answers)
 {
-    if (c->sitting != NULL && answers > c->sitting->base) {
-        c->sitting->base = answers;
+    if (c->client_session != NULL && answers > c->client_session->base) {
+        c->client_session->base = answers;
     }
 }
 
-void sitting_vouch(const struct client *c, uint64_t version)
+void client_session_vouch(const struct client *c, uint64_t version)
 {
-    const struct sitting *s = c->sitting;
+    const struct client_session *s = c->client_session;
 
     if (s != NULL && s->listed) {
         const struct router_event event = {.type = ROUTER_VOUCHED,
@@ -91,9 +93,10 @@ void sitting_vouch(const struct client *c, uint64_t version)
     }
 }
 
-void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event)
+void client_session_number(const struct client *c, const struct ask *ask,
+                           struct router_event *event)
 {
-    const struct sitting *s = c->sitting;
+    const struct client_session *s = c->client_session;
 
     if (mutant(M_OWNNUMBER) && s->epoch > 1) {
         return;
@@ -108,7 +111,8 @@ void sitting_number(const struct client *c, const struct ask *ask, struct router
     event->first = ask->again ? s->name.version : router_view(c->all->router)->ring.version;
 }
 
-bool sitting_owns(const struct client *c, const struct router_effect *reply)
+bool client_session_owns(const struct client *c, const struct router_effect *reply)
 {
-    return c->sitting != NULL && reply->session == c->sitting->name.session && c->in_flight > 0;
+    return c->client_session != NULL && reply->session == c->client_session->name.session &&
+           c->in_flight > 0;
 }
