@@ -181,7 +181,7 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
     o->at[ENTRY_WSS] = given(w->wss);
     o->tls_cert = given(w->tls_cert);
     o->tls_key = given(w->tls_key);
-    o->carriers.upgrade = (struct upgrade_rules){.path = w->ws_path, .origins = w->ws_origins};
+    o->transports.upgrade = (struct upgrade_rules){.path = w->ws_path, .origins = w->ws_origins};
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
         const struct entry_shape shape = entry_shape((enum entry)i);
 
@@ -396,7 +396,7 @@ static void add_unauthenticated(struct options *t, struct gateway_words *w,
         t,
         option_reloads(option_time(
             "opening-time",
-            &o->carriers.opening_ms,
+            &o->transports.opening_ms,
             (struct option_range){100, AUTH_TIME_MAX_MS},
             "time limit for the start of a connection, such as TLS and HTTP handshakes (%)")));
     (void)options_add(t,

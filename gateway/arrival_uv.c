@@ -30,9 +30,9 @@ void arrival_free(struct arrival *a)
     }
 }
 
-static void count(struct listener *l, enum carrier_event event)
+static void count(struct listener *l, enum transport_event event)
 {
-    l->carriers.figures->count[event]++;
+    l->transports.figures->count[event]++;
 }
 
 static void leave(struct connection *c)
@@ -42,7 +42,7 @@ static void leave(struct connection *c)
     connection_stop_reading(c);
 }
 
-static void end(struct connection *c, enum carrier_event why)
+static void end(struct connection *c, enum transport_event why)
 {
     count(c->listener, why);
     leave(c);
@@ -56,7 +56,7 @@ static void pass(struct connection *c, const struct proxy_header *header, bool n
     struct arrival *a = c->arrival;
     char peer[CONNECTION_PEER_SIZE];
 
-    count(c->listener, named ? CARRIER_PROXY_NAMED : CARRIER_PROXY_UNNAMED);
+    count(c->listener, named ? TRANSPORT_PROXY_NAMED : TRANSPORT_PROXY_UNNAMED);
     leave(c);
     c->arrival = NULL;
     if (named) {
@@ -76,7 +76,7 @@ static void on_arrival_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *b
 
     (void)listener_now(c->listener);
     if (size < 0) {
-        end(c, CARRIER_PROXY_GAVE_UP);
+        end(c, TRANSPORT_PROXY_GAVE_UP);
         return;
     }
     buffer_put(&c->arrival->head, buf->base, (size_t)size);
@@ -90,7 +90,7 @@ static void on_arrival_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *b
         pass(c, &header, false);
         break;
     case PROXY_BAD:
-        end(c, CARRIER_PROXY_BAD);
+        end(c, TRANSPORT_PROXY_BAD);
         break;
     }
 }
@@ -113,19 +113,19 @@ void arrival_begin(struct connection *c, enum entry entry)
     list_push_back(&l->arriving, &c->link);
     l->arriving_count++;
     if (l->arriving_count > ARRIVING_MAX) {
-        end(c, CARRIER_PROXY_FULL);
+        end(c, TRANSPORT_PROXY_FULL);
         return;
     }
     c->reading = uv_read_start((uv_stream_t *)&c->tcp, connection_alloc, on_arrival_read) == 0;
     if (!c->reading) {
-        end(c, CARRIER_PROXY_GAVE_UP);
+        end(c, TRANSPORT_PROXY_GAVE_UP);
     }
 }
 
 /* The oldest are in front. */
 void arrival_sweep(struct listener *l)
 {
-    const uint64_t opening_us = (uint64_t)l->carriers.opening_ms * 1000;
+    const uint64_t opening_us = (uint64_t)l->transports.opening_ms * 1000;
 
     while (!list_empty(&l->arriving)) {
         struct connection *c = CONTAINER_OF(list_front(&l->arriving), struct connection, link);
@@ -133,13 +133,14 @@ void arrival_sweep(struct listener *l)
         if (l->now_us - c->arrival->since_us <= opening_us) {
             return;
         }
-        end(c, CARRIER_PROXY_TIMEOUT);
+        end(c, TRANSPORT_PROXY_TIMEOUT);
     }
 }
 
 void arrival_close(struct listener *l)
 {
     while (!list_empty(&l->arriving)) {
-        end(CONTAINER_OF(list_front(&l->arriving), struct connection, link), CARRIER_PROXY_GAVE_UP);
+        end(CONTAINER_OF(list_front(&l->arriving), struct connection, link),
+            TRANSPORT_PROXY_GAVE_UP);
     }
 }

@@ -20,7 +20,7 @@ static bool read_files(struct certificate *c, char why[TLS_WHY_SIZE])
 }
 
 bool certificate_open(struct certificate *c, const char *chain, const char *key,
-                      struct carrier_rules *rules, char why[TLS_WHY_SIZE])
+                      struct transport_rules *rules, char why[TLS_WHY_SIZE])
 {
     c->chain = chain;
     c->key = key;

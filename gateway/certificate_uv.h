@@ -6,20 +6,20 @@
 #ifndef GATEWAY_CERTIFICATE_UV_H
 #define GATEWAY_CERTIFICATE_UV_H
 
-#include "gateway/protocol/carrier.h"
+#include "gateway/protocol/transport.h"
 
 #include <stdbool.h>
 
 struct certificate {
     const char *chain; /* file; borrowed; NULL = nobody comes by TLS */
     const char *key;   /* file; borrowed */
-    struct carrier_rules *rules;
+    struct transport_rules *rules;
 };
 
 /* Read the files, for `rules`. False: `why` says why not; nothing is to be undone. No `chain`:
  * nothing to do. */
 bool certificate_open(struct certificate *c, const char *chain, const char *key,
-                      struct carrier_rules *rules, char why[TLS_WHY_SIZE]);
+                      struct transport_rules *rules, char why[TLS_WHY_SIZE]);
 
 /* Read them again, for who comes from now on; what is no pair is logged, and nothing changes. */
 void certificate_reload(struct certificate *c);

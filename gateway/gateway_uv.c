@@ -71,7 +71,7 @@ struct gateway_options gateway_options_default(void)
         .drain_ms = 3000,
         .router = router_config_default(),
         .clients = clients_config_default(),
-        .carriers = carrier_rules_default(),
+        .transports = transport_rules_default(),
     };
 }
 

@@ -8,8 +8,8 @@
 #include "daemon/reload_uv.h"
 #include "gateway/access/ranges.h"
 #include "gateway/client/client.h"
-#include "gateway/protocol/carrier.h"
 #include "gateway/protocol/entry.h"
+#include "gateway/protocol/transport.h"
 #include "link/link.h"
 #include "route/router.h"
 
@@ -34,7 +34,7 @@ struct gateway_options {
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     struct ranges proxies;           /* who says whose connection it is that it hands on */
-    struct carrier_rules carriers;   /* packet_size_max, keys, figures are filled in */
+    struct transport_rules transports; /* packet_size_max, keys, figures are filled in */
     /* So are version, name, cluster, port, deadline_ms, threads, board, unauthenticated,
      * shared_admission and the seed of admission. */
     struct clients_config clients;

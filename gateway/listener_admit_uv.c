@@ -57,7 +57,7 @@ void connection_admit(struct connection *c, enum entry entry, const char *peer, 
     struct listener *l = c->listener;
     struct admission_result admission_result;
 
-    c->carrier = carrier_new(entry, &l->carriers, l->now_us);
+    c->transport = transport_new(entry, &l->transports, l->now_us);
     if (!clients_admit(l->clients, speech, peer, l->now_us, &admission_result)) {
         listener_count_left(l);
         turned_away(c, admission_result.refusal, in);

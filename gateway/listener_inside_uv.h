@@ -17,9 +17,9 @@ struct connection {
     uv_tcp_t tcp;
     uv_write_t write;
     struct listener *listener;
-    struct carrier *carrier; /* owned; NULL = the client's bytes go as they are */
-    struct arrival *arrival; /* owned; NULL: it needs no header, or had it */
-    struct client *client;   /* NULL: it isn't let in, or is being closed */
+    struct client_transport *transport; /* owned; NULL = the client's bytes go as they are */
+    struct arrival *arrival;            /* owned; NULL: it needs no header, or had it */
+    struct client *client;              /* NULL: it isn't let in, or is being closed */
     struct list_link link;
     struct list_link touched;
     struct list_link paused;
@@ -27,7 +27,7 @@ struct connection {
     bool reading;
     uint64_t refused_us; /* when it was turned away; else 0 */
     size_t refused_size; /* bytes that it said since */
-    uint64_t over_us;    /* since when its carrier has ended; else 0 */
+    uint64_t over_us;    /* since when its transport has ended; else 0 */
 };
 
 /* libuv's buffers serve reads too, so they are not const; a write only reads them. */
@@ -75,8 +75,8 @@ void arrival_free(struct arrival *a);
 
 /* ---- turned_away_uv.c */
 
-/* It is not let in, and told so with these words: at once, or behind the handshakes of its carrier,
- * of which `in` was read already. Takes it. */
+/* It is not let in, and told so with these words: at once, or behind the handshakes of its
+ * transport, of which `in` was read already. Takes it. */
 void turned_away(struct connection *c, struct bytes words, struct bytes in);
 /* All is said, and it has no client any more. What comes still is read, and dropped, for a while.
  * Takes it. */

@@ -35,7 +35,7 @@ void connection_closed(uv_handle_t *handle)
     struct connection *c = handle->data;
 
     buffer_fini(&c->writing);
-    carrier_free(c->carrier);
+    transport_free(c->transport);
     arrival_free(c->arrival);
     mem_free(c);
 }
@@ -83,11 +83,11 @@ void connection_stop_reading(struct connection *c)
 static void carried_bytes(struct connection *c, struct bytes in)
 {
     struct listener *l = c->listener;
-    const bool opening = carrier_state(c->carrier) == CARRIER_OPENING;
+    const bool opening = transport_state(c->transport) == TRANSPORT_OPENING;
 
     buffer_clear(&l->plain);
-    carrier_on_bytes(c->carrier, in, &l->plain);
-    if (opening && carrier_state(c->carrier) != CARRIER_OPENING) {
+    transport_on_bytes(c->transport, in, &l->plain);
+    if (opening && transport_state(c->transport) != TRANSPORT_OPENING) {
         client_on_open(c->client, l->now_us);
     }
     connection_touch(c);
@@ -95,7 +95,7 @@ static void carried_bytes(struct connection *c, struct bytes in)
         client_on_bytes(c->client, buffer_bytes(&l->plain), l->now_us, l->effects);
         l->act(l);
     }
-    if (carrier_has_left(c->carrier)) {
+    if (transport_has_left(c->transport)) {
         connection_stop_reading(c);
         client_on_end(c->client);
     }
@@ -105,7 +105,7 @@ void connection_take_bytes(struct connection *c, struct bytes in)
 {
     struct listener *l = c->listener;
 
-    if (c->carrier != NULL) {
+    if (c->transport != NULL) {
         carried_bytes(c, in);
         return;
     }
@@ -121,13 +121,14 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     (void)listener_now(c->listener);
     if (size > 0) {
         connection_take_bytes(c, bytes_of(buf->base, (size_t)size));
-    } else if (size == UV_EOF && c->carrier == NULL) {
+    } else if (size == UV_EOF && c->transport == NULL) {
         connection_stop_reading(c);
         client_on_end(c->client);
         connection_touch(c);
     } else if (size < 0) {
-        if (c->carrier != NULL) {
-            carrier_on_end(c->carrier); // nothing can be answered any more, not even a half-close
+        if (c->transport != NULL) {
+            transport_on_end(
+                c->transport); // nothing can be answered any more, not even a half-close
         }
         close_connection(c);
     }
@@ -194,14 +195,14 @@ static bool send_output(struct connection *c)
     return write_rest(c);
 }
 
-/* Move what the client has to say into its carrier. */
-static void load_carrier(struct connection *c)
+/* Move what the client has to say into its transport. */
+static void load_transport(struct connection *c)
 {
     struct buffer plain = {0};
 
-    if (carrier_state(c->carrier) == CARRIER_OPEN && client_output(c->client).size > 0) {
+    if (transport_state(c->transport) == TRANSPORT_OPEN && client_output(c->client).size > 0) {
         client_take_output(c->client, &plain);
-        carrier_put(c->carrier, buffer_bytes(&plain));
+        transport_put(c->transport, buffer_bytes(&plain));
         buffer_fini(&plain);
     }
 }
@@ -209,12 +210,12 @@ static void load_carrier(struct connection *c)
 /* False: the connection is broken. */
 static bool send_carried(struct connection *c)
 {
-    struct buffer *out = carrier_output(c->carrier);
+    struct buffer *out = transport_output(c->transport);
 
     if (c->writing.size > 0) {
         return true; // a write is under way: it goes on when that is over
     }
-    load_carrier(c);
+    load_transport(c);
     if (out->size == 0) {
         return true;
     }
@@ -246,14 +247,15 @@ static void flush_carried(struct connection *c)
     bool good = send_carried(c);
 
     if (good && client_is_done(c->client)) {
-        carrier_close(c->carrier, client_is_leaving(c->client));
+        transport_close(c->transport, client_is_leaving(c->client));
         good = send_carried(c);
     }
     if (!good || client_is_stuck(c->client, l->now_us)) {
         close_connection(c);
-    } else if (carrier_state(c->carrier) != CARRIER_ENDED) {
-        read_on(c, carrier_state(c->carrier) == CARRIER_OPENING || client_wants_input(c->client));
-    } else if (c->writing.size == 0 && carrier_output(c->carrier)->size == 0) {
+    } else if (transport_state(c->transport) != TRANSPORT_ENDED) {
+        read_on(
+            c, transport_state(c->transport) == TRANSPORT_OPENING || client_wants_input(c->client));
+    } else if (c->writing.size == 0 && transport_output(c->transport)->size == 0) {
         take_off(c);
         turned_away_see_off(c);
     } else {
@@ -268,7 +270,7 @@ void listener_flush(struct listener *l)
          i = list_pop_front(&l->touched)) {
         struct connection *c = CONTAINER_OF(i, struct connection, touched);
 
-        if (c->carrier != NULL) {
+        if (c->transport != NULL) {
             flush_carried(c);
             continue;
         }
@@ -366,8 +368,8 @@ static void sweep_carried(struct connection *c)
 {
     const struct listener *l = c->listener;
 
-    carrier_tick(c->carrier, l->now_us);
-    if (carrier_state(c->carrier) == CARRIER_OPEN) {
+    transport_tick(c->transport, l->now_us);
+    if (transport_state(c->transport) == TRANSPORT_OPEN) {
         client_tick(c->client, l->now_us);
     }
     if (client_is_stuck(c->client, l->now_us) ||
@@ -386,7 +388,7 @@ void listener_sweep(struct listener *l)
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
         i = list_next(&l->connections, i);
-        if (c->carrier != NULL) {
+        if (c->transport != NULL) {
             sweep_carried(c);
             continue;
         }

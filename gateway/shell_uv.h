@@ -15,7 +15,7 @@
 #include "gateway/access/ranges.h"
 #include "gateway/client/client.h"
 #include "gateway/port_uv.h"
-#include "gateway/protocol/carrier.h"
+#include "gateway/protocol/transport.h"
 #include "route/router.h"
 
 #include <stdatomic.h>
@@ -23,22 +23,22 @@
 #include <uv.h>
 
 struct listener {
-    struct clients *clients;        /* borrowed */
-    struct router_effects *effects; /* borrowed: what the cores want done */
-    struct list connections;        /* struct connection, all */
-    struct list refused;            /* struct connection, told to go: the oldest first */
-    size_t refused_count;           /* of those */
-    struct list arriving;           /* struct connection, whose proxy has yet to say who comes */
-    size_t arriving_count;          /* of those */
-    struct ranges proxies;          /* who hands connections on */
-    struct list parting;            /* struct connection, to be told once they can hear */
-    size_t parting_count;           /* of those */
-    struct list touched;            /* to be looked at in this turn */
-    struct list paused;             /* not read from, or with input that waits; the others: */
-    struct list resting;            /* … those that have their share, until the next tick */
-    uint8_t *input;                 /* owned: one read buffer for all */
-    struct buffer plain;            /* what a read means to its client */
-    struct carrier_rules carriers;  /* of clients that don't come as they are */
+    struct clients *clients;           /* borrowed */
+    struct router_effects *effects;    /* borrowed: what the cores want done */
+    struct list connections;           /* struct connection, all */
+    struct list refused;               /* struct connection, told to go: the oldest first */
+    size_t refused_count;              /* of those */
+    struct list arriving;              /* struct connection, whose proxy has yet to say who comes */
+    size_t arriving_count;             /* of those */
+    struct ranges proxies;             /* who hands connections on */
+    struct list parting;               /* struct connection, to be told once they can hear */
+    size_t parting_count;              /* of those */
+    struct list touched;               /* to be looked at in this turn */
+    struct list paused;                /* not read from, or with input that waits; the others: */
+    struct list resting;               /* … those that have their share, until the next tick */
+    uint8_t *input;                    /* owned: one read buffer for all */
+    struct buffer plain;               /* what a read means to its client */
+    struct transport_rules transports; /* of clients that don't come as they are */
     /* There are effects: what can be done at once may be, while it is in the cache. */
     void (*act)(struct listener *l);
     uint64_t now_us; /* of this turn of the loop, from its first callback on */

@@ -156,7 +156,7 @@ static void reload(struct thread *t, const struct gateway_options *o)
 
     router_configure(t->router, &router);
     clients_configure(t->clients, &clients);
-    t->listener.carriers.opening_ms = o->carriers.opening_ms;
+    t->listener.transports.opening_ms = o->transports.opening_ms;
     t->listener.proxies = o->proxies;
     auth_reload(&t->auth);
     certificate_reload(&t->certificate);
@@ -276,10 +276,10 @@ static void open_cores(struct thread *t, uint16_t port)
     t->listener.clients = t->clients;
     t->listener.effects = &t->effects;
     t->listener.act = on_act;
-    t->listener.carriers = options->carriers;
+    t->listener.transports = options->transports;
     t->listener.proxies = options->proxies;
-    t->listener.carriers.packet_size_max = clients.packet_size_max;
-    t->listener.carriers.figures = clients_carriers(t->clients);
+    t->listener.transports.packet_size_max = clients.packet_size_max;
+    t->listener.transports.figures = clients_transports(t->clients);
 }
 
 struct thread *thread_open(const struct thread_config *config)
@@ -312,7 +312,7 @@ static bool open_files(struct thread *t)
         return false;
     }
     if (!certificate_open(
-            &t->certificate, options->tls_cert, options->tls_key, &t->listener.carriers, why)) {
+            &t->certificate, options->tls_cert, options->tls_key, &t->listener.transports, why)) {
         (void)fprintf(stderr, "ringhold gateway: cannot take --tls-cert, --tls-key: %s\n", why);
         return false;
     }

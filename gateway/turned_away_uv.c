@@ -2,11 +2,11 @@
  *
  * Connections that are not let in.
  *
- *     PARTING -its carrier is open: told-> REFUSED   in time, or the carrier ends it
+ *     PARTING -its transport is open: told-> REFUSED   in time, or the transport ends it
  *     REFUSED -its end, a second, 64 KiB, too many of them-> closed
  *
  * A page can't read what HTTP says to a WebSocket that is refused, and nobody what is said before
- * TLS is there. So those that a carrier carries have their handshakes first, as long as they are
+ * TLS is there. So those that a transport carries have their handshakes first, as long as they are
  * few; they hold no client, and nothing that they say is kept.
  */
 #include "gateway/listener_inside_uv.h"
@@ -80,10 +80,10 @@ static void end_parting(struct connection *c)
     uv_close((uv_handle_t *)&c->tcp, connection_closed);
 }
 
-/* Send what its carrier says; see it off behind the last of it. */
+/* Send what its transport says; see it off behind the last of it. */
 static void flush_parting(struct connection *c)
 {
-    struct buffer *out = carrier_output(c->carrier);
+    struct buffer *out = transport_output(c->transport);
 
     if (out->size > 0) {
         const uv_buf_t buf = buf_of(buffer_bytes(out));
@@ -95,7 +95,7 @@ static void flush_parting(struct connection *c)
         }
         buffer_consume(out, sent > 0 ? (size_t)sent : 0);
     }
-    if (carrier_state(c->carrier) == CARRIER_ENDED && out->size == 0) {
+    if (transport_state(c->transport) == TRANSPORT_ENDED && out->size == 0) {
         list_remove(&c->link);
         c->listener->parting_count--;
         turned_away_see_off(c);
@@ -107,7 +107,7 @@ static void take(struct connection *c, struct bytes in)
     struct listener *l = c->listener;
 
     buffer_clear(&l->plain);
-    carrier_on_bytes(c->carrier, in, &l->plain);
+    transport_on_bytes(c->transport, in, &l->plain);
     flush_parting(c);
 }
 
@@ -117,7 +117,7 @@ static void on_parting_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *b
 
     (void)listener_now(c->listener);
     if (size < 0) {
-        carrier_on_end(c->carrier);
+        transport_on_end(c->transport);
         end_parting(c);
     } else if (size > 0) {
         take(c, bytes_of(buf->base, (size_t)size));
@@ -128,7 +128,7 @@ static void part(struct connection *c, struct bytes words, struct bytes in)
 {
     struct listener *l = c->listener;
 
-    carrier_part(c->carrier, words);
+    transport_part(c->transport, words);
     if (uv_read_start((uv_stream_t *)&c->tcp, connection_alloc, on_parting_read) != 0) {
         uv_close((uv_handle_t *)&c->tcp, connection_closed);
         return;
@@ -150,14 +150,14 @@ static void tell_at_once(struct connection *c, struct bytes words)
 
 void turned_away(struct connection *c, struct bytes words, struct bytes in)
 {
-    if (c->carrier == NULL) {
+    if (c->transport == NULL) {
         tell_at_once(c, words);
-    } else if (carrier_state(c->carrier) == CARRIER_OPENING &&
+    } else if (transport_state(c->transport) == TRANSPORT_OPENING &&
                c->listener->parting_count < PARTING_MAX) {
         part(c, words, in);
     } else {
-        carrier_refuse(c->carrier, words);
-        tell_at_once(c, buffer_bytes(carrier_output(c->carrier)));
+        transport_refuse(c->transport, words);
+        tell_at_once(c, buffer_bytes(transport_output(c->transport)));
     }
 }
 
@@ -174,8 +174,8 @@ void turned_away_sweep(struct listener *l)
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
         i = list_next(&l->parting, i);
-        carrier_tick(c->carrier, l->now_us);
-        if (carrier_state(c->carrier) == CARRIER_ENDED) {
+        transport_tick(c->transport, l->now_us);
+        if (transport_state(c->transport) == TRANSPORT_ENDED) {
             c->over_us = c->over_us == 0 ? l->now_us : c->over_us;
         }
         if (c->over_us != 0 && l->now_us - c->over_us > PARTING_OVER_US) {

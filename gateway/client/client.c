@@ -117,9 +117,9 @@ void clients_figures(const struct clients *all, struct clients_figures *out)
     out->pushes = all->pushes;
 }
 
-struct carrier_figures *clients_carriers(struct clients *all)
+struct transport_figures *clients_transports(struct clients *all)
 {
-    return &all->figures.carriers;
+    return &all->figures.transports;
 }
 
 /* ---- life ---- */

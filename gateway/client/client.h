@@ -31,9 +31,9 @@
 #include "gateway/access/bucket.h"
 #include "gateway/access/keyring.h"
 #include "gateway/client/pushes.h"
-#include "gateway/protocol/carrier_figures.h"
 #include "gateway/protocol/entry.h"
 #include "gateway/protocol/packet.h"
+#include "gateway/protocol/transport_figures.h"
 #include "ring/hash.h"
 #include "route/router.h"
 
@@ -154,11 +154,11 @@ struct clients_figures {
     uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
     struct push_figures pushes;
-    struct carrier_figures carriers; /* counted by them (carrier.h) */
+    struct transport_figures transports; /* counted by them (transport.h) */
 };
 void clients_figures(const struct clients *all, struct clients_figures *out);
-/* Where the carriers of these clients count. */
-struct carrier_figures *clients_carriers(struct clients *all);
+/* Where the transports of these clients count. */
+struct transport_figures *clients_transports(struct clients *all);
 
 /* A new connection. `effects` here and below: what the router wants done, appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,

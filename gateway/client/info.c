@@ -114,11 +114,11 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
 static void put_transport(struct buffer *out, const struct client *c, const struct tally *t)
 {
     (void)c;
-    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+    for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
         put_format(out,
                    "%s:%" PRIu64 "\r\n",
-                   carrier_event_name((enum carrier_event)i),
-                   t->clients.carriers.count[i]);
+                   transport_event_name((enum transport_event)i),
+                   t->clients.transports.count[i]);
     }
 }
 

@@ -25,12 +25,12 @@ void gateway_metrics(const struct tally *t, struct metrics *m)
             metrics_put_labelled(m, f->metric, f->label, f->word, figure_of(f, t));
         }
     }
-    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+    for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
         metrics_put_labelled(m,
                              &transport,
                              "event",
-                             carrier_event_name((enum carrier_event)i),
-                             t->clients.carriers.count[i]);
+                             transport_event_name((enum transport_event)i),
+                             t->clients.transports.count[i]);
     }
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         metrics_put_labelled(m,

@@ -35,8 +35,8 @@ void tally_add(struct tally *sum, const struct tally *more)
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->clients.kicks[i] += more->clients.kicks[i];
     }
-    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
-        sum->clients.carriers.count[i] += more->clients.carriers.count[i];
+    for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
+        sum->clients.transports.count[i] += more->clients.transports.count[i];
     }
     const struct router_figures *ring = older ? &more->router : &before;
     sum->router.version = ring->version;

@@ -5,8 +5,8 @@
 #include "gateway/protocol/frame16.h"
 
 #include "base/mem.h"
-#include "gateway/protocol/carrier.h"
 #include "gateway/protocol/packet.h"
+#include "gateway/protocol/transport.h"
 #include "tests/hex.h"
 
 #include <string.h>
@@ -81,23 +81,23 @@ static void what_does_not_fit_is_not_sent(void **state)
 /* ---- the carrier of them ---- */
 
 struct rig {
-    struct carrier_figures figures;
-    struct carrier_rules rules;
-    struct carrier *c;
+    struct transport_figures figures;
+    struct transport_rules rules;
+    struct client_transport *c;
     struct buffer plain;
 };
 
 static void start(struct rig *r)
 {
-    *r = (struct rig){.rules = carrier_rules_default()};
+    *r = (struct rig){.rules = transport_rules_default()};
     r->rules.figures = &r->figures;
     r->rules.packet_size_max = UINT16_MAX;
-    r->c = carrier_new(ENTRY_SKYNET, &r->rules, 1);
+    r->c = transport_new(ENTRY_SKYNET, &r->rules, 1);
 }
 
 static void stop(struct rig *r)
 {
-    carrier_free(r->c);
+    transport_free(r->c);
     buffer_fini(&r->plain);
 }
 
@@ -107,15 +107,15 @@ static void it_is_open_at_once(void **state)
 
     (void)state;
     start(&r);
-    assert_int_equal(carrier_state(r.c), CARRIER_OPEN);
-    carrier_on_bytes(r.c, bytes_of("\0\2\3x\0", 5), &r.plain);
+    assert_int_equal(transport_state(r.c), TRANSPORT_OPEN);
+    transport_on_bytes(r.c, bytes_of("\0\2\3x\0", 5), &r.plain);
     assert_hex(buffer_bytes(&r.plain), "03 000001 78");
-    carrier_put(r.c, bytes_of("\4\0\0\1x", 5));
-    assert_hex(buffer_bytes(carrier_output(r.c)), "0002 04 78");
-    carrier_tick(r.c, 100000000);
-    carrier_close(r.c, true);
-    assert_int_equal(carrier_state(r.c), CARRIER_ENDED);
-    assert_int_equal(r.figures.count[CARRIER_FRAME_OPENED], 1);
+    transport_put(r.c, bytes_of("\4\0\0\1x", 5));
+    assert_hex(buffer_bytes(transport_output(r.c)), "0002 04 78");
+    transport_tick(r.c, 100000000);
+    transport_close(r.c, true);
+    assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
+    assert_int_equal(r.figures.count[TRANSPORT_FRAME_OPENED], 1);
     stop(&r);
 }
 
@@ -125,12 +125,12 @@ static void what_breaks_the_rules_is_kicked(void **state)
 
     (void)state;
     start(&r);
-    carrier_on_bytes(r.c, bytes_of("\0\0\0\2\3x", 6), &r.plain);
-    assert_int_equal(carrier_state(r.c), CARRIER_ENDED);
+    transport_on_bytes(r.c, bytes_of("\0\0\0\2\3x", 6), &r.plain);
+    assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
     assert_int_equal(r.plain.size, 0);
-    assert_int_equal(r.figures.count[CARRIER_FRAME_EMPTY], 1);
-    assert_hex(bytes_of(carrier_output(r.c)->data + 2, 5), "05 00000064"); // 100: bad packet
-    carrier_on_bytes(r.c, bytes_of("\0\2\3x", 4), &r.plain);
+    assert_int_equal(r.figures.count[TRANSPORT_FRAME_EMPTY], 1);
+    assert_hex(bytes_of(transport_output(r.c)->data + 2, 5), "05 00000064"); // 100: bad packet
+    transport_on_bytes(r.c, bytes_of("\0\2\3x", 4), &r.plain);
     assert_int_equal(r.plain.size, 0);
     stop(&r);
 }
@@ -146,11 +146,11 @@ static void what_does_not_fit_ends_it(void **state)
     start(&r);
     packet_put_ping(&in, PACKET_PONG, bytes_of(body, 1));
     packet_put_ping(&in, PACKET_PONG, bytes_of(body, size));
-    carrier_put(r.c, buffer_bytes(&in));
-    assert_int_equal(carrier_state(r.c), CARRIER_ENDED);
-    assert_int_equal(r.figures.count[CARRIER_FRAME_TOO_LARGE], 1);
-    assert_hex(bytes_of(carrier_output(r.c)->data, 4), "0002 04 00");
-    assert_hex(bytes_of(carrier_output(r.c)->data + 6, 5), "05 00000065"); // 101: too large
+    transport_put(r.c, buffer_bytes(&in));
+    assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
+    assert_int_equal(r.figures.count[TRANSPORT_FRAME_TOO_LARGE], 1);
+    assert_hex(bytes_of(transport_output(r.c)->data, 4), "0002 04 00");
+    assert_hex(bytes_of(transport_output(r.c)->data + 6, 5), "05 00000065"); // 101: too large
     mem_free(body);
     buffer_fini(&in);
     stop(&r);
@@ -162,9 +162,9 @@ static void who_may_not_come_in_gets_a_goaway(void **state)
 
     (void)state;
     start(&r);
-    carrier_refuse(r.c, bytes_of("\x0a\0\0\6\0\0\0\x64no", 10));
-    assert_int_equal(carrier_state(r.c), CARRIER_ENDED);
-    assert_hex(buffer_bytes(carrier_output(r.c)), "0007 0a 00000064 6e6f");
+    transport_refuse(r.c, bytes_of("\x0a\0\0\6\0\0\0\x64no", 10));
+    assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
+    assert_hex(buffer_bytes(transport_output(r.c)), "0007 0a 00000064 6e6f");
     stop(&r);
 }
 

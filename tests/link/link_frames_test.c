@@ -309,5 +309,5 @@ int main(void)
         LINK_CASE(only_a_coordinator_may_send_what_is_huge),
     };
 
-    return run_on_carriers(cases, sizeof cases / sizeof cases[0]);
+    return run_on_transports(cases, sizeof cases / sizeof cases[0]);
 }

@@ -317,5 +317,5 @@ int main(void)
         LINK_CASE(strangers_cannot_use_up_all_connections),
     };
 
-    return run_on_carriers(cases, sizeof cases / sizeof cases[0]);
+    return run_on_transports(cases, sizeof cases / sizeof cases[0]);
 }

@@ -214,7 +214,7 @@ static void who_speaks_no_tls_is_refused_counted_and_logged_once(void **state)
     struct buffer bytes = {0};
 
     (void)state;
-    if (!carrier->tls) {
+    if (!transport->tls) {
         skip();
     }
     start_pair();
@@ -244,7 +244,7 @@ static void a_certificate_of_another_cluster_is_refused(void **state)
     struct side *b = side_prepare(1, ROLE_NODE, "n1");
 
     (void)state;
-    if (!carrier->tls) {
+    if (!transport->tls) {
         skip();
     }
     refused_before = refusals_of(REFUSAL_CLUSTER);
@@ -264,7 +264,7 @@ static void new_certificates_are_for_new_connections(void **state)
     struct side *b = side_start(1, ROLE_NODE, "n1");
 
     (void)state;
-    if (!carrier->tls) {
+    if (!transport->tls) {
         skip();
     }
     assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
@@ -288,7 +288,7 @@ static void a_certificate_of_somebody_else_is_refused_at_open(void **state)
     struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
 
     (void)state;
-    if (!carrier->tls) {
+    if (!transport->tls) {
         skip();
     }
     side_certify(a);
@@ -348,5 +348,5 @@ int main(void)
         LINK_CASE(links_of_one_name_are_bounded),
     };
 
-    return run_on_carriers(cases, sizeof cases / sizeof cases[0]);
+    return run_on_transports(cases, sizeof cases / sizeof cases[0]);
 }

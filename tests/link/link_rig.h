@@ -90,11 +90,11 @@ static uint64_t skipped_us;
 static int wake_pipe[2]; /* what nng's threads write to */
 
 /* Which body carries the links of which side. */
-static const struct carrier {
+static const struct client_transport {
     const char *name;
     bool uv[SIDES_MAX];
     bool tls;
-} carriers[] = {
+} transports[] = {
     {"links over nng", {false, false, false}, false},
     {"links over uv", {true, true, true}, false},
     {"nng dials uv", {true, false, false}, false},
@@ -104,7 +104,7 @@ static const struct carrier {
     {"nng dials uv by TLS", {true, false, false}, true},
     {"uv dials nng by TLS", {false, true, true}, true},
 };
-static const struct carrier *carrier;
+static const struct client_transport *transport;
 static uv_loop_t loops[SIDES_MAX];
 static bool loop_runs[SIDES_MAX];
 
@@ -213,7 +213,7 @@ static inline void on_wake(void *context)
 
 static inline void *loop_of(size_t index)
 {
-    if (!carrier->uv[index]) {
+    if (!transport->uv[index]) {
         return NULL;
     }
     if (!loop_runs[index]) {
@@ -271,7 +271,7 @@ static inline void side_certify(struct side *side)
 
 static inline void side_open(struct side *side)
 {
-    if (carrier->tls) {
+    if (transport->tls) {
         side_certify(side);
     }
     assert_int_equal(links_open(&side->links, &side->config, &side->events), ERR_OK);
@@ -436,7 +436,7 @@ static inline struct link *start_pair(void)
 /* It speaks no TLS, either: what such a peer does to links is not tried with it. */
 static inline void plain_only(void)
 {
-    if (carrier->tls) {
+    if (transport->tls) {
         skip();
     }
 }
@@ -565,18 +565,18 @@ static inline void open_wake_pipe(void)
 }
 
 /* All cases, on each carrier. */
-static inline int run_on_carriers(const struct CMUnitTest *cases, size_t count)
+static inline int run_on_transports(const struct CMUnitTest *cases, size_t count)
 {
     int failures = 0;
 
     open_wake_pipe();
-    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
-        carrier = &carriers[i];
-        failures += _cmocka_run_group_tests(carrier->name,
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        transport = &transports[i];
+        failures += _cmocka_run_group_tests(transport->name,
                                             cases,
                                             count,
-                                            carrier->tls ? tls_begins : NULL,
-                                            carrier->tls ? tls_ends : NULL);
+                                            transport->tls ? tls_begins : NULL,
+                                            transport->tls ? tls_ends : NULL);
     }
     return failures;
 }

@@ -147,7 +147,7 @@ static void a_killed_peer_is_down_and_nothing_else_is_hurt(void **state)
 {
     char self[] = "/proc/self/exe";
     char word[] = "peer";
-    char which[] = {(char)('0' + (carrier - carriers)), '\0'};
+    char which[] = {(char)('0' + (transport - transports)), '\0'};
     char *argv[] = {self, word, bound, which, NULL};
     char *envp[] = {NULL};
 
@@ -249,9 +249,9 @@ int main(int argc, char **argv)
     };
 
     if (argc == 4 && strcmp(argv[1], "peer") == 0) {
-        carrier = &carriers[argv[3][0] - '0'];
+        transport = &transports[argv[3][0] - '0'];
         open_wake_pipe();
         flood(argv[2]);
     }
-    return run_on_carriers(cases, sizeof cases / sizeof cases[0]);
+    return run_on_transports(cases, sizeof cases / sizeof cases[0]);
 }

@@ -2,7 +2,7 @@
  *
  * TLS as a gateway speaks it, against OpenSSL as the client, memory to memory.
  */
-#include "gateway/protocol/carrier.h"
+#include "gateway/protocol/transport.h"
 #include "link/tls.h"
 
 #include "link/tls_hello.h"
@@ -314,45 +314,45 @@ static void free_memory(void *data, const char *file, int line)
 }
 
 /* A gateway's carrier with the keys of the rig, whose TLS is open. */
-static struct carrier *carrier_open(struct rig *r, const struct carrier_rules *rules)
+static struct client_transport *transport_open(struct rig *r, const struct transport_rules *rules)
 {
-    struct carrier *c = carrier_new(ENTRY_FRAMES_TLS, rules, 0);
+    struct client_transport *c = transport_new(ENTRY_FRAMES_TLS, rules, 0);
 
     rig_connect(r, false);
     for (int i = 0; i < 4; i++) {
-        struct buffer *out = carrier_output(c);
+        struct buffer *out = transport_output(c);
 
         (void)SSL_do_handshake(r->client);
         collect(r);
-        carrier_on_bytes(c, buffer_bytes(&r->sent), &r->plain);
+        transport_on_bytes(c, buffer_bytes(&r->sent), &r->plain);
         buffer_clear(&r->sent);
         assert_int_equal(BIO_write(SSL_get_rbio(r->client), out->data, (int)out->size), out->size);
         buffer_clear(out);
     }
-    assert_int_equal(carrier_state(c), CARRIER_OPEN);
+    assert_int_equal(transport_state(c), TRANSPORT_OPEN);
     return c;
 }
 
-static void a_carrier_whose_tls_can_not_write_has_ended(void **state)
+static void a_transport_whose_tls_can_not_write_has_ended(void **state)
 {
-    struct carrier_figures figures = {{0}};
-    struct carrier_rules rules = carrier_rules_default();
+    struct transport_figures figures = {{0}};
+    struct transport_rules rules = transport_rules_default();
     struct rig r;
 
     (void)state;
     rig_start(&r);
     rules.keys = r.keys;
     rules.figures = &figures;
-    struct carrier *c = carrier_open(&r, &rules);
+    struct client_transport *c = transport_open(&r, &rules);
 
     no_memory = true;
-    carrier_put(c, bytes_of("hello", 5));
+    transport_put(c, bytes_of("hello", 5));
     no_memory = false;
-    assert_int_equal(carrier_state(c), CARRIER_ENDED);
-    assert_int_equal(figures.count[CARRIER_TLS_BROKEN], 1);
-    carrier_tick(c, 1000000);
-    carrier_close(c, false);
-    carrier_free(c);
+    assert_int_equal(transport_state(c), TRANSPORT_ENDED);
+    assert_int_equal(figures.count[TRANSPORT_TLS_BROKEN], 1);
+    transport_tick(c, 1000000);
+    transport_close(c, false);
+    transport_free(c);
     rig_stop(&r);
 }
 
@@ -705,7 +705,7 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest cases[] = {
-        cmocka_unit_test(a_carrier_whose_tls_can_not_write_has_ended),
+        cmocka_unit_test(a_transport_whose_tls_can_not_write_has_ended),
         cmocka_unit_test(it_carries_bytes_both_ways_in_any_pieces),
         cmocka_unit_test(who_says_that_nothing_follows_is_answered_still),
         cmocka_unit_test(connections_keep_the_keys_that_they_began_with),

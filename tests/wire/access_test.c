@@ -460,7 +460,7 @@ static int all_cases(void)
     };
 
     open_wake_pipe();
-    carrier = &carriers[5]; // over uv by TLS
+    transport = &transports[5]; // over uv by TLS
     return cmocka_run_group_tests(cases, tls_begins, tls_ends);
 }
 

@@ -2,13 +2,13 @@
  *
  * What happened on the way between sockets and clients, by reason: INFO transport.
  */
-#ifndef GATEWAY_PROTOCOL_CARRIER_FIGURES_H
-#define GATEWAY_PROTOCOL_CARRIER_FIGURES_H
+#ifndef GATEWAY_PROTOCOL_TRANSPORT_FIGURES_H
+#define GATEWAY_PROTOCOL_TRANSPORT_FIGURES_H
 
 #include <stdint.h>
 
 /* clang-format off */
-#define CARRIER_EVENTS(X)                                                                          \
+#define TRANSPORT_EVENTS(X)                                                                          \
     X(WS_OPENED, "ws_opened")                                                                      \
     X(WS_LEFT, "ws_left")                         /* the client said that it goes */               \
     X(HTTP_BAD_REQUEST, "http_bad_request")                                                        \
@@ -49,15 +49,15 @@
     X(FRAME_TOO_LARGE, "frame_too_large")         /* an answer or push that doesn't fit in one */
 /* clang-format on */
 
-#define CARRIER_EVENT(name, text) CARRIER_##name,
-enum carrier_event { CARRIER_EVENTS(CARRIER_EVENT) CARRIER_EVENT_COUNT };
-#undef CARRIER_EVENT
+#define TRANSPORT_EVENT(name, text) TRANSPORT_##name,
+enum transport_event { TRANSPORT_EVENTS(TRANSPORT_EVENT) TRANSPORT_EVENT_COUNT };
+#undef TRANSPORT_EVENT
 
 /* "ws_opened" */
-const char *carrier_event_name(enum carrier_event event);
+const char *transport_event_name(enum transport_event event);
 
-struct carrier_figures {
-    uint64_t count[CARRIER_EVENT_COUNT];
+struct transport_figures {
+    uint64_t count[TRANSPORT_EVENT_COUNT];
 };
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Unwraps a client's bytes from TLS and WebSocket, and wraps the replies.
  */
-#include "gateway/protocol/carrier.h"
+#include "gateway/protocol/transport.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-struct carrier {
-    const struct carrier_rules *rules; /* borrowed */
-    enum carrier_state state;
+struct client_transport {
+    const struct transport_rules *rules; /* borrowed */
+    enum transport_state state;
     bool websocket; /* is to be one */
     uint64_t since_us;
     struct tls *tls;        /* owned; NULL = without */
@@ -29,29 +29,29 @@ struct carrier {
     struct buffer out;
 };
 
-static void count(struct carrier *c, enum carrier_event event)
+static void count(struct client_transport *c, enum transport_event event)
 {
     c->rules->figures->count[event]++;
 }
 
 /* Where to say what the WebSocket says. */
-static struct buffer *mouth(struct carrier *c)
+static struct buffer *mouth(struct client_transport *c)
 {
     return c->tls == NULL ? &c->out : &c->said;
 }
 
 /* It goes into TLS, which may break over it: whatever is to follow could never be read. */
-static void put_records(struct carrier *c, struct bytes plain)
+static void put_records(struct client_transport *c, struct bytes plain)
 {
     tls_put(c->tls, plain, &c->out);
-    if (tls_state(c->tls) == TLS_ENDED && c->state != CARRIER_ENDED) {
-        count(c, CARRIER_TLS_BROKEN);
-        c->state = CARRIER_ENDED;
+    if (tls_state(c->tls) == TLS_ENDED && c->state != TRANSPORT_ENDED) {
+        count(c, TRANSPORT_TLS_BROKEN);
+        c->state = TRANSPORT_ENDED;
     }
 }
 
 /* The end of each call: what was said in it goes into TLS. */
-static void seal(struct carrier *c)
+static void seal(struct client_transport *c)
 {
     if (c->tls == NULL) {
         return;
@@ -60,91 +60,91 @@ static void seal(struct carrier *c)
         put_records(c, buffer_bytes(&c->said));
     }
     buffer_fini(&c->said);
-    if (c->state == CARRIER_ENDED) {
+    if (c->state == TRANSPORT_ENDED) {
         tls_close(c->tls, &c->out);
     }
 }
 
 /* ---- the WebSocket's handshake ---- */
 
-static enum carrier_event event_of_refusal(enum upgrade_result why)
+static enum transport_event event_of_refusal(enum upgrade_result why)
 {
     switch (why) {
     case UPGRADE_FORBIDDEN:
-        return CARRIER_HTTP_FORBIDDEN;
+        return TRANSPORT_HTTP_FORBIDDEN;
     case UPGRADE_NOT_FOUND:
-        return CARRIER_HTTP_NOT_FOUND;
+        return TRANSPORT_HTTP_NOT_FOUND;
     case UPGRADE_METHOD:
-        return CARRIER_HTTP_METHOD;
+        return TRANSPORT_HTTP_METHOD;
     case UPGRADE_TIMEOUT:
-        return CARRIER_HTTP_TIMEOUT;
+        return TRANSPORT_HTTP_TIMEOUT;
     case UPGRADE_REQUIRED:
-        return CARRIER_HTTP_UPGRADE_REQUIRED;
+        return TRANSPORT_HTTP_UPGRADE_REQUIRED;
     case UPGRADE_TOO_LARGE:
-        return CARRIER_HTTP_TOO_LARGE;
+        return TRANSPORT_HTTP_TOO_LARGE;
     case UPGRADE_FULL:
-        return CARRIER_HTTP_FULL;
+        return TRANSPORT_HTTP_FULL;
     case UPGRADE_BAD_REQUEST:
     case UPGRADE_GOOD:
     case UPGRADE_MORE:
         break;
     }
-    return CARRIER_HTTP_BAD_REQUEST;
+    return TRANSPORT_HTTP_BAD_REQUEST;
 }
 
-static void refuse(struct carrier *c, enum upgrade_result why, uint32_t retry_s)
+static void refuse(struct client_transport *c, enum upgrade_result why, uint32_t retry_s)
 {
     count(c, event_of_refusal(why));
     upgrade_put_refusal(mouth(c), why, retry_s);
     buffer_fini(&c->head);
-    c->state = CARRIER_ENDED;
+    c->state = TRANSPORT_ENDED;
 }
 
-static enum carrier_event event_of_end(enum websocket_end end)
+static enum transport_event event_of_end(enum websocket_end end)
 {
     switch (end) {
     case WEBSOCKET_TEXT:
-        return CARRIER_WS_TEXT;
+        return TRANSPORT_WS_TEXT;
     case WEBSOCKET_BAD_UTF8:
-        return CARRIER_WS_BAD_UTF8;
+        return TRANSPORT_WS_BAD_UTF8;
     case WEBSOCKET_BAD_MESSAGE:
-        return CARRIER_WS_BAD_MESSAGE;
+        return TRANSPORT_WS_BAD_MESSAGE;
     case WEBSOCKET_PINGS:
-        return CARRIER_WS_PINGS;
+        return TRANSPORT_WS_PINGS;
     case WEBSOCKET_TOO_LARGE:
-        return CARRIER_WS_TOO_LARGE;
+        return TRANSPORT_WS_TOO_LARGE;
     case WEBSOCKET_LEFT:
-        return CARRIER_WS_LEFT;
+        return TRANSPORT_WS_LEFT;
     case WEBSOCKET_OPEN:
     case WEBSOCKET_PROTOCOL:
         break;
     }
-    return CARRIER_WS_PROTOCOL;
+    return TRANSPORT_WS_PROTOCOL;
 }
 
-static void on_frames(struct carrier *c, struct bytes in, struct buffer *plain)
+static void on_frames(struct client_transport *c, struct bytes in, struct buffer *plain)
 {
     websocket_on_bytes(c->ws, in, plain, mouth(c));
     if (websocket_end(c->ws) != WEBSOCKET_OPEN) {
         count(c, event_of_end(websocket_end(c->ws)));
-        c->state = CARRIER_ENDED;
+        c->state = TRANSPORT_ENDED;
     }
 }
 
 /* It is open, but not to stay. */
-static void say_farewell(struct carrier *c)
+static void say_farewell(struct client_transport *c)
 {
-    count(c, CARRIER_TOLD);
+    count(c, TRANSPORT_TOLD);
     if (c->ws != NULL) {
         websocket_put(c->ws, buffer_bytes(&c->farewell), mouth(c));
         websocket_close(c->ws, WEBSOCKET_TRY_AGAIN, mouth(c));
     } else {
         buffer_put(mouth(c), c->farewell.data, c->farewell.size);
     }
-    c->state = CARRIER_ENDED;
+    c->state = TRANSPORT_ENDED;
 }
 
-static void on_handshake(struct carrier *c, struct bytes in, struct buffer *plain)
+static void on_handshake(struct client_transport *c, struct bytes in, struct buffer *plain)
 {
     struct upgrade upgrade;
 
@@ -163,79 +163,79 @@ static void on_handshake(struct carrier *c, struct bytes in, struct buffer *plai
     c->head = (struct buffer){0};
     upgrade_put_answer(mouth(c), &upgrade);
     c->ws = websocket_new(c->rules->packet_size_max + PACKET_HEADER);
-    c->state = CARRIER_OPEN;
+    c->state = TRANSPORT_OPEN;
     if (c->farewell.size > 0) {
         say_farewell(c);
     } else {
-        count(c, CARRIER_WS_OPENED);
+        count(c, TRANSPORT_WS_OPENED);
         on_frames(c, bytes_of(head.data + upgrade.size, head.size - upgrade.size), plain);
     }
     buffer_fini(&head);
 }
 
-static void on_http(struct carrier *c, struct bytes in, struct buffer *plain)
+static void on_http(struct client_transport *c, struct bytes in, struct buffer *plain)
 {
-    if (c->state == CARRIER_OPENING) {
+    if (c->state == TRANSPORT_OPENING) {
         on_handshake(c, in, plain);
-    } else if (c->state == CARRIER_OPEN) {
+    } else if (c->state == TRANSPORT_OPEN) {
         on_frames(c, in, plain);
     }
 }
 
 /* ---- TLS ---- */
 
-static enum carrier_event event_of_tls(enum tls_end end)
+static enum transport_event event_of_tls(enum tls_end end)
 {
     switch (end) {
     case TLS_PLAIN:
-        return CARRIER_TLS_PLAIN;
+        return TRANSPORT_TLS_PLAIN;
     case TLS_UNSHARED:
-        return CARRIER_TLS_UNSHARED;
+        return TRANSPORT_TLS_UNSHARED;
     case TLS_ALERT:
-        return CARRIER_TLS_ALERT;
+        return TRANSPORT_TLS_ALERT;
     case TLS_HANDSHAKE:
     case TLS_NO_CERTIFICATE: // this and the next two: no player is asked for one
     case TLS_UNTRUSTED:
     case TLS_EXPIRED:
-        return CARRIER_TLS_HANDSHAKE;
+        return TRANSPORT_TLS_HANDSHAKE;
     case TLS_BROKEN:
     case TLS_CLOSED:
         break;
     }
-    return CARRIER_TLS_BROKEN;
+    return TRANSPORT_TLS_BROKEN;
 }
 
-static void on_tls_opened(struct carrier *c)
+static void on_tls_opened(struct client_transport *c)
 {
-    count(c, CARRIER_TLS_OPENED);
+    count(c, TRANSPORT_TLS_OPENED);
     if (!c->websocket && c->farewell.size > 0) {
         say_farewell(c);
     } else if (!c->websocket) {
-        c->state = CARRIER_OPEN;
+        c->state = TRANSPORT_OPEN;
     }
 }
 
 /* A WebSocket has a word of its own for going; without it, it is over. */
-static void on_tls_over(struct carrier *c)
+static void on_tls_over(struct client_transport *c)
 {
-    if (c->state == CARRIER_ENDED) {
+    if (c->state == TRANSPORT_ENDED) {
         return;
     }
     if (tls_state(c->tls) == TLS_ENDED) {
         count(c, event_of_tls(tls_end(c->tls)));
-        c->state = CARRIER_ENDED;
+        c->state = TRANSPORT_ENDED;
     } else if (tls_has_left(c->tls)) {
-        count(c, CARRIER_TLS_LEFT);
-        c->state = c->websocket ? CARRIER_ENDED : c->state;
+        count(c, TRANSPORT_TLS_LEFT);
+        c->state = c->websocket ? TRANSPORT_ENDED : c->state;
     }
 }
 
-static void on_records(struct carrier *c, struct bytes in, struct buffer *plain)
+static void on_records(struct client_transport *c, struct bytes in, struct buffer *plain)
 {
     const bool was_open = tls_has_opened(c->tls);
     struct buffer http = {0};
 
-    if (c->state == CARRIER_ENDED || tls_has_left(c->tls)) {
+    if (c->state == TRANSPORT_ENDED || tls_has_left(c->tls)) {
         return;
     }
     tls_on_bytes(c->tls, in, c->websocket ? &http : plain, &c->out);
@@ -251,7 +251,7 @@ static void on_records(struct carrier *c, struct bytes in, struct buffer *plain)
 
 /* ---- skynet's frames ---- */
 
-static void put_kick(struct carrier *c, enum packet_kick code, const char *why)
+static void put_kick(struct client_transport *c, enum packet_kick code, const char *why)
 {
     struct buffer kick = {0};
 
@@ -260,28 +260,28 @@ static void put_kick(struct carrier *c, enum packet_kick code, const char *why)
                       &(struct notice_packet){.number = code, .text = bytes_of(why, strlen(why))});
     (void)frame16_put(buffer_bytes(&kick), &c->out);
     buffer_fini(&kick);
-    c->state = CARRIER_ENDED;
+    c->state = TRANSPORT_ENDED;
 }
 
-static void on_frames16(struct carrier *c, struct bytes in, struct buffer *plain)
+static void on_frames16(struct client_transport *c, struct bytes in, struct buffer *plain)
 {
-    if (c->state == CARRIER_OPEN && !frame16_on_bytes(&c->frame, in, plain)) {
-        count(c, CARRIER_FRAME_EMPTY);
+    if (c->state == TRANSPORT_OPEN && !frame16_on_bytes(&c->frame, in, plain)) {
+        count(c, TRANSPORT_FRAME_EMPTY);
         put_kick(c, PACKET_KICK_BAD_PACKET, "a frame without a type");
     }
 }
 
-static void put_frames16(struct carrier *c, struct bytes plain)
+static void put_frames16(struct client_transport *c, struct bytes plain)
 {
     if (!frame16_put(plain, &c->out)) {
-        count(c, CARRIER_FRAME_TOO_LARGE);
+        count(c, TRANSPORT_FRAME_TOO_LARGE);
         put_kick(c, PACKET_KICK_TOO_LARGE, "an answer or a push is too large for a frame");
     }
 }
 
 /* ---- events ---- */
 
-void carrier_on_bytes(struct carrier *c, struct bytes in, struct buffer *plain)
+void transport_on_bytes(struct client_transport *c, struct bytes in, struct buffer *plain)
 {
     if (c->tls != NULL) {
         on_records(c, in, plain);
@@ -291,41 +291,41 @@ void carrier_on_bytes(struct carrier *c, struct bytes in, struct buffer *plain)
         on_http(c, in, plain);
     }
     seal(c);
-    if (c->state == CARRIER_OPEN && c->out.size > CARRIER_UNREAD_MAX) {
-        count(c, CARRIER_UNREAD);
+    if (c->state == TRANSPORT_OPEN && c->out.size > TRANSPORT_UNREAD_MAX) {
+        count(c, TRANSPORT_UNREAD);
         buffer_fini(&c->out);
-        c->state = CARRIER_ENDED;
+        c->state = TRANSPORT_ENDED;
     }
 }
 
-bool carrier_has_left(const struct carrier *c)
+bool transport_has_left(const struct client_transport *c)
 {
     return c->tls != NULL && tls_has_left(c->tls);
 }
 
-void carrier_on_end(struct carrier *c)
+void transport_on_end(struct client_transport *c)
 {
-    if (c->state != CARRIER_ENDED && c->tls != NULL && !tls_has_left(c->tls)) {
-        count(c, tls_has_opened(c->tls) ? CARRIER_TLS_CUT : CARRIER_TLS_GAVE_UP);
+    if (c->state != TRANSPORT_ENDED && c->tls != NULL && !tls_has_left(c->tls)) {
+        count(c, tls_has_opened(c->tls) ? TRANSPORT_TLS_CUT : TRANSPORT_TLS_GAVE_UP);
     }
-    c->state = CARRIER_ENDED;
+    c->state = TRANSPORT_ENDED;
 }
 
-static void on_late(struct carrier *c)
+static void on_late(struct client_transport *c)
 {
     if (c->tls != NULL && !tls_has_opened(c->tls)) {
-        count(c, CARRIER_TLS_TIMEOUT);
-        c->state = CARRIER_ENDED;
+        count(c, TRANSPORT_TLS_TIMEOUT);
+        c->state = TRANSPORT_ENDED;
     } else {
         refuse(c, UPGRADE_TIMEOUT, 0);
     }
 }
 
-void carrier_tick(struct carrier *c, uint64_t now_us)
+void transport_tick(struct client_transport *c, uint64_t now_us)
 {
     const uint64_t opening_us = (uint64_t)c->rules->opening_ms * 1000;
 
-    if (c->state == CARRIER_OPENING && now_us - c->since_us > opening_us) {
+    if (c->state == TRANSPORT_OPENING && now_us - c->since_us > opening_us) {
         on_late(c);
     } else if (c->ws != NULL) {
         websocket_rest(c->ws);
@@ -333,9 +333,9 @@ void carrier_tick(struct carrier *c, uint64_t now_us)
     seal(c);
 }
 
-void carrier_put(struct carrier *c, struct bytes plain)
+void transport_put(struct client_transport *c, struct bytes plain)
 {
-    ASSERT(c->state == CARRIER_OPEN);
+    ASSERT(c->state == TRANSPORT_OPEN);
     if (c->ws != NULL) {
         websocket_put(c->ws, plain, mouth(c));
         seal(c);
@@ -346,33 +346,33 @@ void carrier_put(struct carrier *c, struct bytes plain)
     }
 }
 
-void carrier_close(struct carrier *c, bool leaving)
+void transport_close(struct client_transport *c, bool leaving)
 {
-    if (c->state == CARRIER_OPEN && c->ws != NULL) {
+    if (c->state == TRANSPORT_OPEN && c->ws != NULL) {
         websocket_close(c->ws, leaving ? WEBSOCKET_GOING_AWAY : WEBSOCKET_NORMAL, mouth(c));
     }
-    c->state = CARRIER_ENDED;
+    c->state = TRANSPORT_ENDED;
     seal(c);
 }
 
-void carrier_part(struct carrier *c, struct bytes words)
+void transport_part(struct client_transport *c, struct bytes words)
 {
     buffer_put(&c->farewell, words.data, words.size);
 }
 
-void carrier_refuse(struct carrier *c, struct bytes words)
+void transport_refuse(struct client_transport *c, struct bytes words)
 {
     struct notice_packet notice = {.number = 0};
     struct packet p;
 
     if (c->tls != NULL) {
-        count(c, CARRIER_TLS_FULL);
-        c->state = CARRIER_ENDED; // nobody could read a word yet
+        count(c, TRANSPORT_TLS_FULL);
+        c->state = TRANSPORT_ENDED; // nobody could read a word yet
         return;
     }
     if (c->framed) {
         put_frames16(c, words);
-        c->state = CARRIER_ENDED;
+        c->state = TRANSPORT_ENDED;
         return;
     }
     if (packet_next(words, PACKET_BODY_MAX, &p) == PACKET_WHOLE &&
@@ -384,28 +384,29 @@ void carrier_refuse(struct carrier *c, struct bytes words)
 
 /* ---- life ---- */
 
-const char *carrier_event_name(enum carrier_event event)
+const char *transport_event_name(enum transport_event event)
 {
-#define CARRIER_NAME(name, text) text,
-    static const char *const names[CARRIER_EVENT_COUNT] = {CARRIER_EVENTS(CARRIER_NAME)};
-#undef CARRIER_NAME
+#define TRANSPORT_NAME(name, text) text,
+    static const char *const names[TRANSPORT_EVENT_COUNT] = {TRANSPORT_EVENTS(TRANSPORT_NAME)};
+#undef TRANSPORT_NAME
 
     return names[event];
 }
 
-struct carrier_rules carrier_rules_default(void)
+struct transport_rules transport_rules_default(void)
 {
-    return (struct carrier_rules){.upgrade = {.path = "/", .origins = ""}, .opening_ms = 5000};
+    return (struct transport_rules){.upgrade = {.path = "/", .origins = ""}, .opening_ms = 5000};
 }
 
-struct carrier *carrier_new(enum entry entry, const struct carrier_rules *rules, uint64_t now_us)
+struct client_transport *transport_new(enum entry entry, const struct transport_rules *rules,
+                                       uint64_t now_us)
 {
     const struct entry_shape shape = entry_shape(entry);
 
     if (!shape.websocket && !shape.tls && !shape.frame16) {
         return NULL;
     }
-    struct carrier *c = mem_new(1, sizeof *c);
+    struct client_transport *c = mem_new(1, sizeof *c);
 
     ASSERT(IMPLIES(shape.tls, rules->keys != NULL));
     c->rules = rules;
@@ -414,13 +415,13 @@ struct carrier *carrier_new(enum entry entry, const struct carrier_rules *rules,
     c->since_us = now_us;
     c->framed = shape.frame16;
     if (c->framed) {
-        count(c, CARRIER_FRAME_OPENED);
-        c->state = CARRIER_OPEN;
+        count(c, TRANSPORT_FRAME_OPENED);
+        c->state = TRANSPORT_OPEN;
     }
     return c;
 }
 
-void carrier_free(struct carrier *c)
+void transport_free(struct client_transport *c)
 {
     if (c != NULL) {
         buffer_fini(&c->head);
@@ -433,12 +434,12 @@ void carrier_free(struct carrier *c)
     }
 }
 
-enum carrier_state carrier_state(const struct carrier *c)
+enum transport_state transport_state(const struct client_transport *c)
 {
     return c->state;
 }
 
-struct buffer *carrier_output(struct carrier *c)
+struct buffer *transport_output(struct client_transport *c)
 {
     return &c->out;
 }
