@@ -81,10 +81,10 @@ static inline size_t mill_step_of(size_t count)
         size_t b = count;
 
         while (b != 0) {
-            const size_t rest = a % b;
+            const size_t timer_wheel = a % b;
 
             a = b;
-            b = rest;
+            b = timer_wheel;
         }
         if (a == 1) {
             return step;

@@ -31,7 +31,7 @@ static void again(struct router *r, struct pending *p, uint64_t ms, bool news)
         list_push_back(&r->stalled, &lane->stalled);
     }
     if (ms > 0 && !list_linked(&lane->resting)) {
-        rest_put(&r->rest, lane, r->now_us, ms);
+        timer_wheel_put(&r->timer_wheel, lane, r->now_us, ms);
     }
     route_push(r, lane);
 }

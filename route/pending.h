@@ -34,10 +34,10 @@ extern const struct machine pending_machine;
  * PENDING_HEAD bytes, whole lines of the cache, and what neighbours in its lists need in the first
  * line. */
 struct pending {
-    struct table_link link;     /* by session and seq; of one that is spare: the next */
-    struct list_link in_age;    /* in order of deadline, with those of its time-out */
-    struct list_link in_flight; /* of the peer that got the last attempt */
-    struct list_link in_retry;  /* SENT: in order of retry_us */
+    struct table_link link;        /* by session and seq; of one that is spare: the next */
+    struct list_link in_deadlines; /* in order of deadline, with those of its time-out */
+    struct list_link in_flight;    /* of the peer that got the last attempt */
+    struct list_link in_retry;     /* SENT: in order of retry_us */
 
     struct lane *lane;
     struct session *session;

@@ -112,7 +112,7 @@ static void forget(struct router *r, struct pending *p)
         leave_peer(r, p);
     }
     table_remove(&r->pendings, &p->link);
-    list_remove(&p->in_age);
+    list_remove(&p->in_deadlines);
     if (p->origin != 0) {
         share_sub(&r->by_entity, p->lane->position, pending_size(p));
         share_sub(&r->by_origin, p->origin, pending_size(p));
@@ -521,7 +521,7 @@ void route_wake_rested(struct router *r)
     struct list due;
 
     list_init(&due);
-    rest_advance(&r->rest, r->now_us, &due);
+    timer_wheel_advance(&r->timer_wheel, r->now_us, &due);
     for (struct list_link *l = list_front(&due); l != NULL; l = list_front(&due)) {
         struct lane *lane = CONTAINER_OF(l, struct lane, resting);
 

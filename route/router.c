@@ -82,7 +82,7 @@ static void take(struct router *r, const struct router_event *event, struct sess
     p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
     p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
-    ages_put(&r->ages, p, timeout_ms);
+    deadlines_put(&r->deadlines, p, timeout_ms);
     r->size += pending_size(p);
     r->figures.in_flight++;
     r->figures.waiting++;
@@ -175,7 +175,7 @@ static void expire(struct router *r)
 {
     struct pending *p = NULL;
 
-    while ((p = ages_expired(&r->ages, r->now_us)) != NULL) {
+    while ((p = deadlines_expired(&r->deadlines, r->now_us)) != NULL) {
         const struct peer *owner = route_owner(r, p->lane);
         const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
         const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
@@ -196,7 +196,7 @@ struct router *router_new(const struct router_config *config)
     r->config = *config;
     view_init(&r->own, RING_GRID_MIN);
     r->view = &r->own;
-    ages_init(&r->ages);
+    deadlines_init(&r->deadlines);
     for (size_t i = 0; i < ROUTER_RETRIES; i++) {
         list_init(&r->retry[i]);
     }
@@ -235,11 +235,11 @@ void router_free(struct router *r)
     if (r == NULL) {
         return;
     }
-    for (size_t i = 0; i < AGES; i++) {
+    for (size_t i = 0; i < DEADLINE_LISTS; i++) {
         struct list_link *l = NULL;
 
-        while ((l = list_pop_front(&r->ages.list[i])) != NULL) {
-            drop(r, CONTAINER_OF(l, struct pending, in_age));
+        while ((l = list_pop_front(&r->deadlines.list[i])) != NULL) {
+            drop(r, CONTAINER_OF(l, struct pending, in_deadlines));
         }
     }
     peers_fini(&r->peers);
@@ -305,7 +305,7 @@ static void check_counts(const struct router *r)
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out)
 {
     if (!r->started) {
-        rest_init(&r->rest, event->now_us);
+        timer_wheel_init(&r->timer_wheel, event->now_us);
         r->started = true;
     }
     ASSERT(event->now_us >= r->now_us);
@@ -414,7 +414,7 @@ void router_check(const struct router *r)
          l = table_walk(&r->lanes.table, &at)) {
         check_lane(CONTAINER_OF(l, struct lane, link), r);
     }
-    ASSERT(ages_check(&r->ages) == r->pendings.count);
+    ASSERT(deadlines_check(&r->deadlines) == r->pendings.count);
     check_shares(r);
 }
 

@@ -16,16 +16,16 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "ring/unanswered.h"
-#include "route/age.h"
+#include "route/deadlines.h"
 #include "route/effects.h"
 #include "route/fetch.h"
 #include "route/lane.h"
 #include "route/peer.h"
 #include "route/pending.h"
-#include "route/rest.h"
 #include "route/router.h"
 #include "route/session.h"
 #include "route/share.h"
+#include "route/timer_wheel.h"
 
 enum {
     ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
@@ -60,7 +60,7 @@ struct router {
     const struct view *view; /* `own`, or one that is told by ROUTER_VIEW */
     struct view own;
     struct table pendings; /* struct pending, by session and seq */
-    struct ages ages;
+    struct deadlines deadlines;
     struct sessions sessions;
     struct lanes lanes;
     struct pending_spares spares;
@@ -68,7 +68,7 @@ struct router {
     struct list
         retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
     struct list stalled;       /* struct lane: until the ring or a link changes */
-    struct rest rest;
+    struct timer_wheel timer_wheel;
     struct list fed;    /* struct peer: lanes stalled there may go on */
     struct list silent; /* struct peer: lanes stalled there wait for an answer, or a time */
     struct peers peers;

@@ -357,12 +357,12 @@ static void expect_end(int fd)
 /* Hang up and wait until the gateway has, too. */
 static void hang_up(int fd)
 {
-    char rest[512];
+    char timer_wheel[512];
 
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     do {
         wait_readable(fd);
-    } while (read(fd, rest, sizeof rest) > 0);
+    } while (read(fd, timer_wheel, sizeof timer_wheel) > 0);
     (void)close(fd);
 }
 

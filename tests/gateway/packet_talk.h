@@ -63,8 +63,8 @@ static inline struct packet hear(struct talk *t)
 
     buffer_put(&t->heard, out.data, out.size);
     client_sent(t->c, out.size, t->r.rig.now_us);
-    const struct bytes rest = {t->heard.data + t->heard_at, t->heard.size - t->heard_at};
-    assert_int_equal(packet_next(rest, PACKET_BODY_MAX, &p), PACKET_WHOLE);
+    const struct bytes timer_wheel = {t->heard.data + t->heard_at, t->heard.size - t->heard_at};
+    assert_int_equal(packet_next(timer_wheel, PACKET_BODY_MAX, &p), PACKET_WHOLE);
     t->heard_at += PACKET_HEADER + p.body.size;
     return p;
 }

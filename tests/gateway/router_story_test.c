@@ -164,11 +164,11 @@ static void move_orphans(void)
 
 static void play_members(char *list)
 {
-    char *rest = NULL;
+    char *timer_wheel = NULL;
 
     rig.leader.member_count = 0;
-    for (char *word = strtok_r(list, " \n", &rest); word != NULL;
-         word = strtok_r(NULL, " \n", &rest)) {
+    for (char *word = strtok_r(list, " \n", &timer_wheel); word != NULL;
+         word = strtok_r(NULL, " \n", &timer_wheel)) {
         unsigned slot = 0;
         unsigned long long incarnation = 0;
 
@@ -229,7 +229,7 @@ struct answer_words {
     unsigned long long seq;
     unsigned copy;
     char code[16];
-    char rest[64];
+    char timer_wheel[64];
 };
 
 static void play_answer(const struct answer_words *w)
@@ -249,9 +249,9 @@ static void play_answer(const struct answer_words *w)
         assert_true(answer.code <= ANSWER_CODE_LAST);
     }
     if (answer.code <= ANSWER_APP_ERROR) {
-        answer.body = text_of(w->rest);
+        answer.body = text_of(w->timer_wheel);
     } else {
-        answer.aux = strtoull(w->rest, NULL, 10);
+        answer.aux = strtoull(w->timer_wheel, NULL, 10);
     }
     rig_step(
         &rig,
@@ -367,7 +367,7 @@ static bool play_requests(const char *command)
                       &w.seq,
                       &w.copy,
                       w.code,
-                      w.rest) >= 5) {
+                      w.timer_wheel) >= 5) {
         play_answer(&w);
     } else if (sscanf(command, "close %llu", &a) == 1) {
         rig_step(&rig, (struct router_event){.type = ROUTER_SESSION_CLOSED, .session = a});
