@@ -179,7 +179,7 @@ int coordinator_run(const struct coordinator_options *options)
     links_close(d->links);
     replica_close(d->replica);
     daemon_commit_state(d);
-    witness_close(d->witness);
+    watermark_close(d->watermark);
     state_db_close(d->db);
     return 0;
 }

@@ -15,7 +15,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "coordinator/coordinator_uv.h"
-#include "coordinator/witness.h"
+#include "coordinator/watermark.h"
 #include "daemon/reload_uv.h"
 #include "link/link.h"
 #include "storage/state/state_sqlite.h"
@@ -78,7 +78,7 @@ struct daemon {
     struct state_db *db;
     uint64_t applied_index; /* of the last entry; state.db may be behind */
     uint64_t committed_us;  /* when state.db was last brought up to date */
-    struct witness *witness;
+    struct watermark *watermark;
     struct coordinator *machine;
     struct table peers;
     uint64_t last_peer;

@@ -94,7 +94,7 @@ static void on_applied(void *context, uint64_t index)
     struct daemon *d = context;
 
     d->applied_index = index; // state.db gets it soon: daemon_commit_state()
-    witness_note(d->witness, d->state.number, index);
+    watermark_put(d->watermark, d->state.number, index);
     daemon_heed_state(d);
 }
 
@@ -174,7 +174,7 @@ static void on_role(void *context, bool leading, uint64_t term)
 
     replica_status(d->replica, &status);
     event.leader = status.leader;
-    if (leading && !witness_agrees(d->witness, d->state.number)) {
+    if (leading && !watermark_agrees(d->watermark, d->state.number)) {
         log_error("coordinator",
                   "went_back",
                   "file=%s/raft.db number=%" PRIu64 " witness=%" PRIu64
@@ -183,7 +183,7 @@ static void on_role(void *context, bool leading, uint64_t term)
                   "(docs/recovery.md#went-back)\"",
                   d->options->data,
                   d->state.number,
-                  witness_number(d->witness));
+                  watermark_number(d->watermark));
         exit(1);
     }
     d->leading = leading;
@@ -264,10 +264,10 @@ bool daemon_open_storage(struct daemon *d)
     (void)state_database(d);
     struct replica_status status;
     replica_status(d->replica, &status);
-    if (witness_open(&d->witness, o->data) != ERR_OK) {
+    if (watermark_open(&d->watermark, o->data) != ERR_OK) {
         return false; // It said why.
     }
-    if (witness_index(d->witness) > status.last_index) {
+    if (watermark_index(d->watermark) > status.last_index) {
         (void)fprintf(stderr,
                       "ringhold coordinator: %s/raft.db is an old copy: its log ends at %" PRIu64
                       ", but this folder had applied %" PRIu64
@@ -275,7 +275,7 @@ bool daemon_open_storage(struct daemon *d)
                       "backup (docs/recovery.md#went-back)\n",
                       o->data,
                       status.last_index,
-                      witness_index(d->witness));
+                      watermark_index(d->watermark));
         return false;
     }
     return true;

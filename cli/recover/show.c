@@ -179,8 +179,9 @@ static void show_coordinator(const struct recover_folder *f, uint64_t wall_us)
         show_log(f);
     }
     if (f->has_note) {
-        (void)printf(
-            "witness      number %" PRIu64 "   index %" PRIu64 "\n", f->note.number, f->note.index);
+        (void)printf("witness      number %" PRIu64 "   index %" PRIu64 "\n",
+                     f->watermark.number,
+                     f->watermark.index);
     }
     if (f->cache.readable) {
         (void)printf("state.db     number %" PRIu64 "   era %" PRIu64 "   version %" PRIu64
@@ -304,8 +305,8 @@ static void json_coordinator(const struct recover_folder *f, uint64_t wall_us)
         json_log(f);
     }
     if (f->has_note) {
-        key_number("witness_number", f->note.number);
-        key_number("witness_index", f->note.index);
+        key_number("witness_number", f->watermark.number);
+        key_number("witness_index", f->watermark.index);
     }
     if (f->has_state) {
         json_state(f, wall_us);

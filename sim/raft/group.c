@@ -224,7 +224,7 @@ static void on_applied(void *context, uint64_t index)
     struct group_member *m = context;
 
     m->index = index;
-    group_witness_note(m, index);
+    group_watermark_note(m, index);
     if (index % COMMIT_EVERY == 0) {
         state_db_commit(m->db, index);
     }
@@ -307,7 +307,7 @@ static void on_role(void *context, bool leading, uint64_t term)
 
     replica_status(m->replica, &status);
     if (leading) {
-        group_witness_lead(m);
+        group_watermark_lead(m);
         uint8_t *told = &f->group->leader_of[term % GROUP_TERMS_MAX];
 
         if (*told != 0 && *told != m->at + 1) {
@@ -502,7 +502,7 @@ void group_start(struct fleet *f, unsigned at)
     const enum err e = replica_open_over(&m->replica, &config, &events, &base, group_now(f, at));
     ASSERT(e == ERR_OK);
     if (m->disk.platter != NULL) {
-        group_witness_open(m);
+        group_watermark_open(m);
     }
 }
 
@@ -527,7 +527,7 @@ void group_stop(struct fleet *f, unsigned at)
 {
     struct group_member *m = member_of(f, at);
 
-    group_witness_close(m);
+    group_watermark_close(m);
     const uint64_t losses = m->disk.power_losses;
     replica_close(m->replica);
     f->power_losses += m->disk.power_losses - losses;
@@ -711,7 +711,7 @@ void group_fini(struct fleet *f)
         struct group_member *m = &g->member[i];
 
         if (m->replica != NULL) {
-            group_witness_close(m);
+            group_watermark_close(m);
             replica_close(m->replica);
             close_state(m);
         }

@@ -9,8 +9,8 @@
 #include "raft/voters.h"
 #include "sim/raft/disk.h"
 #include "sim/raft/group.h"
-#include "storage/log/note.h"
 #include "storage/log/number.h"
+#include "storage/log/watermark_record.h"
 #include "storage/state/state_sqlite.h"
 
 #define GROUP_WISH UINT64_MAX /* tag of a change of voters */
@@ -24,14 +24,14 @@ struct group_member {
     bool lost;
     struct replica *replica; /* NULL = down */
     struct raft_disk disk;
-    struct state state;        /* valid while the replica is there */
-    struct state_db *db;       /* likewise; owned: its mirror, of which snapshots are made */
-    size_t applied;            /* commands */
-    uint64_t index;            /* of the last entry */
-    struct number *witness;    /* owned; NULL while down, or without shipped folders */
-    struct witness_note found; /* that it began with */
-    struct witness_note noted;
-    struct witness_note writing;
+    struct state state;            /* valid while the replica is there */
+    struct state_db *db;           /* likewise; owned: its mirror, of which snapshots are made */
+    size_t applied;                /* commands */
+    uint64_t index;                /* of the last entry */
+    struct number *watermark;      /* owned; NULL while down, or without shipped folders */
+    struct watermark_record found; /* that it began with */
+    struct watermark_record noted;
+    struct watermark_record writing;
     bool noting;  /* a write is under way, or the pause behind it */
     bool polling; /* a poll is due */
     struct net_end *fellow[FLEET_COORDINATORS_MAX];
@@ -75,12 +75,12 @@ void group_leave(struct fleet *f, unsigned at);
 unsigned group_machine(const struct fleet *f, uint64_t id);
 void group_wish_done(struct fleet *f, enum err error);
 
-/* ---- sim/raft/group_witness.c */
+/* ---- sim/raft/group_watermark.c */
 
 /* The replica is there. */
-void group_witness_open(struct group_member *m);
-void group_witness_note(struct group_member *m, uint64_t index);
-void group_witness_lead(const struct group_member *m);
-void group_witness_close(struct group_member *m);
+void group_watermark_open(struct group_member *m);
+void group_watermark_note(struct group_member *m, uint64_t index);
+void group_watermark_lead(const struct group_member *m);
+void group_watermark_close(struct group_member *m);
 
 #endif

@@ -224,16 +224,16 @@ static enum err stage_log(const struct backup *b, const char *directory,
     return error;
 }
 
-static enum err stage_witness(const struct backup *b, const char *directory)
+static enum err stage_watermark(const struct backup *b, const char *directory)
 {
     char path[PATH_SIZE + 16];
-    uint8_t payload[NOTE_SIZE];
+    uint8_t payload[WATERMARK_RECORD_SIZE];
     struct number *file = NULL;
     struct buffer found = {0};
-    const struct witness_note note = {.number = b->number, .index = b->index};
+    const struct watermark_record note = {.number = b->number, .index = b->index};
 
     (void)snprintf(path, sizeof path, "%s/witness", directory);
-    note_encode(payload, &note);
+    watermark_record_encode(payload, &note);
     enum err error = number_open(&file, path, &found);
     if (error == ERR_OK) {
         error = number_store(file, bytes_of(payload, sizeof payload));
@@ -259,7 +259,7 @@ static enum err stage(const struct backup *b, const char *folder, const struct b
     }
     enum err error = stage_log(b, directory, me, configuration);
     if (error == ERR_OK) {
-        error = stage_witness(b, directory);
+        error = stage_watermark(b, directory);
     }
     if (error == ERR_OK && !directory_sync(directory)) {
         error = ERR_IO;

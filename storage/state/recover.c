@@ -20,8 +20,8 @@
 
 enum { PATH_SIZE = 4300, IDENTITY_SIZE = 512, READ_AGAIN = 5 };
 
-static const char witness_remedy[] = "this file only guards against old copies: if raft.db and "
-                                     "raft.tail are sound, move it away and start";
+static const char watermark_remedy[] = "this file only guards against old copies: if raft.db and "
+                                       "raft.tail are sound, move it away and start";
 static const char node_remedy[] =
     "without it the node could break its word: stop it, remove the whole folder, start it under "
     "another name, and ringhold node remove the old one (docs/recovery.md#a-nodes-folder)";
@@ -86,14 +86,14 @@ static bool look_number(struct recover_folder *f, const char *name, struct buffe
     return error == ERR_OK;
 }
 
-static void look_witness(struct recover_folder *f)
+static void look_watermark(struct recover_folder *f)
 {
     struct buffer payload = {0};
-    const bool read = look_number(f, "witness", &payload, witness_remedy);
+    const bool read = look_number(f, "witness", &payload, watermark_remedy);
     struct recover_file *file = &f->file[f->file_count - 1];
 
-    if (read && !note_decode(buffer_bytes(&payload), &f->note)) {
-        recover_blame(file, RECOVER_DAMAGED, "its record is not valid", witness_remedy);
+    if (read && !watermark_record_decode(buffer_bytes(&payload), &f->watermark)) {
+        recover_blame(file, RECOVER_DAMAGED, "its record is not valid", watermark_remedy);
     } else {
         f->has_note = read;
     }
@@ -104,7 +104,7 @@ static void look_witness(struct recover_folder *f)
 }
 
 /* The folder must not have applied more than its log holds: then the log is an old copy. */
-static void compare_witness(struct recover_folder *f)
+static void compare_watermark(struct recover_folder *f)
 {
     char what[RECOVER_TEXT_MAX];
     struct recover_file *raft = &f->file[0];
@@ -112,20 +112,20 @@ static void compare_witness(struct recover_folder *f)
     if (!f->has_note || !f->has_log || raft->health != RECOVER_SOUND || f->in_use) {
         return; // In use they are of two moments.
     }
-    if (f->note.index > recover_last_index(f)) {
+    if (f->watermark.index > recover_last_index(f)) {
         (void)snprintf(what,
                        sizeof what,
                        "it is an old copy: its log ends at %" PRIu64
                        ", the witness has seen index %" PRIu64,
                        recover_last_index(f),
-                       f->note.index);
+                       f->watermark.index);
         recover_blame(raft, RECOVER_DAMAGED, what, "put the newer raft.db and raft.tail back");
-    } else if (f->has_state && f->note.number > f->replay.state.number) {
+    } else if (f->has_state && f->watermark.number > f->replay.state.number) {
         (void)snprintf(what,
                        sizeof what,
                        "its log draws numbers up to %" PRIu64 ", the witness has seen %" PRIu64,
                        f->replay.state.number,
-                       f->note.number);
+                       f->watermark.number);
         recover_blame(raft, RECOVER_DAMAGED, what, "put the newer raft.db and raft.tail back");
     }
 }
@@ -136,8 +136,8 @@ static void look_coordinator(struct recover_folder *f, bool deep, struct replay_
 {
     f->kind = RECOVER_COORDINATOR;
     recover_look_databases(f, deep, watch);
-    look_witness(f);
-    compare_witness(f);
+    look_watermark(f);
+    compare_watermark(f);
     (void)recover_add(f, "raft.lock");
     struct recover_file *file = recover_add(f, SWAP_JOURNAL);
     if (file->health == RECOVER_ABSENT) {

@@ -8,7 +8,7 @@
 #define STORAGE_STATE_RECOVER_H
 
 #include "storage/log/log.h"
-#include "storage/log/note.h"
+#include "storage/log/watermark_record.h"
 #include "storage/state/replay.h"
 #include "txn/state/state.h"
 
@@ -58,7 +58,7 @@ struct recover_folder {
     struct log_image image;
     uint64_t log_bad; /* deep: rows of the log that are damaged */
     bool has_note;
-    struct witness_note note;
+    struct watermark_record watermark;
     bool has_state; /* the log could be replayed: `replay` holds all of it */
     struct replay replay;
     struct recover_cache cache;

@@ -12,8 +12,8 @@
 #include "raft/voters.h"
 #include "storage/log/entry.h"
 #include "storage/log/log_sqlite.h"
-#include "storage/log/note.h"
 #include "storage/log/number.h"
+#include "storage/log/watermark_record.h"
 #include "storage/state/state_sqlite.h"
 
 struct writer_of_folder {
@@ -157,16 +157,16 @@ static void folder_snapshot(struct writer_of_folder *w, uint64_t keep_from)
 static void folder_close_writer(struct writer_of_folder *w)
 {
     char name[320];
-    uint8_t payload[NOTE_SIZE];
-    struct number *witness = NULL;
+    uint8_t payload[WATERMARK_RECORD_SIZE];
+    struct number *watermark = NULL;
     struct buffer found = {0};
-    const struct witness_note note = {.number = w->state.number, .index = w->index};
+    const struct watermark_record note = {.number = w->state.number, .index = w->index};
 
     (void)snprintf(name, sizeof name, "%s/witness", w->path);
-    note_encode(payload, &note);
-    assert_int_equal(number_open(&witness, name, &found), ERR_OK);
-    assert_int_equal(number_store(witness, bytes_of(payload, sizeof payload)), ERR_OK);
-    number_close(witness);
+    watermark_record_encode(payload, &note);
+    assert_int_equal(number_open(&watermark, name, &found), ERR_OK);
+    assert_int_equal(number_store(watermark, bytes_of(payload, sizeof payload)), ERR_OK);
+    number_close(watermark);
     buffer_fini(&found);
     log_store_close(w->store);
     log_image_fini(&w->image);

@@ -242,7 +242,7 @@ static void start_voter(void)
 {
     struct start s = {0};
     struct replica *r = NULL;
-    struct witness_file {
+    struct watermark_file {
         struct number *file;
         struct buffer found;
     } w = {0};

@@ -109,7 +109,7 @@ static void a_sound_folder_is_told_in_full_and_left_as_it_was(void **state)
     assert_int_equal(f.replay.state.view.era, 1);
     assert_int_equal(f.replay.state.node_count, 2);
     assert_int_equal(state_pending_count(&f.replay.state), 1);
-    assert_int_equal(f.note.number, number);
+    assert_int_equal(f.watermark.number, number);
     assert_int_equal(f.cache.number, number);
     assert_non_null(strstr(row(&f, "state.db")->what, "the same"));
     recover_fini(&f);
@@ -321,7 +321,7 @@ static void a_restored_group_goes_on_in_a_greater_era(void **state)
         assert_int_equal(f.replay.state.view.ring.version, b.number);
         assert_int_equal(f.replay.state.node_count, 2);
         assert_int_equal(state_pending_count(&f.replay.state), 1);
-        assert_int_equal(f.note.number, b.number);
+        assert_int_equal(f.watermark.number, b.number);
         recover_fini(&f);
     }
     // The same founding once more: the voter would forget its votes.

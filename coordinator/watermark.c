@@ -3,12 +3,12 @@
  * Keeps the witness file, so that a folder that went back in time is found at
  * the start.
  */
-#include "coordinator/witness.h"
+#include "coordinator/watermark.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "storage/log/note.h"
 #include "storage/log/number.h"
+#include "storage/log/watermark_record.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,30 +17,30 @@
 
 enum { PAUSE_MS = 100 }; /* between two writes: they would slow those of raft.db */
 
-struct witness {
+struct watermark {
     struct number *file;
-    struct witness_note found;
+    struct watermark_record found;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    struct witness_note noted;
-    struct witness_note written;
+    struct watermark_record noted;
+    struct watermark_record written;
     bool pausing; /* not to be woken by what is noted */
     bool stopping;
 };
 
-static void store(struct witness *w, const struct witness_note *note)
+static void store(struct watermark *w, const struct watermark_record *note)
 {
-    uint8_t payload[NOTE_SIZE];
+    uint8_t payload[WATERMARK_RECORD_SIZE];
 
-    note_encode(payload, note);
+    watermark_record_encode(payload, note);
     if (number_store(w->file, bytes_of(payload, sizeof payload)) != ERR_OK) {
         exit(74); // It said why. A disk that fails the witness fails raft.db next.
     }
 }
 
 /* Only who stops may shorten it: whatever is noted meanwhile goes with the next write. */
-static void pause_writing(struct witness *w)
+static void pause_writing(struct watermark *w)
 {
     struct timespec until;
 
@@ -58,7 +58,7 @@ static void pause_writing(struct witness *w)
 
 static void *run(void *argument)
 {
-    struct witness *w = argument;
+    struct watermark *w = argument;
 
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stopping || w->noted.index > w->written.index) {
@@ -66,7 +66,7 @@ static void *run(void *argument)
             (void)pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
-        const struct witness_note note = w->noted;
+        const struct watermark_record note = w->noted;
         (void)pthread_mutex_unlock(&w->lock);
         store(w, &note);
         (void)pthread_mutex_lock(&w->lock);
@@ -77,9 +77,9 @@ static void *run(void *argument)
     return NULL;
 }
 
-enum err witness_open(struct witness **out, const char *folder)
+enum err watermark_open(struct watermark **out, const char *folder)
 {
-    struct witness *w = mem_new(1, sizeof *w);
+    struct watermark *w = mem_new(1, sizeof *w);
     struct buffer payload = {0};
     pthread_condattr_t attributes;
     char path[4200];
@@ -87,7 +87,7 @@ enum err witness_open(struct witness **out, const char *folder)
     *out = NULL;
     (void)snprintf(path, sizeof path, "%s/witness", folder);
     enum err error = number_open(&w->file, path, &payload);
-    if (error == ERR_OK && !note_decode(buffer_bytes(&payload), &w->found)) {
+    if (error == ERR_OK && !watermark_record_decode(buffer_bytes(&payload), &w->found)) {
         error = ERR_CORRUPT;
     }
     buffer_fini(&payload);
@@ -113,7 +113,7 @@ enum err witness_open(struct witness **out, const char *folder)
     return ERR_OK;
 }
 
-void witness_close(struct witness *w)
+void watermark_close(struct watermark *w)
 {
     if (w == NULL) {
         return;
@@ -129,26 +129,26 @@ void witness_close(struct witness *w)
     mem_free(w);
 }
 
-uint64_t witness_number(const struct witness *w)
+uint64_t watermark_number(const struct watermark *w)
 {
     return w->found.number;
 }
 
-uint64_t witness_index(const struct witness *w)
+uint64_t watermark_index(const struct watermark *w)
 {
     return w->found.index;
 }
 
-bool witness_agrees(const struct witness *w, uint64_t number)
+bool watermark_agrees(const struct watermark *w, uint64_t number)
 {
     return number >= w->found.number;
 }
 
-void witness_note(struct witness *w, uint64_t number, uint64_t index)
+void watermark_put(struct watermark *w, uint64_t number, uint64_t index)
 {
     (void)pthread_mutex_lock(&w->lock);
     if (index > w->noted.index) {
-        w->noted = (struct witness_note){number, index};
+        w->noted = (struct watermark_record){number, index};
         if (!w->pausing) {
             (void)pthread_cond_signal(&w->changed);
         }

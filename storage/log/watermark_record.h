@@ -3,34 +3,35 @@
  * What a coordinator's witness file holds (storage/log/number.h keeps it): the
  * highest number and log index that the folder has applied. Pure.
  */
-#ifndef STORAGE_LOG_NOTE_H
-#define STORAGE_LOG_NOTE_H
+#ifndef STORAGE_LOG_WATERMARK_RECORD_H
+#define STORAGE_LOG_WATERMARK_RECORD_H
 
 #include "base/bytes.h"
 #include "wire/cursor.h"
 
-enum { NOTE_SIZE = 16 };
+enum { WATERMARK_RECORD_SIZE = 16 };
 
-struct witness_note {
+struct watermark_record {
     uint64_t number;
     uint64_t index;
 };
 
 // NOLINTNEXTLINE(readability-non-const-parameter): it is written through the cursor
-static inline void note_encode(uint8_t out[NOTE_SIZE], const struct witness_note *note)
+static inline void watermark_record_encode(uint8_t out[WATERMARK_RECORD_SIZE],
+                                           const struct watermark_record *note)
 {
-    struct writer w = {.at = out, .left = NOTE_SIZE};
+    struct writer w = {.at = out, .left = WATERMARK_RECORD_SIZE};
 
     put_u64(&w, note->number);
     put_u64(&w, note->index);
 }
 
 /* No bytes are a new folder's: all zero. False: it is none. */
-static inline bool note_decode(struct bytes in, struct witness_note *note)
+static inline bool watermark_record_decode(struct bytes in, struct watermark_record *note)
 {
     struct reader r = {.at = in.data, .left = in.size};
 
-    *note = (struct witness_note){0};
+    *note = (struct watermark_record){0};
     if (in.size == 0) {
         return true;
     }

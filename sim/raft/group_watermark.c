@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file `witness` in a coordinator's folder, shipped, written as coordinator/witness.c does it:
- * beside raft.db, some time after what it tells of was applied.
+ * The file `witness` in a coordinator's folder, shipped, written as coordinator/watermark.c does
+ * it: beside raft.db, some time after what it tells of was applied.
  */
 #include "sim/raft/group_inside.h"
 
@@ -35,15 +35,15 @@ static void on_note(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct group_member *m = &f->group->member[event->a];
-    uint8_t payload[NOTE_SIZE];
+    uint8_t payload[WATERMARK_RECORD_SIZE];
 
-    if (m->witness == NULL || f->coordinator[m->at].process.life != event->b) {
+    if (m->watermark == NULL || f->coordinator[m->at].process.life != event->b) {
         return;
     }
     m->noting = false;
     if (event->c != 0) {
-        note_encode(payload, &m->writing);
-        const enum err e = number_store(m->witness, bytes_of(payload, sizeof payload));
+        watermark_record_encode(payload, &m->writing);
+        const enum err e = number_store(m->watermark, bytes_of(payload, sizeof payload));
         ASSERT(e == ERR_OK);
         later(m, PAUSE_US, false);
     } else if (m->noted.index > m->writing.index) {
@@ -51,7 +51,7 @@ static void on_note(void *context, const struct world_event *event)
     }
 }
 
-void group_witness_open(struct group_member *m)
+void group_watermark_open(struct group_member *m)
 {
     struct buffer payload = {0};
     struct replica_status status;
@@ -59,8 +59,8 @@ void group_witness_open(struct group_member *m)
 
     replica_status(m->replica, &status);
     (void)snprintf(path, sizeof path, "%s/witness", platter_path(m->disk.platter));
-    const bool whole = number_open(&m->witness, path, &payload) == ERR_OK &&
-                       note_decode(buffer_bytes(&payload), &m->found);
+    const bool whole = number_open(&m->watermark, path, &payload) == ERR_OK &&
+                       watermark_record_decode(buffer_bytes(&payload), &m->found);
     if (!whole || m->found.index > status.last_index) {
         world_violate(&m->fleet->world,
                       "disk",
@@ -75,17 +75,17 @@ void group_witness_open(struct group_member *m)
     buffer_fini(&payload);
 }
 
-void group_witness_note(struct group_member *m, uint64_t index)
+void group_watermark_note(struct group_member *m, uint64_t index)
 {
-    if (m->witness != NULL && index > m->noted.index) {
-        m->noted = (struct witness_note){m->state.number, index};
+    if (m->watermark != NULL && index > m->noted.index) {
+        m->noted = (struct watermark_record){m->state.number, index};
         if (!m->noting) {
             begin(m);
         }
     }
 }
 
-void group_witness_lead(const struct group_member *m)
+void group_watermark_lead(const struct group_member *m)
 {
     if (m->state.number < m->found.number) {
         world_violate(&m->fleet->world,
@@ -95,8 +95,8 @@ void group_witness_lead(const struct group_member *m)
     }
 }
 
-void group_witness_close(struct group_member *m)
+void group_watermark_close(struct group_member *m)
 {
-    number_close(m->witness);
-    m->witness = NULL;
+    number_close(m->watermark);
+    m->watermark = NULL;
 }
