@@ -131,8 +131,9 @@ static void show_log(const struct recover_folder *f)
     } else {
         (void)printf("snapshot     none\n");
     }
-    (void)printf(
-        "writes       %" PRIu64 "   raft.tail has seen %" PRIu64 "\n", f->writes, f->tail_writes);
+    (void)printf("writes       %" PRIu64 "   raft.tail has seen %" PRIu64 "\n",
+                 f->writes,
+                 f->confirmed_writes);
 }
 
 static void show_state(const struct recover_folder *f, uint64_t wall_us)
@@ -273,7 +274,7 @@ static void json_log(const struct recover_folder *f)
     key_number("snapshot_bytes", image->snapshot.data.size);
     key_number("snapshot_crc32c", crc32c(image->snapshot.data.data, image->snapshot.data.size));
     key_number("writes", f->writes);
-    key_number("writes_seen", f->tail_writes);
+    key_number("writes_seen", f->confirmed_writes);
 }
 
 static void json_state(const struct recover_folder *f, uint64_t wall_us)

@@ -406,10 +406,11 @@ struct raftdb *raftdb_over(sqlite3 *sql, const char *directory)
     struct raftdb *db = mem_new(1, sizeof *db);
 
     db->sql = sql;
-    db->tail.file = -1;
+    db->write_counter.file = -1;
     db->quiet = true;
     (void)snprintf(db->path, sizeof db->path, "%s/raft.db", directory);
-    (void)snprintf(db->tail_path, sizeof db->tail_path, "%s/raft.tail", directory);
+    (void)snprintf(
+        db->write_counter_path, sizeof db->write_counter_path, "%s/raft.tail", directory);
     return db;
 }
 

@@ -8,7 +8,7 @@
 
 #include "storage/log/raftdb_sqlite.h"
 #include "storage/log/statement_sqlite.h"
-#include "storage/log/tail.h"
+#include "storage/log/write_counter.h"
 
 #include <sqlite3.h>
 
@@ -24,9 +24,9 @@ enum {
 struct raftdb {
     sqlite3 *sql;
     struct statements statements; /* of the writers */
-    struct tail tail;
+    struct write_counter write_counter;
     char path[RAFTDB_PATH_MAX];
-    char tail_path[RAFTDB_PATH_MAX];
+    char write_counter_path[RAFTDB_PATH_MAX];
     /* Copies of the rows `self` and `vote`. */
     char cluster[64];
     char voters[128]; /* "1,2,3" */

@@ -95,10 +95,11 @@ static void begin(struct raftdb *db)
     run_kept(db, "BEGIN IMMEDIATE");
 }
 
-static void put_tail(struct raftdb *db)
+static void put_write_counter(struct raftdb *db)
 {
-    if (db->tail.file >= 0 && tail_put(&db->tail, db->writes) != ERR_OK) {
-        die(db, db->tail_path, strerror(errno));
+    if (db->write_counter.file >= 0 &&
+        write_counter_put(&db->write_counter, db->writes) != ERR_OK) {
+        die(db, db->write_counter_path, strerror(errno));
     }
 }
 
@@ -112,10 +113,10 @@ static void commit(struct raftdb *db)
     };
     run_row(db, "REPLACE INTO vote VALUES (1, ?1, ?2, ?3, ?4, ?8)", &row);
     if (mutant(M_TAILFIRST)) {
-        put_tail(db);
+        put_write_counter(db);
     }
     run_kept(db, "COMMIT");
-    put_tail(db);
+    put_write_counter(db);
 }
 
 static void put_self(struct raftdb *db)
@@ -388,11 +389,11 @@ static struct bytes expected(const struct raftdb *db, const struct log_sqlite_co
 }
 
 /* The witness must be of this folder and must not know of more writes. */
-static enum err check_tail(struct raftdb *db)
+static enum err check_write_counter(struct raftdb *db)
 {
     uint64_t identity = 0;
     uint64_t writes = 0;
-    const enum err e = tail_read(db->tail_path, &identity, &writes);
+    const enum err e = write_counter_read(db->write_counter_path, &identity, &writes);
 
     if (e == ERR_NOT_FOUND && db->writes == 1) {
         return ERR_OK; // created, and stopped before the witness was
@@ -413,9 +414,10 @@ static struct raftdb *handle_new(const char *directory)
 {
     struct raftdb *db = mem_new(1, sizeof *db);
 
-    db->tail.file = -1;
+    db->write_counter.file = -1;
     (void)snprintf(db->path, sizeof db->path, "%s/raft.db", directory);
-    (void)snprintf(db->tail_path, sizeof db->tail_path, "%s/raft.tail", directory);
+    (void)snprintf(
+        db->write_counter_path, sizeof db->write_counter_path, "%s/raft.tail", directory);
     return db;
 }
 
@@ -424,7 +426,8 @@ static enum err open_file(struct raftdb *db, bool *empty)
 {
     uint64_t ignored = 0;
     const bool existed = files->exists(db->path);
-    const bool witnessed = tail_read(db->tail_path, &ignored, &ignored) != ERR_NOT_FOUND;
+    const bool witnessed =
+        write_counter_read(db->write_counter_path, &ignored, &ignored) != ERR_NOT_FOUND;
 
     if (!existed && witnessed) {
         return raftdb_refuse(
@@ -475,7 +478,7 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
     } else if (e == ERR_OK) {
         e = raftdb_check_format(db);
         e = e == ERR_OK ? check_owner(db, config) : e;
-        e = e == ERR_OK ? check_tail(db) : e;
+        e = e == ERR_OK ? check_write_counter(db) : e;
         wanted = expected(db, config);
     }
     if (e == ERR_OK && config->readmit != 0) {
@@ -484,8 +487,10 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
         commit(db);
     }
     e = e == ERR_OK ? raftdb_load_image(db, image, wanted) : e;
-    if (e == ERR_OK && (tail_open(&db->tail, db->tail_path, db->identity, db->writes) != ERR_OK ||
-                        !directory_sync(config->directory))) {
+    if (e == ERR_OK &&
+        (write_counter_open(&db->write_counter, db->write_counter_path, db->identity, db->writes) !=
+             ERR_OK ||
+         !directory_sync(config->directory))) {
         e = raftdb_refuse(db, ERR_IO, strerror(errno));
     }
     return e;
@@ -541,7 +546,7 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
     }
     as_source.voter = db->voter;
     e = check_owner(db, &as_source);
-    e = e == ERR_OK ? check_tail(db) : e;
+    e = e == ERR_OK ? check_write_counter(db) : e;
     if (e != ERR_OK) {
         return e;
     }
@@ -554,7 +559,8 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
         return e;
     }
     change_owner(db, config);
-    return tail_open(&db->tail, db->tail_path, db->identity, db->writes) == ERR_OK
+    return write_counter_open(
+               &db->write_counter, db->write_counter_path, db->identity, db->writes) == ERR_OK
                ? ERR_OK
                : raftdb_refuse(db, ERR_IO, strerror(errno));
 }
@@ -577,7 +583,7 @@ static enum err inspect(struct raftdb *db, struct log_folder *out)
         return ERR_NOT_FOUND;
     }
     e = e == ERR_OK ? raftdb_check_format(db) : e;
-    e = e == ERR_OK ? check_tail(db) : e;
+    e = e == ERR_OK ? check_write_counter(db) : e;
     if (e != ERR_OK) {
         return e;
     }
@@ -607,7 +613,7 @@ enum err raftdb_inspect(const char *directory, struct log_folder *out)
 void raftdb_close(struct raftdb *db)
 {
     if (db != NULL) {
-        tail_close(&db->tail);
+        write_counter_close(&db->write_counter);
         statements_fini(&db->statements);
         (void)sqlite3_close(db->sql);
         mem_free(db);

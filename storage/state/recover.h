@@ -62,8 +62,8 @@ struct recover_folder {
     bool has_state; /* the log could be replayed: `replay` holds all of it */
     struct replay replay;
     struct recover_cache cache;
-    bool has_tail;
-    uint64_t tail_writes;
+    bool has_write_counter;
+    uint64_t confirmed_writes;
 
     /* node */
     char node[64];

@@ -102,7 +102,7 @@ static void look_raft(struct recover_folder *f, struct recover_file *file, bool 
 
 /* ---- raft.tail ---- */
 
-static void look_tail(struct recover_folder *f, struct recover_file *raft)
+static void look_write_counter(struct recover_folder *f, struct recover_file *raft)
 {
     char path[PATH_SIZE];
     char what[RECOVER_TEXT_MAX];
@@ -113,9 +113,10 @@ static void look_tail(struct recover_folder *f, struct recover_file *raft)
         return;
     }
     recover_path(f, "raft.tail", path, sizeof path);
-    enum err error = tail_read(path, &identity, &f->tail_writes);
+    enum err error = write_counter_read(path, &identity, &f->confirmed_writes);
     for (int i = 0; f->in_use && error == ERR_CORRUPT && i < READ_AGAIN; i++) {
-        error = tail_read(path, &identity, &f->tail_writes); // It may just be being written.
+        error = write_counter_read(
+            path, &identity, &f->confirmed_writes); // It may just be being written.
     }
     if (error == ERR_NOT_FOUND && f->has_log && f->writes == 1) {
         return; // created, and stopped before it was written
@@ -126,17 +127,17 @@ static void look_tail(struct recover_folder *f, struct recover_file *raft)
         recover_blame(file, RECOVER_DAMAGED, "the file can't be read", raft_remedy);
     } else if (f->has_log && identity != f->image.identity) {
         recover_blame(file, RECOVER_DAMAGED, "the file belongs to another folder", raft_remedy);
-    } else if (f->has_log && f->tail_writes > f->writes && !f->in_use) {
-        f->has_tail = true;
+    } else if (f->has_log && f->confirmed_writes > f->writes && !f->in_use) {
+        f->has_write_counter = true;
         (void)snprintf(what,
                        sizeof what,
                        "confirmed writes are missing (an old copy, or torn): it knows of %" PRIu64
                        ", its witness raft.tail of %" PRIu64,
                        f->writes,
-                       f->tail_writes);
+                       f->confirmed_writes);
         recover_blame(raft, RECOVER_DAMAGED, what, raft_remedy);
     } else {
-        f->has_tail = true;
+        f->has_write_counter = true;
     }
 }
 
@@ -268,7 +269,7 @@ void recover_look_databases(struct recover_folder *f, bool deep, struct replay_w
     } else if (wal->health == RECOVER_SOUND && wal->size > 0) {
         (void)snprintf(wal->what, sizeof wal->what, "the last writes, read with raft.db");
     }
-    look_tail(f, raft);
+    look_write_counter(f, raft);
     if (f->has_log) { // Also an old copy has a state.
         look_state(f, raft, watch);
     }

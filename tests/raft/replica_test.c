@@ -6,7 +6,7 @@
 #include "raft/inside.h"
 #include "raft/replica.h"
 #include "storage/log/log_sqlite.h"
-#include "storage/log/tail.h"
+#include "storage/log/write_counter.h"
 
 #include "base/bytes.h"
 #include "base/list.h"
@@ -480,7 +480,7 @@ static uint64_t writes_of(const struct group *g, size_t place)
     uint64_t writes = 0;
 
     (void)snprintf(path, sizeof path, "%s/%zu/raft.tail", g->directory, place + 1);
-    assert_int_equal(tail_read(path, &identity, &writes), ERR_OK);
+    assert_int_equal(write_counter_read(path, &identity, &writes), ERR_OK);
     return writes;
 }
 
