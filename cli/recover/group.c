@@ -214,7 +214,7 @@ static bool save_founding(struct plan *p, bool replace)
 
 static bool install_one(struct plan *p, const struct target *t, bool keep)
 {
-    char replaced[SWAP_NAME_MAX] = "";
+    char replaced[ATOMIC_REPLACE_NAME_MAX] = "";
     char why[FOUND_WHY_MAX] = "";
     struct backup_member *m = member(p, t->voter);
 

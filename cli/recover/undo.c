@@ -23,7 +23,7 @@ int cmd_recover_undo(int argc, char **argv)
     const char *arguments[8];
     int count = 0;
     char folder[PATH_SIZE];
-    char now_replaced[SWAP_NAME_MAX] = "";
+    char now_replaced[ATOMIC_REPLACE_NAME_MAX] = "";
     char why[FOUND_WHY_MAX] = "";
     const struct option options[] = {
         option_switch("yes", &yes, "do it; without --yes: only print what would be done"), {0}};
@@ -48,12 +48,12 @@ int cmd_recover_undo(int argc, char **argv)
     }
     char *slash = strrchr(folder, '/');
     const char *name = slash == NULL ? folder : slash + 1;
-    if (strncmp(name, "replaced-", 9) != 0 || strlen(name) >= SWAP_NAME_MAX) {
+    if (strncmp(name, "replaced-", 9) != 0 || strlen(name) >= ATOMIC_REPLACE_NAME_MAX) {
         complain(arguments[0], "the folder's name is not DIR/replaced-TIME");
         return 1;
     }
-    char replaced[SWAP_NAME_MAX];
-    (void)snprintf(replaced, sizeof replaced, "%.*s", SWAP_NAME_MAX - 1, name);
+    char replaced[ATOMIC_REPLACE_NAME_MAX];
+    (void)snprintf(replaced, sizeof replaced, "%.*s", ATOMIC_REPLACE_NAME_MAX - 1, name);
     if (slash == NULL) {
         (void)snprintf(folder, sizeof folder, ".");
     } else {

@@ -5,8 +5,8 @@
  */
 #include "storage/log/log_sqlite.h"
 
+#include "storage/log/atomic_replace.h"
 #include "storage/log/raftdb_sqlite.h"
-#include "storage/log/swap.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -227,7 +227,7 @@ static enum err lock_folder(const char *directory, int *out)
         (void)close(file);
         return ERR_LOCKED;
     }
-    if (swap_interrupted(directory)) {
+    if (atomic_replace_interrupted(directory)) {
         log_error(
             "raft",
             "folder_refused",
@@ -235,7 +235,7 @@ static enum err lock_folder(const char *directory, int *out)
             "remedy=\"give the same ringhold recover command again: it completes the restore "
             "first\"",
             directory,
-            SWAP_JOURNAL);
+            ATOMIC_REPLACE_JOURNAL);
         (void)close(file);
         return ERR_CORRUPT;
     }

@@ -8,7 +8,7 @@
 #ifndef STORAGE_STATE_FOUND_H
 #define STORAGE_STATE_FOUND_H
 
-#include "storage/log/swap.h"
+#include "storage/log/atomic_replace.h"
 #include "storage/state/backup.h"
 #include "storage/state/recover.h"
 
@@ -42,12 +42,12 @@ uint64_t found_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us);
  * group. What was there goes to `replaced` inside it. ERR_LOCKED: a process holds it; ERR_CONFLICT:
  * this founding is there already; ERR_CORRUPT; ERR_IO. */
 MUST_CHECK enum err found_install(const struct backup *b, const char *folder, uint64_t voter,
-                                  struct bytes configuration, char replaced[SWAP_NAME_MAX],
-                                  char why[FOUND_WHY_MAX]);
+                                  struct bytes configuration,
+                                  char replaced[ATOMIC_REPLACE_NAME_MAX], char why[FOUND_WHY_MAX]);
 
 /* Put back what an installation replaced: `replaced` is the name of that folder inside `folder`.
  * What is there now is kept in `now_replaced`. */
 MUST_CHECK enum err found_undo(const char *folder, const char *replaced,
-                               char now_replaced[SWAP_NAME_MAX], char why[FOUND_WHY_MAX]);
+                               char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[FOUND_WHY_MAX]);
 
 #endif

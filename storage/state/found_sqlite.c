@@ -247,10 +247,10 @@ static enum err stage(const struct backup *b, const char *folder, const struct b
                       struct bytes configuration, char why[FOUND_WHY_MAX])
 {
     char directory[PATH_SIZE];
-    char detail[SWAP_WHY_MAX];
+    char detail[ATOMIC_REPLACE_WHY_MAX];
 
     (void)snprintf(directory, sizeof directory, "%s/%s", folder, staging);
-    if (swap_discard(folder, staging, detail) != ERR_OK) {
+    if (atomic_replace_discard(folder, staging, detail) != ERR_OK) {
         return fail(why, ERR_IO, detail);
     }
     if (mkdir(directory, 0700) != 0) {
@@ -297,9 +297,9 @@ static int lock(const char *folder, enum err *error, char why[FOUND_WHY_MAX])
 /* With the lock: finish what was interrupted. */
 static enum err finish(const char *folder, char why[FOUND_WHY_MAX])
 {
-    char detail[SWAP_WHY_MAX];
+    char detail[ATOMIC_REPLACE_WHY_MAX];
     bool forward = false;
-    const enum err error = swap_finish(folder, &forward, detail);
+    const enum err error = atomic_replace_finish(folder, &forward, detail);
 
     return error == ERR_OK ? ERR_OK : fail(why, error, detail);
 }
@@ -324,10 +324,10 @@ static bool is_there(const char *folder, uint64_t identity)
 }
 
 static enum err install(const struct backup *b, const char *folder, const struct backup_member *me,
-                        struct bytes configuration, char replaced[SWAP_NAME_MAX],
+                        struct bytes configuration, char replaced[ATOMIC_REPLACE_NAME_MAX],
                         char why[FOUND_WHY_MAX])
 {
-    char detail[SWAP_WHY_MAX];
+    char detail[ATOMIC_REPLACE_WHY_MAX];
     enum err error = finish(folder, why);
 
     if (error != ERR_OK) {
@@ -343,7 +343,7 @@ static enum err install(const struct backup *b, const char *folder, const struct
     if (error != ERR_OK) {
         return error;
     }
-    error = swap_files(folder, staging, owned, replaced, detail);
+    error = atomic_replace(folder, staging, owned, replaced, detail);
     return error == ERR_OK ? ERR_OK : fail(why, error, detail);
 }
 
@@ -361,7 +361,7 @@ static enum err belongs(const char *folder, const char *replaced, enum err error
 }
 
 enum err found_install(const struct backup *b, const char *folder, uint64_t voter,
-                       struct bytes configuration, char replaced[SWAP_NAME_MAX],
+                       struct bytes configuration, char replaced[ATOMIC_REPLACE_NAME_MAX],
                        char why[FOUND_WHY_MAX])
 {
     const struct backup_member *me = member_of(b, voter);
@@ -381,11 +381,11 @@ enum err found_install(const struct backup *b, const char *folder, uint64_t vote
     return error;
 }
 
-static enum err undo(const char *folder, const char *replaced, char now_replaced[SWAP_NAME_MAX],
-                     char why[FOUND_WHY_MAX])
+static enum err undo(const char *folder, const char *replaced,
+                     char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[FOUND_WHY_MAX])
 {
     char path[PATH_SIZE];
-    char detail[SWAP_WHY_MAX];
+    char detail[ATOMIC_REPLACE_WHY_MAX];
     struct stat status;
     enum err error = finish(folder, why);
 
@@ -396,12 +396,12 @@ static enum err undo(const char *folder, const char *replaced, char now_replaced
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
         return fail(why, ERR_NOT_FOUND, "the folder does not exist");
     }
-    error = swap_files(folder, replaced, owned, now_replaced, detail);
+    error = atomic_replace(folder, replaced, owned, now_replaced, detail);
     return error == ERR_OK ? ERR_OK : fail(why, error, detail);
 }
 
-enum err found_undo(const char *folder, const char *replaced, char now_replaced[SWAP_NAME_MAX],
-                    char why[FOUND_WHY_MAX])
+enum err found_undo(const char *folder, const char *replaced,
+                    char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[FOUND_WHY_MAX])
 {
     enum err error = ERR_OK;
     const int held = lock(folder, &error, why);

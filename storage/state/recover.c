@@ -5,8 +5,8 @@
 #include "storage/state/recover.h"
 
 #include "base/crc.h"
+#include "storage/log/atomic_replace.h"
 #include "storage/log/number.h"
-#include "storage/log/swap.h"
 #include "storage/state/recover_inside.h"
 
 #include <errno.h>
@@ -139,7 +139,7 @@ static void look_coordinator(struct recover_folder *f, bool deep, struct replay_
     look_watermark(f);
     compare_watermark(f);
     (void)recover_add(f, "raft.lock");
-    struct recover_file *file = recover_add(f, SWAP_JOURNAL);
+    struct recover_file *file = recover_add(f, ATOMIC_REPLACE_JOURNAL);
     if (file->health == RECOVER_ABSENT) {
         f->file_count--;
     } else {
@@ -266,7 +266,7 @@ bool recover_look(struct recover_folder *f, const char *path, bool deep, struct 
                   char why[RECOVER_TEXT_MAX])
 {
     static const char *const of_coordinator[] = {
-        "raft.db", "raft.tail", "raft.lock", "witness", SWAP_JOURNAL, NULL};
+        "raft.db", "raft.tail", "raft.lock", "witness", ATOMIC_REPLACE_JOURNAL, NULL};
     static const char *const of_node[] = {"identity", "number", "lock", NULL};
     struct stat status = {0};
 

@@ -240,7 +240,7 @@ static void seal(struct backup *b, uint64_t era)
 }
 
 static enum err install(const struct backup *b, const char *where, uint64_t voter,
-                        char replaced[SWAP_NAME_MAX])
+                        char replaced[ATOMIC_REPLACE_NAME_MAX])
 {
     static const uint64_t ids[] = {1, 2, 3};
     char why[FOUND_WHY_MAX] = "";
@@ -295,7 +295,7 @@ static void a_restored_group_goes_on_in_a_greater_era(void **state)
 {
     struct backup b;
     struct recover_folder f;
-    char replaced[SWAP_NAME_MAX];
+    char replaced[ATOMIC_REPLACE_NAME_MAX];
     char other[300];
 
     (void)state;
@@ -335,7 +335,7 @@ static void an_old_copy_is_no_backup_but_founds_a_group(void **state)
     struct recover_folder f;
     struct backup b;
     char why[FOUND_WHY_MAX] = "";
-    char replaced[SWAP_NAME_MAX];
+    char replaced[ATOMIC_REPLACE_NAME_MAX];
 
     (void)state;
     (void)snprintf(path, sizeof path, "%s/raft.tail", folder);
@@ -359,8 +359,8 @@ static void an_old_copy_is_no_backup_but_founds_a_group(void **state)
 static void undo_brings_the_very_same_files_back(void **state)
 {
     struct backup b;
-    char replaced[SWAP_NAME_MAX];
-    char again[SWAP_NAME_MAX];
+    char replaced[ATOMIC_REPLACE_NAME_MAX];
+    char again[ATOMIC_REPLACE_NAME_MAX];
     char why[FOUND_WHY_MAX] = "";
     char path[400];
 
@@ -397,9 +397,9 @@ static bool killed_at(unsigned step, const struct backup *b)
     const pid_t child = fork();
 
     if (child == 0) {
-        char replaced[SWAP_NAME_MAX];
+        char replaced[ATOMIC_REPLACE_NAME_MAX];
 
-        swap_crash_at(step);
+        atomic_replace_crash_at(step);
         _exit(install(b, folder, 1, replaced) == ERR_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -447,7 +447,7 @@ static void a_kill_at_any_step_leaves_old_or_new_or_a_refusal(void **state)
     seal(&b, 7);
     log_set_level(LOG_ERROR);
     for (unsigned step = 1; more; step++) {
-        char replaced[SWAP_NAME_MAX];
+        char replaced[ATOMIC_REPLACE_NAME_MAX];
         uint64_t identity = 0;
 
         drop(state);
@@ -460,7 +460,7 @@ static void a_kill_at_any_step_leaves_old_or_new_or_a_refusal(void **state)
             assert_true(identity == 101 || identity == b.member[0].identity);
         } else {
             assert_int_equal(error, ERR_CORRUPT);
-            assert_true(swap_interrupted(folder));
+            assert_true(atomic_replace_interrupted(folder));
             refused++;
         }
         // The same command again finishes it, wherever it was.

@@ -3,7 +3,7 @@
  * Exchanges a folder's files by a journal, so that a crash leaves the old or the
  * new ones.
  */
-#include "storage/log/swap.h"
+#include "storage/log/atomic_replace.h"
 
 #include "base/directory.h"
 
@@ -22,14 +22,14 @@ static const char format[] = "ringhold recovery 1\n";
 
 struct journal {
     bool in; /* phase "in": the old files are away */
-    char replaced[SWAP_NAME_MAX];
-    char staging[SWAP_NAME_MAX];
+    char replaced[ATOMIC_REPLACE_NAME_MAX];
+    char staging[ATOMIC_REPLACE_NAME_MAX];
 };
 
 static unsigned crash_step;
 static unsigned steps_done;
 
-void swap_crash_at(unsigned step)
+void atomic_replace_crash_at(unsigned step)
 {
     crash_step = step;
     steps_done = 0;
@@ -43,9 +43,9 @@ static void step(void)
     }
 }
 
-static enum err fail(char why[SWAP_WHY_MAX], const char *what, const char *name)
+static enum err fail(char why[ATOMIC_REPLACE_WHY_MAX], const char *what, const char *name)
 {
-    (void)snprintf(why, SWAP_WHY_MAX, "%s %.150s: %.60s", what, name, strerror(errno));
+    (void)snprintf(why, ATOMIC_REPLACE_WHY_MAX, "%s %.150s: %.60s", what, name, strerror(errno));
     return ERR_IO;
 }
 
@@ -56,13 +56,14 @@ static void join(char out[PATH_SIZE], const char *folder, const char *name)
 
 /* ---- journal ---- */
 
-static enum err journal_write(const char *folder, const struct journal *j, char why[SWAP_WHY_MAX])
+static enum err journal_write(const char *folder, const struct journal *j,
+                              char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char temporary[PATH_SIZE];
     char final[PATH_SIZE];
 
-    join(temporary, folder, SWAP_JOURNAL ".new");
-    join(final, folder, SWAP_JOURNAL);
+    join(temporary, folder, ATOMIC_REPLACE_JOURNAL ".new");
+    join(final, folder, ATOMIC_REPLACE_JOURNAL);
     step();
     const int fd = directory_new_file(temporary);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -87,13 +88,14 @@ static bool name_is_plain(const char *name)
     return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-static enum err journal_read(const char *folder, struct journal *j, char why[SWAP_WHY_MAX])
+static enum err journal_read(const char *folder, struct journal *j,
+                             char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char path[PATH_SIZE];
     char text[TEXT_SIZE] = "";
     char phase[8] = "";
 
-    join(path, folder, SWAP_JOURNAL);
+    join(path, folder, ATOMIC_REPLACE_JOURNAL);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return errno == ENOENT ? ERR_NOT_FOUND : fail(why, "can't read", path);
@@ -108,18 +110,18 @@ static enum err journal_read(const char *folder, struct journal *j, char why[SWA
                j->staging) != 3 ||
         !name_is_plain(j->replaced) || !name_is_plain(j->staging) ||
         (strcmp(phase, "in") != 0 && strcmp(phase, "out") != 0)) {
-        (void)snprintf(why, SWAP_WHY_MAX, "%.200s is damaged", path);
+        (void)snprintf(why, ATOMIC_REPLACE_WHY_MAX, "%.200s is damaged", path);
         return ERR_CORRUPT;
     }
     j->in = strcmp(phase, "in") == 0;
     return ERR_OK;
 }
 
-static enum err journal_remove(const char *folder, char why[SWAP_WHY_MAX])
+static enum err journal_remove(const char *folder, char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char path[PATH_SIZE];
 
-    join(path, folder, SWAP_JOURNAL);
+    join(path, folder, ATOMIC_REPLACE_JOURNAL);
     step();
     if (!directory_sync(folder) || unlink(path) != 0 || !directory_sync(folder)) {
         return fail(why, "can't remove", path);
@@ -131,7 +133,8 @@ static enum err journal_remove(const char *folder, char why[SWAP_WHY_MAX])
 /* ---- moving ---- */
 
 /* Move one file, replacing what has its name in `to`. It may be gone already. */
-static enum err move(const char *from, const char *to, const char *name, char why[SWAP_WHY_MAX])
+static enum err move(const char *from, const char *to, const char *name,
+                     char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char source[PATH_SIZE];
     char target[PATH_SIZE];
@@ -146,7 +149,7 @@ static enum err move(const char *from, const char *to, const char *name, char wh
 }
 
 /* Move all files of the folder `from` to `to`, then remove `from`. */
-static enum err move_all(const char *from, const char *to, char why[SWAP_WHY_MAX])
+static enum err move_all(const char *from, const char *to, char why[ATOMIC_REPLACE_WHY_MAX])
 {
     DIR *dir = opendir(from);
     enum err error = ERR_OK;
@@ -170,7 +173,8 @@ static enum err move_all(const char *from, const char *to, char why[SWAP_WHY_MAX
     return error;
 }
 
-static enum err make_replaced(const char *folder, char name[SWAP_NAME_MAX], char why[SWAP_WHY_MAX])
+static enum err make_replaced(const char *folder, char name[ATOMIC_REPLACE_NAME_MAX],
+                              char why[ATOMIC_REPLACE_WHY_MAX])
 {
     const time_t now = time(NULL);
     struct tm utc = {0};
@@ -179,7 +183,7 @@ static enum err make_replaced(const char *folder, char name[SWAP_NAME_MAX], char
 
     (void)gmtime_r(&now, &utc);
     (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &utc);
-    (void)snprintf(name, SWAP_NAME_MAX, "replaced-%s", stamp);
+    (void)snprintf(name, ATOMIC_REPLACE_NAME_MAX, "replaced-%s", stamp);
     for (unsigned i = 2; i < TRIES_MAX; i++) {
         join(path, folder, name);
         if (mkdir(path, 0700) == 0) {
@@ -188,12 +192,13 @@ static enum err make_replaced(const char *folder, char name[SWAP_NAME_MAX], char
         if (errno != EEXIST) {
             break;
         }
-        (void)snprintf(name, SWAP_NAME_MAX, "replaced-%s-%u", stamp, i);
+        (void)snprintf(name, ATOMIC_REPLACE_NAME_MAX, "replaced-%s-%u", stamp, i);
     }
     return fail(why, "can't make", path);
 }
 
-static enum err move_in(const char *folder, const struct journal *j, char why[SWAP_WHY_MAX])
+static enum err move_in(const char *folder, const struct journal *j,
+                        char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char staging[PATH_SIZE];
 
@@ -202,8 +207,8 @@ static enum err move_in(const char *folder, const struct journal *j, char why[SW
     return error == ERR_OK ? journal_remove(folder, why) : error;
 }
 
-enum err swap_files(const char *folder, const char *staging, const char *const *names,
-                    char replaced[SWAP_NAME_MAX], char why[SWAP_WHY_MAX])
+enum err atomic_replace(const char *folder, const char *staging, const char *const *names,
+                        char replaced[ATOMIC_REPLACE_NAME_MAX], char why[ATOMIC_REPLACE_WHY_MAX])
 {
     struct journal j = {0};
     char away[PATH_SIZE];
@@ -229,16 +234,16 @@ enum err swap_files(const char *folder, const char *staging, const char *const *
     return error == ERR_OK ? move_in(folder, &j, why) : error;
 }
 
-bool swap_interrupted(const char *folder)
+bool atomic_replace_interrupted(const char *folder)
 {
     char path[PATH_SIZE];
     struct stat status;
 
-    join(path, folder, SWAP_JOURNAL);
+    join(path, folder, ATOMIC_REPLACE_JOURNAL);
     return lstat(path, &status) == 0;
 }
 
-enum err swap_finish(const char *folder, bool *forward, char why[SWAP_WHY_MAX])
+enum err atomic_replace_finish(const char *folder, bool *forward, char why[ATOMIC_REPLACE_WHY_MAX])
 {
     struct journal j = {0};
     char away[PATH_SIZE];
@@ -256,7 +261,8 @@ enum err swap_finish(const char *folder, bool *forward, char why[SWAP_WHY_MAX])
     return error == ERR_OK ? journal_remove(folder, why) : error;
 }
 
-enum err swap_discard(const char *folder, const char *name, char why[SWAP_WHY_MAX])
+enum err atomic_replace_discard(const char *folder, const char *name,
+                                char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char path[PATH_SIZE];
     DIR *dir;

@@ -14,33 +14,36 @@
  *
  * The caller holds the folder's lock.
  */
-#ifndef STORAGE_LOG_SWAP_H
-#define STORAGE_LOG_SWAP_H
+#ifndef STORAGE_LOG_ATOMIC_REPLACE_H
+#define STORAGE_LOG_ATOMIC_REPLACE_H
 
 #include "base/err.h"
 
 #include <stdbool.h>
 
-#define SWAP_JOURNAL "recovery"
+#define ATOMIC_REPLACE_JOURNAL "recovery"
 
-enum { SWAP_NAME_MAX = 64, SWAP_WHY_MAX = 256 };
+enum { ATOMIC_REPLACE_NAME_MAX = 64, ATOMIC_REPLACE_WHY_MAX = 256 };
 
 /* Move the files `names` (NULL-terminated; those that are there) of `folder` into a new
  * replaced-TIME/, whose name is put into `replaced`, and all files of `staging`, a folder inside
- * it, into their place. ERR_IO: `why`; swap_finish() then decides. */
-MUST_CHECK enum err swap_files(const char *folder, const char *staging, const char *const *names,
-                               char replaced[SWAP_NAME_MAX], char why[SWAP_WHY_MAX]);
+ * it, into their place. ERR_IO: `why`; atomic_replace_finish() then decides. */
+MUST_CHECK enum err atomic_replace(const char *folder, const char *staging,
+                                   const char *const *names, char replaced[ATOMIC_REPLACE_NAME_MAX],
+                                   char why[ATOMIC_REPLACE_WHY_MAX]);
 
 /* True if an exchange was interrupted here. */
-bool swap_interrupted(const char *folder);
+bool atomic_replace_interrupted(const char *folder);
 /* Finish one: back to the old files, or on to the new ones; `*forward` says which. ERR_OK also when
  * there was none. ERR_CORRUPT: the journal does not read; ERR_IO. */
-MUST_CHECK enum err swap_finish(const char *folder, bool *forward, char why[SWAP_WHY_MAX]);
+MUST_CHECK enum err atomic_replace_finish(const char *folder, bool *forward,
+                                          char why[ATOMIC_REPLACE_WHY_MAX]);
 
 /* For tests: the process ends, as if killed, before its step number `step`; 0 = never. */
-void swap_crash_at(unsigned step);
+void atomic_replace_crash_at(unsigned step);
 
 /* Remove a folder inside `folder` with the files in it, if it is there. */
-MUST_CHECK enum err swap_discard(const char *folder, const char *name, char why[SWAP_WHY_MAX]);
+MUST_CHECK enum err atomic_replace_discard(const char *folder, const char *name,
+                                           char why[ATOMIC_REPLACE_WHY_MAX]);
 
 #endif
