@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/recover/recover.h"
 #include "daemon/options.h"
-#include "storage/state/found.h"
+#include "storage/state/bootstrap.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -130,8 +130,8 @@ static int look_and_show(bool deep, int argc, char **argv)
 static int write_backup(struct recover_folder *f, const char *file, bool replace)
 {
     struct backup b;
-    char why[FOUND_WHY_MAX] = "";
-    enum err error = found_backup(&b, f, clock_wall_us(), why);
+    char why[BOOTSTRAP_WHY_MAX] = "";
+    enum err error = bootstrap_backup(&b, f, clock_wall_us(), why);
 
     if (error != ERR_OK) {
         (void)fprintf(stderr, "ringhold recover backup: %s: %s\n", f->path, why);

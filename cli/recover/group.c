@@ -7,7 +7,7 @@
 
 #include "daemon/options.h"
 #include "raft/voters.h"
-#include "storage/state/found.h"
+#include "storage/state/bootstrap.h"
 
 #include "base/clock.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_SIZE = 4096, TARGETS_MAX = FOUND_VOTERS_MAX };
+enum { PATH_SIZE = 4096, TARGETS_MAX = BOOTSTRAP_VOTERS_MAX };
 
 struct target {
     uint64_t voter;
@@ -50,11 +50,11 @@ static bool complain(const struct plan *p, const char *what, const char *why)
 /* "1,2,3" */
 static bool parse_voters(struct plan *p, const char *text)
 {
-    uint64_t id[FOUND_VOTERS_MAX];
+    uint64_t id[BOOTSTRAP_VOTERS_MAX];
     size_t count = 0;
     const char *at = text;
 
-    while (*at != '\0' && count < FOUND_VOTERS_MAX) {
+    while (*at != '\0' && count < BOOTSTRAP_VOTERS_MAX) {
         char *end = NULL;
         const unsigned long long value = strtoull(at, &end, 10);
 
@@ -215,7 +215,7 @@ static bool save_founding(struct plan *p, bool replace)
 static bool install_one(struct plan *p, const struct target *t, bool keep)
 {
     char replaced[ATOMIC_REPLACE_NAME_MAX] = "";
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     struct backup_member *m = member(p, t->voter);
 
     if (m->used) {
@@ -228,7 +228,7 @@ static bool install_one(struct plan *p, const struct target *t, bool keep)
     if (keep && !save_founding(p, true)) {
         return false; // Now, when nothing has happened yet: it must be marked below.
     }
-    const enum err error = found_install(
+    const enum err error = bootstrap_install(
         &p->backup, t->folder, t->voter, voters_configuration(&p->voters), replaced, why);
     if (error != ERR_OK) {
         return complain(p, t->folder, why);
@@ -275,15 +275,15 @@ static void say_what_next(const struct plan *p)
 }
 
 /* With a copy in p->backup: make the founding and install it. */
-static int found_group(struct plan *p)
+static int bootstrap_group(struct plan *p)
 {
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     const uint64_t wall_us = clock_wall_us();
     const uint64_t seen = p->era_above > p->seen_era ? p->era_above : p->seen_era;
-    struct found_plan plan = {.voter_count = p->voters.count,
-                              .era = found_era(p->backup.era, seen, wall_us),
-                              .lease_us = (uint64_t)p->lease_ms * 1000,
-                              .time_us = wall_us};
+    struct bootstrap_plan plan = {.voter_count = p->voters.count,
+                                  .era = bootstrap_era(p->backup.era, seen, wall_us),
+                                  .lease_us = (uint64_t)p->lease_ms * 1000,
+                                  .time_us = wall_us};
 
     memcpy(plan.voter, p->voters.id, sizeof plan.voter);
     if (p->out[strlen(p->out) - 1] == '-') {
@@ -296,7 +296,7 @@ static int found_group(struct plan *p)
         return 1;
     }
     const bool keep = !all_here(p);
-    if (found_seal(&p->backup, &plan, why) != ERR_OK) {
+    if (bootstrap_seal(&p->backup, &plan, why) != ERR_OK) {
         (void)complain(p, "the backup", why);
         return 1;
     }
@@ -340,7 +340,7 @@ static int restore(struct plan *p, const char *file)
     if (founding || p->out[0] == '\0') {
         (void)snprintf(p->out, sizeof p->out, founding ? "%s" : "%s.era-", file);
     }
-    return founding ? join_group(p) : found_group(p);
+    return founding ? join_group(p) : bootstrap_group(p);
 }
 
 static struct option lease_option(struct plan *p)
@@ -406,7 +406,7 @@ int cmd_recover_restore(int argc, char **argv)
 static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
 {
     struct recover_folder f;
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     char reason[RECOVER_TEXT_MAX] = "";
     const struct replay_watch nobody = {0};
     bool good = recover_look(&f, folder, false, nobody, reason);
@@ -416,7 +416,7 @@ static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
     } else if (f.in_use) {
         good =
             complain(p, folder, "a running process uses the folder: stop that coordinator first");
-    } else if (found_remains(&p->backup, &f, clock_wall_us(), why) != ERR_OK) {
+    } else if (bootstrap_remains(&p->backup, &f, clock_wall_us(), why) != ERR_OK) {
         good = complain(p, folder, why);
     } else if (p->voters_text[0] == '\0') {
         (void)snprintf(
@@ -445,7 +445,7 @@ static int new_cluster(struct plan *p, const char *folder, uint32_t id)
     if (p->out[0] == '\0') {
         (void)snprintf(p->out, sizeof p->out, "%.*s/new-cluster.era-", PATH_SIZE - 40, folder);
     }
-    return found_group(p);
+    return bootstrap_group(p);
 }
 
 int cmd_recover_new_cluster(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `ringhold recover`: the offline tool. Thin: storage/state/recover.h looks,
- * storage/state/found.h changes.
+ * storage/state/bootstrap.h changes.
  *
  *     cmd_recover.c     inspect, verify, backup
  *     recover_show.c    what a folder holds, as text or JSON

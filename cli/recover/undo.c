@@ -5,7 +5,7 @@
 #include "cli/recover/recover.h"
 
 #include "daemon/options.h"
-#include "storage/state/found.h"
+#include "storage/state/bootstrap.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ int cmd_recover_undo(int argc, char **argv)
     int count = 0;
     char folder[PATH_SIZE];
     char now_replaced[ATOMIC_REPLACE_NAME_MAX] = "";
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     const struct option options[] = {
         option_switch("yes", &yes, "do it; without --yes: only print what would be done"), {0}};
     const struct command command = {
@@ -67,7 +67,7 @@ int cmd_recover_undo(int argc, char **argv)
                      arguments[0]);
         return 1;
     }
-    if (found_undo(folder, replaced, now_replaced, why) != ERR_OK) {
+    if (bootstrap_undo(folder, replaced, now_replaced, why) != ERR_OK) {
         complain(arguments[0], why);
         return 1;
     }

@@ -2,7 +2,7 @@
  *
  * A data folder seen from outside, its daemon stopped: what it is, what it
  * holds, and which of its files are sound. Nothing here changes a folder;
- * storage/state/found.h does.
+ * storage/state/bootstrap.h does.
  */
 #ifndef STORAGE_STATE_RECOVER_H
 #define STORAGE_STATE_RECOVER_H

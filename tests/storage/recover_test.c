@@ -3,7 +3,7 @@
  * The offline tool over real folders: what it sees, what a backup brings back,
  * and that a kill at any step of a restore leaves old files or new ones.
  */
-#include "storage/state/found.h"
+#include "storage/state/bootstrap.h"
 #include "storage/state/recover.h"
 
 #include "tests/test.h"
@@ -224,37 +224,37 @@ static void what_is_no_folder_of_ours_is_refused(void **state)
 static void back_up(const char *from, struct backup *b)
 {
     struct recover_folder f;
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
 
     assert_true(look(&f, from, false));
-    assert_int_equal(found_backup(b, &f, 5, why), ERR_OK);
+    assert_int_equal(bootstrap_backup(b, &f, 5, why), ERR_OK);
     recover_fini(&f);
 }
 
 static void seal(struct backup *b, uint64_t era)
 {
-    const struct found_plan plan = {.voter = {1, 2, 3}, .voter_count = 3, .era = era};
-    char why[FOUND_WHY_MAX] = "";
+    const struct bootstrap_plan plan = {.voter = {1, 2, 3}, .voter_count = 3, .era = era};
+    char why[BOOTSTRAP_WHY_MAX] = "";
 
-    assert_int_equal(found_seal(b, &plan, why), ERR_OK);
+    assert_int_equal(bootstrap_seal(b, &plan, why), ERR_OK);
 }
 
 static enum err install(const struct backup *b, const char *where, uint64_t voter,
                         char replaced[ATOMIC_REPLACE_NAME_MAX])
 {
     static const uint64_t ids[] = {1, 2, 3};
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     struct voters voters;
 
     assert_int_equal(voters_init(&voters, ids, 3), ERR_OK);
-    return found_install(b, where, voter, voters_configuration(&voters), replaced, why);
+    return bootstrap_install(b, where, voter, voters_configuration(&voters), replaced, why);
 }
 
 static void a_backup_reads_back_and_any_damage_to_it_is_refused(void **state)
 {
     struct backup b;
     struct backup again;
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
 
     (void)state;
     back_up(folder, &b);
@@ -334,7 +334,7 @@ static void an_old_copy_is_no_backup_but_founds_a_group(void **state)
     char path[300];
     struct recover_folder f;
     struct backup b;
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     char replaced[ATOMIC_REPLACE_NAME_MAX];
 
     (void)state;
@@ -342,10 +342,10 @@ static void an_old_copy_is_no_backup_but_founds_a_group(void **state)
     assert_int_equal(unlink(path), 0);
     assert_true(look(&f, folder, false));
     assert_int_equal(row(&f, "raft.tail")->health, RECOVER_MISSING);
-    assert_int_equal(found_backup(&b, &f, 5, why), ERR_CORRUPT);
+    assert_int_equal(bootstrap_backup(&b, &f, 5, why), ERR_CORRUPT);
     assert_non_null(strstr(why, "raft.tail"));
     backup_fini(&b);
-    assert_int_equal(found_remains(&b, &f, 5, why), ERR_OK);
+    assert_int_equal(bootstrap_remains(&b, &f, 5, why), ERR_OK);
     recover_fini(&f);
     assert_int_equal(b.number, number);
     seal(&b, 7);
@@ -361,7 +361,7 @@ static void undo_brings_the_very_same_files_back(void **state)
     struct backup b;
     char replaced[ATOMIC_REPLACE_NAME_MAX];
     char again[ATOMIC_REPLACE_NAME_MAX];
-    char why[FOUND_WHY_MAX] = "";
+    char why[BOOTSTRAP_WHY_MAX] = "";
     char path[400];
 
     (void)state;
@@ -370,7 +370,7 @@ static void undo_brings_the_very_same_files_back(void **state)
     seal(&b, 7);
     assert_int_equal(install(&b, folder, 1, replaced), ERR_OK);
     assert_int_not_equal(fingerprint(folder), before);
-    assert_int_equal(found_undo(folder, replaced, again, why), ERR_OK);
+    assert_int_equal(bootstrap_undo(folder, replaced, again, why), ERR_OK);
     (void)snprintf(path, sizeof path, "rm -rf '%s/%s'", folder, again);
     // NOLINTNEXTLINE(cert-env33-c): a folder of ours
     assert_int_equal(system(path), 0);
@@ -384,10 +384,10 @@ static void the_era_grows_above_all_that_was_met(void **state)
     const uint64_t start = 1735689600ull * 1000000;
 
     (void)state;
-    assert_int_equal(found_era(5, 0, 0), 6); // a clock that says 1970
-    assert_int_equal(found_era(5, 9, start + 3 * minute), 10);
-    assert_int_equal(found_era(5, 9, start + 100 * minute), 100);
-    assert_int_equal(found_era(100, 100, start + 100 * minute), 101);
+    assert_int_equal(bootstrap_era(5, 0, 0), 6); // a clock that says 1970
+    assert_int_equal(bootstrap_era(5, 9, start + 3 * minute), 10);
+    assert_int_equal(bootstrap_era(5, 9, start + 100 * minute), 100);
+    assert_int_equal(bootstrap_era(100, 100, start + 100 * minute), 101);
 }
 
 /* In a process of its own; true if it was killed at that step, false if it came to the end. */

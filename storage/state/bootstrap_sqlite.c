@@ -3,7 +3,7 @@
  * Founds a group of coordinators in folders, from a backup or a damaged group's
  * remains.
  */
-#include "storage/state/found.h"
+#include "storage/state/bootstrap.h"
 
 #include "storage/log/entry.h"
 #include "storage/log/number.h"
@@ -40,9 +40,9 @@ static const char *const owned[] = {"raft.db",
                                     "state.db-shm",
                                     NULL};
 
-static enum err fail(char why[FOUND_WHY_MAX], enum err error, const char *what)
+static enum err fail(char why[BOOTSTRAP_WHY_MAX], enum err error, const char *what)
 {
-    (void)snprintf(why, FOUND_WHY_MAX, "%s", what);
+    (void)snprintf(why, BOOTSTRAP_WHY_MAX, "%s", what);
     return error;
 }
 
@@ -60,8 +60,8 @@ static const struct recover_file *damaged_file(const struct recover_folder *f)
     return NULL;
 }
 
-enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t time_us,
-                       char why[FOUND_WHY_MAX])
+enum err bootstrap_remains(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                           char why[BOOTSTRAP_WHY_MAX])
 {
     const struct recover_file *damaged = damaged_file(f);
 
@@ -70,7 +70,7 @@ enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t ti
         return fail(why, ERR_CORRUPT, "it is not a coordinator's folder");
     }
     if (!f->has_state && damaged != NULL) {
-        (void)snprintf(why, FOUND_WHY_MAX, "%s: %s", damaged->name, damaged->what);
+        (void)snprintf(why, BOOTSTRAP_WHY_MAX, "%s: %s", damaged->name, damaged->what);
         return ERR_CORRUPT;
     }
     if (!f->has_state || !f->replay.state.begun) {
@@ -88,20 +88,20 @@ enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t ti
     return ERR_OK;
 }
 
-enum err found_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,
-                      char why[FOUND_WHY_MAX])
+enum err bootstrap_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                          char why[BOOTSTRAP_WHY_MAX])
 {
     const struct recover_file *damaged = damaged_file(f);
 
     if (damaged != NULL) {
         *out = (struct backup){.kind = BACKUP_COPY};
-        (void)snprintf(why, FOUND_WHY_MAX, "%s: %s", damaged->name, damaged->what);
+        (void)snprintf(why, BOOTSTRAP_WHY_MAX, "%s: %s", damaged->name, damaged->what);
         return ERR_CORRUPT;
     }
-    return found_remains(out, f, time_us, why);
+    return bootstrap_remains(out, f, time_us, why);
 }
 
-uint64_t found_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us)
+uint64_t bootstrap_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us)
 {
     const uint64_t now = time_us / 1000000;
     const uint64_t minutes = now > year_2025 ? (now - year_2025) / 60 : 0;
@@ -113,7 +113,8 @@ uint64_t found_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us)
     return era;
 }
 
-enum err found_seal(struct backup *b, const struct found_plan *plan, char why[FOUND_WHY_MAX])
+enum err bootstrap_seal(struct backup *b, const struct bootstrap_plan *plan,
+                        char why[BOOTSTRAP_WHY_MAX])
 {
     struct replay replay;
     size_t used = 0;
@@ -198,12 +199,12 @@ static void write_group(struct raftdb *db, const struct backup *b, const struct 
 static enum err stage_log(const struct backup *b, const char *directory,
                           const struct backup_member *me, struct bytes configuration)
 {
-    uint64_t voters[FOUND_VOTERS_MAX];
+    uint64_t voters[BOOTSTRAP_VOTERS_MAX];
     size_t count = 0;
     struct raftdb *db = NULL;
     struct log_image image;
 
-    for (; count < FOUND_VOTERS_MAX && b->member[count].voter != 0; count++) {
+    for (; count < BOOTSTRAP_VOTERS_MAX && b->member[count].voter != 0; count++) {
         voters[count] = b->member[count].voter;
     }
     const struct log_sqlite_config config = {.directory = directory,
@@ -244,7 +245,7 @@ static enum err stage_watermark(const struct backup *b, const char *directory)
 }
 
 static enum err stage(const struct backup *b, const char *folder, const struct backup_member *me,
-                      struct bytes configuration, char why[FOUND_WHY_MAX])
+                      struct bytes configuration, char why[BOOTSTRAP_WHY_MAX])
 {
     char directory[PATH_SIZE];
     char detail[ATOMIC_REPLACE_WHY_MAX];
@@ -254,7 +255,7 @@ static enum err stage(const struct backup *b, const char *folder, const struct b
         return fail(why, ERR_IO, detail);
     }
     if (mkdir(directory, 0700) != 0) {
-        (void)snprintf(why, FOUND_WHY_MAX, "can't make %.200s: %s", directory, strerror(errno));
+        (void)snprintf(why, BOOTSTRAP_WHY_MAX, "can't make %.200s: %s", directory, strerror(errno));
         return ERR_IO;
     }
     enum err error = stage_log(b, directory, me, configuration);
@@ -268,19 +269,19 @@ static enum err stage(const struct backup *b, const char *folder, const struct b
 }
 
 /* The descriptor that holds the lock, or -1. */
-static int lock(const char *folder, enum err *error, char why[FOUND_WHY_MAX])
+static int lock(const char *folder, enum err *error, char why[BOOTSTRAP_WHY_MAX])
 {
     char path[PATH_SIZE];
 
     if (!directory_make(folder)) {
-        (void)snprintf(why, FOUND_WHY_MAX, "can't make it: %s", strerror(errno));
+        (void)snprintf(why, BOOTSTRAP_WHY_MAX, "can't make it: %s", strerror(errno));
         *error = ERR_IO;
         return -1;
     }
     (void)snprintf(path, sizeof path, "%s/raft.lock", folder);
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
-        (void)snprintf(why, FOUND_WHY_MAX, "can't open raft.lock: %s", strerror(errno));
+        (void)snprintf(why, BOOTSTRAP_WHY_MAX, "can't open raft.lock: %s", strerror(errno));
         *error = ERR_IO;
         return -1;
     }
@@ -295,7 +296,7 @@ static int lock(const char *folder, enum err *error, char why[FOUND_WHY_MAX])
 }
 
 /* With the lock: finish what was interrupted. */
-static enum err finish(const char *folder, char why[FOUND_WHY_MAX])
+static enum err finish(const char *folder, char why[BOOTSTRAP_WHY_MAX])
 {
     char detail[ATOMIC_REPLACE_WHY_MAX];
     bool forward = false;
@@ -325,7 +326,7 @@ static bool is_there(const char *folder, uint64_t identity)
 
 static enum err install(const struct backup *b, const char *folder, const struct backup_member *me,
                         struct bytes configuration, char replaced[ATOMIC_REPLACE_NAME_MAX],
-                        char why[FOUND_WHY_MAX])
+                        char why[BOOTSTRAP_WHY_MAX])
 {
     char detail[ATOMIC_REPLACE_WHY_MAX];
     enum err error = finish(folder, why);
@@ -349,7 +350,7 @@ static enum err install(const struct backup *b, const char *folder, const struct
 
 /* Also what failed half-way: the daemon finishes that, or says so. */
 static enum err belongs(const char *folder, const char *replaced, enum err error,
-                        char why[FOUND_WHY_MAX])
+                        char why[BOOTSTRAP_WHY_MAX])
 {
     if (owner_keep(folder, replaced) != ERR_OK && error == ERR_OK) {
         return fail(
@@ -360,9 +361,9 @@ static enum err belongs(const char *folder, const char *replaced, enum err error
     return error;
 }
 
-enum err found_install(const struct backup *b, const char *folder, uint64_t voter,
-                       struct bytes configuration, char replaced[ATOMIC_REPLACE_NAME_MAX],
-                       char why[FOUND_WHY_MAX])
+enum err bootstrap_install(const struct backup *b, const char *folder, uint64_t voter,
+                           struct bytes configuration, char replaced[ATOMIC_REPLACE_NAME_MAX],
+                           char why[BOOTSTRAP_WHY_MAX])
 {
     const struct backup_member *me = member_of(b, voter);
     enum err error = ERR_OK;
@@ -382,7 +383,7 @@ enum err found_install(const struct backup *b, const char *folder, uint64_t vote
 }
 
 static enum err undo(const char *folder, const char *replaced,
-                     char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[FOUND_WHY_MAX])
+                     char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[BOOTSTRAP_WHY_MAX])
 {
     char path[PATH_SIZE];
     char detail[ATOMIC_REPLACE_WHY_MAX];
@@ -400,8 +401,8 @@ static enum err undo(const char *folder, const char *replaced,
     return error == ERR_OK ? ERR_OK : fail(why, error, detail);
 }
 
-enum err found_undo(const char *folder, const char *replaced,
-                    char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[FOUND_WHY_MAX])
+enum err bootstrap_undo(const char *folder, const char *replaced,
+                        char now_replaced[ATOMIC_REPLACE_NAME_MAX], char why[BOOTSTRAP_WHY_MAX])
 {
     enum err error = ERR_OK;
     const int held = lock(folder, &error, why);
