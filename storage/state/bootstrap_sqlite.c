@@ -8,8 +8,8 @@
 #include "storage/log/entry.h"
 #include "storage/log/number.h"
 #include "storage/log/owner.h"
-#include "storage/log/peek_sqlite.h"
 #include "storage/log/raftdb_rows_sqlite.h"
+#include "storage/log/readonly_sqlite.h"
 
 #include "base/assert.h"
 #include "base/directory.h"
@@ -309,18 +309,18 @@ static enum err finish(const char *folder, char why[BOOTSTRAP_WHY_MAX])
 static bool is_there(const char *folder, uint64_t identity)
 {
     char path[PATH_SIZE];
-    struct peek peek;
+    struct readonly_db readonly;
 
     (void)snprintf(path, sizeof path, "%s/raft.db", folder);
-    if (peek_open(&peek, path, false) != ERR_OK) {
-        peek_close(&peek);
+    if (readonly_open(&readonly, path, false) != ERR_OK) {
+        readonly_close(&readonly);
         return false;
     }
-    struct raftdb *db = raftdb_over(peek.sql, folder);
+    struct raftdb *db = raftdb_over(readonly.sql, folder);
     const bool there = raftdb_check_format(db) == ERR_OK && db->identity == identity;
-    peek.sql = NULL;
+    readonly.sql = NULL;
     raftdb_close(db);
-    peek_close(&peek);
+    readonly_close(&readonly);
     return there;
 }
 

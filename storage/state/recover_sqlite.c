@@ -2,8 +2,8 @@
  *
  * Looks into raft.db and state.db, and compares the two.
  */
-#include "storage/log/peek_sqlite.h"
 #include "storage/log/raftdb_rows_sqlite.h"
+#include "storage/log/readonly_sqlite.h"
 #include "storage/state/recover_inside.h"
 
 #include "base/mem.h"
@@ -75,17 +75,17 @@ static void look_raft(struct recover_folder *f, struct recover_file *file, bool 
 {
     char path[PATH_SIZE];
     char what[RECOVER_TEXT_MAX];
-    struct peek peek;
+    struct readonly_db readonly;
 
     recover_path(f, "raft.db", path, sizeof path);
-    enum err error = peek_open(&peek, path, f->in_use);
+    enum err error = readonly_open(&readonly, path, f->in_use);
     if (error != ERR_OK) {
-        recover_blame(file, RECOVER_DAMAGED, peek.why, raft_remedy);
-        peek_close(&peek);
+        recover_blame(file, RECOVER_DAMAGED, readonly.why, raft_remedy);
+        readonly_close(&readonly);
         return;
     }
-    struct raftdb *db = raftdb_over(peek.sql, f->path);
-    peek.sql = NULL;
+    struct raftdb *db = raftdb_over(readonly.sql, f->path);
+    readonly.sql = NULL;
     error = load(f, db, deep, watch);
     f->has_log = error == ERR_OK;
     if (error != ERR_OK) {
@@ -97,7 +97,7 @@ static void look_raft(struct recover_folder *f, struct recover_file *file, bool 
         recover_blame(file, RECOVER_DAMAGED, what, raft_remedy);
     }
     raftdb_close(db);
-    peek_close(&peek);
+    readonly_close(&readonly);
 }
 
 /* ---- raft.tail ---- */
@@ -233,7 +233,7 @@ static bool cache_is_sound(sqlite3 *sql)
 static void look_cache(struct recover_folder *f, bool deep)
 {
     char path[PATH_SIZE];
-    struct peek peek;
+    struct readonly_db readonly;
     struct recover_file *file = recover_add(f, "state.db");
 
     if (file->health == RECOVER_ABSENT) {
@@ -243,15 +243,15 @@ static void look_cache(struct recover_folder *f, bool deep)
         return;
     }
     recover_path(f, "state.db", path, sizeof path);
-    const enum err error = peek_open(&peek, path, f->in_use);
+    const enum err error = readonly_open(&readonly, path, f->in_use);
     if (error != ERR_OK) {
-        recover_blame(file, RECOVER_DAMAGED, peek.why, cache_remedy);
-    } else if (!cache_is_sound(peek.sql) || !read_cache(f, peek.sql)) {
+        recover_blame(file, RECOVER_DAMAGED, readonly.why, cache_remedy);
+    } else if (!cache_is_sound(readonly.sql) || !read_cache(f, readonly.sql)) {
         recover_blame(file, RECOVER_DAMAGED, "the database is damaged", cache_remedy);
     } else if (deep && f->has_state && !f->in_use) {
-        compare_cache(f, file, peek.sql);
+        compare_cache(f, file, readonly.sql);
     }
-    peek_close(&peek);
+    readonly_close(&readonly);
 }
 
 void recover_look_databases(struct recover_folder *f, bool deep, struct replay_watch watch)

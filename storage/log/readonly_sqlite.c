@@ -2,7 +2,7 @@
  *
  * Opens a copy of a SQLite database, so that looking leaves no trace.
  */
-#include "storage/log/peek_sqlite.h"
+#include "storage/log/readonly_sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { PATH_SIZE = 4300, COPY_BLOCK = 1 << 16 };
 
-static enum err fail(struct peek *p, enum err error, const char *why)
+static enum err fail(struct readonly_db *p, enum err error, const char *why)
 {
     (void)snprintf(p->why, sizeof p->why, "%s", why);
     return error;
@@ -62,7 +62,7 @@ static void uri_of(const char *path, char *out, size_t size)
     (void)snprintf(out + used, size - used, "?mode=ro&immutable=1");
 }
 
-static enum err open_sql(struct peek *p, const char *name, int flags)
+static enum err open_sql(struct readonly_db *p, const char *name, int flags)
 {
     if (sqlite3_open_v2(name, &p->sql, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
         return fail(p, ERR_IO, sqlite3_errmsg(p->sql));
@@ -71,7 +71,7 @@ static enum err open_sql(struct peek *p, const char *name, int flags)
     return ERR_OK;
 }
 
-static enum err open_copy(struct peek *p, const char *path)
+static enum err open_copy(struct readonly_db *p, const char *path)
 {
     const char *tmp = getenv("TMPDIR");
     char wal[PATH_SIZE];
@@ -98,12 +98,12 @@ static enum err open_copy(struct peek *p, const char *path)
     return open_sql(p, copy, SQLITE_OPEN_READWRITE);
 }
 
-enum err peek_open(struct peek *p, const char *path, bool in_use)
+enum err readonly_open(struct readonly_db *p, const char *path, bool in_use)
 {
     struct stat status = {0};
     char name[2 * PATH_SIZE];
 
-    *p = (struct peek){0};
+    *p = (struct readonly_db){0};
     if (stat(path, &status) != 0) {
         return fail(p, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, strerror(errno));
     }
@@ -124,7 +124,7 @@ enum err peek_open(struct peek *p, const char *path, bool in_use)
     return open_sql(p, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
-void peek_close(struct peek *p)
+void readonly_close(struct readonly_db *p)
 {
     static const char *const files[] = {"db", "db-wal", "db-shm", "db-journal"};
 
