@@ -6,12 +6,12 @@
 #include "base/list.h"
 #include "cli/commands.h"
 #include "daemon/admin.h"
-#include "daemon/attend.h"
 #include "daemon/fault.h"
 #include "daemon/link_words.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
 #include "daemon/reread.h"
+#include "daemon/services.h"
 #include "gateway/access/hmac.h"
 #include "gateway/access/keyring.h"
 #include "gateway/gateway_uv.h"
@@ -564,17 +564,17 @@ static int check_settings(struct settings *s)
 static int run(struct settings *s, int argc, char **argv)
 {
     struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
-    struct attend attend;
+    struct daemon_services services;
     struct reread reread = {
-        .running = s, .argc = argc, .argv = argv, .attend = &attend, .http = &c->w.http};
+        .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->w.http};
     int code = 1;
 
     c->o.source = reread_begin(&reread);
-    if (attend_open(&attend, &c->w.http, "gateway", NULL)) {
-        c->o.pages = attend.pages;
+    if (daemon_services_open(&services, &c->w.http, "gateway", NULL)) {
+        c->o.pages = services.pages;
         code = gateway_run(&c->o);
     }
-    attend_close(&attend);
+    daemon_services_close(&services);
     return code;
 }
 

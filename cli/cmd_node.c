@@ -8,12 +8,12 @@
 #include "cli/commands.h"
 #include "cli/lua_options.h"
 #include "daemon/admin.h"
-#include "daemon/attend.h"
 #include "daemon/fault.h"
 #include "daemon/link_words.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
 #include "daemon/reread.h"
+#include "daemon/services.h"
 #include "node/node_uv.h"
 
 #include <stdio.h>
@@ -373,20 +373,20 @@ static int check_settings(struct settings *s)
 static int run(struct settings *s, int argc, char **argv)
 {
     struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
-    struct attend attend;
+    struct daemon_services services;
     struct reread reread = {
-        .running = s, .argc = argc, .argv = argv, .attend = &attend, .http = &c->w.http};
+        .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->w.http};
     int code = 1;
 
     c->o.announce = true;
     c->o.kinds = c->w.kinds;
     take_words(&c->o.node, &c->w);
     c->o.source = reread_begin(&reread);
-    if (attend_open(&attend, &c->w.http, "node", NULL)) {
-        c->o.pages = attend.pages;
+    if (daemon_services_open(&services, &c->w.http, "node", NULL)) {
+        c->o.pages = services.pages;
         code = lua_words_run(&c->w.lua, &c->o);
     }
-    attend_close(&attend);
+    daemon_services_close(&services);
     return code;
 }
 

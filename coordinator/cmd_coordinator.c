@@ -9,12 +9,12 @@
 #include "base/log.h"
 #include "coordinator/coordinator_uv.h"
 #include "daemon/admin.h"
-#include "daemon/attend.h"
 #include "daemon/fault.h"
 #include "daemon/link_words.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
 #include "daemon/reread.h"
+#include "daemon/services.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -417,19 +417,19 @@ static int run(struct settings *s, int argc, char **argv)
     struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
     struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
     const struct http_fleet fleet = {.context = &overview, .put = overview_put};
-    struct attend attend;
+    struct daemon_services services;
     struct reread reread = {
-        .running = s, .argc = argc, .argv = argv, .attend = &attend, .http = &c->http};
+        .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->http};
     int code = 1;
 
     (void)snprintf(overview.cluster, sizeof overview.cluster, "%s", c->o.cluster);
     c->o.overview = &overview;
     c->o.source = reread_begin(&reread);
-    if (attend_open(&attend, &c->http, "coordinator", &fleet)) {
-        c->o.pages = attend.pages;
+    if (daemon_services_open(&services, &c->http, "coordinator", &fleet)) {
+        c->o.pages = services.pages;
         code = coordinator_run(&c->o);
     }
-    attend_close(&attend);
+    daemon_services_close(&services);
     return code;
 }
 

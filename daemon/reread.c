@@ -141,7 +141,7 @@ static bool read_again(void *context)
     struct settings *next = mem_new(1, running->kind->size);
 
     if (settings_read(next, running->kind, r->argc, r->argv) != OPTIONS_RUN ||
-        !fits(running, next) || !attend_reload(r->attend, r->http)) {
+        !fits(running, next) || !daemon_services_reload(r->services, r->http)) {
         return fail(next);
     }
     const enum log_level after = level_of(next);

@@ -14,15 +14,15 @@
 #define DAEMON_REREAD_H
 
 #include "base/metrics.h"
-#include "daemon/attend.h"
 #include "daemon/reload_uv.h"
+#include "daemon/services.h"
 #include "daemon/settings.h"
 
 struct reread {
     struct settings *running; /* borrowed, as the rest */
     int argc;
     char **argv;
-    struct attend *attend;
+    struct daemon_services *services;
     const struct http_options *http;
 };
 

@@ -3,22 +3,22 @@
  * Opens and closes what serves a daemon from outside: HTTP, and systemd's
  * socket.
  */
-#include "daemon/attend.h"
+#include "daemon/services.h"
 
-bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
-                 const struct http_fleet *fleet)
+bool daemon_services_open(struct daemon_services *a, const struct http_options *http,
+                          const char *daemon, const struct http_fleet *fleet)
 {
-    *a = (struct attend){.daemon = daemon, .pages = pages_new()};
+    *a = (struct daemon_services){.daemon = daemon, .pages = pages_new()};
     return http_open(http, daemon, a->pages, fleet, &a->http) &&
            supervisor_open(daemon, a->pages, &a->supervisor);
 }
 
-bool attend_reload(struct attend *a, const struct http_options *http)
+bool daemon_services_reload(struct daemon_services *a, const struct http_options *http)
 {
     return http_reload(a->http, http, a->daemon);
 }
 
-void attend_close(struct attend *a)
+void daemon_services_close(struct daemon_services *a)
 {
     supervisor_close(a->supervisor);
     http_close(a->http);
