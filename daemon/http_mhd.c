@@ -11,11 +11,11 @@
 #include "daemon/bearer.h"
 #include "daemon/fault.h"
 #include "daemon/host_name.h"
+#include "daemon/http_limits.h"
 #include "daemon/http_listen.h"
 #include "daemon/listen.h"
 #include "daemon/process.h"
 #include "daemon/reread.h"
-#include "daemon/seats.h"
 #include "daemon/site.h"
 #include "wire/address.h"
 
@@ -63,7 +63,7 @@ struct http {
     int end_fd; /* readable: the thread is to end */
 
     /* The thread's alone. */
-    struct seats seats;
+    struct http_limits limits;
     uint64_t answered[ANSWERS];
 };
 
@@ -182,16 +182,16 @@ static void put_own(const struct http *h, struct buffer *out)
     static const struct metric cuts = {"ringhold_admin_cut_total",
                                        "Connections that this HTTP server closed, by reason.",
                                        METRIC_COUNTER};
-    static const char *const cut_word[SEAT_CUTS] = {
-        [SEAT_CUT_DEADLINE] = "deadline", [SEAT_CUT_IDLE] = "idle", [SEAT_CUT_CROWDED] = "crowded"};
+    static const char *const cut_word[HTTP_CUTS] = {
+        [HTTP_CUT_DEADLINE] = "deadline", [HTTP_CUT_IDLE] = "idle", [HTTP_CUT_CROWDED] = "crowded"};
     struct metrics m;
 
     metrics_begin(&m, METRICS_TEXT, out);
     for (size_t i = 0; i < ANSWERS; i++) {
         metrics_put_labelled(&m, &answers, "code", status_word[i], h->answered[i]);
     }
-    for (size_t i = 0; i < SEAT_CUTS; i++) {
-        metrics_put_labelled(&m, &cuts, "reason", cut_word[i], h->seats.cut[i]);
+    for (size_t i = 0; i < HTTP_CUTS; i++) {
+        metrics_put_labelled(&m, &cuts, "reason", cut_word[i], h->limits.cut[i]);
     }
     process_metrics(&m);
     reread_metrics(&m);
@@ -354,10 +354,10 @@ static uint64_t now_ms(void)
     return clock_boottime_us() / 1000;
 }
 
-static struct seat_address address_of(const struct sockaddr *from)
+static struct http_client_address address_of(const struct sockaddr *from)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    struct seat_address address = {{0}};
+    struct http_client_address address = {{0}};
 
     if (from != NULL && from->sa_family == AF_INET) {
         const struct sockaddr_in *in = (const void *)from;
@@ -381,20 +381,20 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (*context != NULL) {
-            seats_gone(&h->seats, *context);
+            http_limits_gone(&h->limits, *context);
         }
         return;
     }
     const union MHD_ConnectionInfo *from =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct seat_address address = address_of(from == NULL ? NULL : from->client_addr);
+    const struct http_client_address address = address_of(from == NULL ? NULL : from->client_addr);
     const union MHD_ConnectionInfo *socket =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct seat *seat = seats_come(&h->seats, &address, now_ms());
+    struct http_client *client = http_limits_come(&h->limits, &address, now_ms());
 
-    ASSERT(seat != NULL); // as many seats as connections
-    seat->fd = socket->connect_fd;
-    *context = seat;
+    ASSERT(client != NULL); // as many places as connections
+    client->fd = socket->connect_fd;
+    *context = client;
 }
 
 static void on_completed(void *user, struct MHD_Connection *connection, void **state,
@@ -406,24 +406,24 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
 
     (void)state;
     if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-        seats_answered(&h->seats, context->socket_context, now_ms());
+        http_limits_answered(&h->limits, context->socket_context, now_ms());
     }
 }
 
 /* The server notices in its next turn: no other thread has the socket. */
 static void hang_up(struct http *h)
 {
-    const struct seat *seat = NULL;
+    const struct http_client *client = NULL;
 
-    while ((seat = seats_cut(&h->seats, now_ms())) != NULL) {
-        (void)shutdown(seat->fd, SHUT_RDWR);
+    while ((client = http_limits_cut(&h->limits, now_ms())) != NULL) {
+        (void)shutdown(client->fd, SHUT_RDWR);
     }
 }
 
 static int wait_ms(const struct http *h)
 {
     MHD_UNSIGNED_LONG_LONG server = 0;
-    uint64_t wait = seats_wait_ms(&h->seats, now_ms());
+    uint64_t wait = http_limits_wait_ms(&h->limits, now_ms());
 
     if (MHD_get_timeout(h->server, &server) == MHD_YES && server < wait) {
         wait = server;
@@ -478,7 +478,7 @@ static bool start(struct http *h, int fd)
                                  on_completed,
                                  h,
                                  MHD_OPTION_CONNECTION_LIMIT,
-                                 SEATS_MAX,
+                                 HTTP_CLIENTS_MAX,
                                  MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                                  (size_t)CONNECTION_MEMORY,
                                  MHD_OPTION_END);
