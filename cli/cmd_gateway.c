@@ -10,7 +10,7 @@
 #include "daemon/link_words.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
-#include "daemon/reread.h"
+#include "daemon/reload_options.h"
 #include "daemon/services.h"
 #include "gateway/access/hmac.h"
 #include "gateway/access/keyring.h"
@@ -565,11 +565,11 @@ static int run(struct settings *s, int argc, char **argv)
 {
     struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
     struct daemon_services services;
-    struct reread reread = {
+    struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->w.http};
     int code = 1;
 
-    c->o.source = reread_begin(&reread);
+    c->o.source = reload_begin(&reload_options);
     if (daemon_services_open(&services, &c->w.http, "gateway", NULL)) {
         c->o.pages = services.pages;
         code = gateway_run(&c->o);

@@ -12,7 +12,7 @@
 #include "daemon/link_words.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
-#include "daemon/reread.h"
+#include "daemon/reload_options.h"
 #include "daemon/services.h"
 #include "node/node_uv.h"
 
@@ -374,14 +374,14 @@ static int run(struct settings *s, int argc, char **argv)
 {
     struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
     struct daemon_services services;
-    struct reread reread = {
+    struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->w.http};
     int code = 1;
 
     c->o.announce = true;
     c->o.kinds = c->w.kinds;
     take_words(&c->o.node, &c->w);
-    c->o.source = reread_begin(&reread);
+    c->o.source = reload_begin(&reload_options);
     if (daemon_services_open(&services, &c->w.http, "node", NULL)) {
         c->o.pages = services.pages;
         code = lua_words_run(&c->w.lua, &c->o);

@@ -13,7 +13,7 @@
 #include "daemon/link_words.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
-#include "daemon/reread.h"
+#include "daemon/reload_options.h"
 #include "daemon/services.h"
 
 #include <stdio.h>
@@ -418,13 +418,13 @@ static int run(struct settings *s, int argc, char **argv)
     struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
     const struct http_fleet fleet = {.context = &overview, .put = overview_put};
     struct daemon_services services;
-    struct reread reread = {
+    struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->http};
     int code = 1;
 
     (void)snprintf(overview.cluster, sizeof overview.cluster, "%s", c->o.cluster);
     c->o.overview = &overview;
-    c->o.source = reread_begin(&reread);
+    c->o.source = reload_begin(&reload_options);
     if (daemon_services_open(&services, &c->http, "coordinator", &fleet)) {
         c->o.pages = services.pages;
         code = coordinator_run(&c->o);

@@ -15,7 +15,7 @@
 #include "daemon/http_listen.h"
 #include "daemon/listen.h"
 #include "daemon/process.h"
-#include "daemon/reread.h"
+#include "daemon/reload_options.h"
 #include "daemon/site.h"
 #include "wire/address.h"
 
@@ -194,7 +194,7 @@ static void put_own(const struct http *h, struct buffer *out)
         metrics_put_labelled(&m, &cuts, "reason", cut_word[i], h->limits.cut[i]);
     }
     process_metrics(&m);
-    reread_metrics(&m);
+    reload_metrics(&m);
     metrics_end(&m);
 }
 

@@ -31,7 +31,7 @@ struct option {
     uint32_t min;
     uint32_t max;
     const char *alias; /* another name of the same, or NULL */
-    bool reloads;      /* SIGHUP takes its new value over (daemon/reread.h) */
+    bool reloads;      /* SIGHUP takes its new value over (daemon/reload_options.h) */
     bool veiled;       /* its value may hold a secret: no log line shows it */
 };
 

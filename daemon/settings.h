@@ -2,7 +2,7 @@
  *
  * What a daemon runs with: the keys of its table, from flags, environment and file,
  * and what follows from them. Read once at start, and by the same way again at
- * SIGHUP (daemon/reread.h).
+ * SIGHUP (daemon/reload_options.h).
  */
 #ifndef DAEMON_SETTINGS_H
 #define DAEMON_SETTINGS_H

@@ -10,15 +10,15 @@
  * What it would run with then must go together too: a value that is fine beside
  * another that needs a restart, and not beside the present one, is such a fault.
  */
-#ifndef DAEMON_REREAD_H
-#define DAEMON_REREAD_H
+#ifndef DAEMON_RELOAD_OPTIONS_H
+#define DAEMON_RELOAD_OPTIONS_H
 
 #include "base/metrics.h"
 #include "daemon/reload_uv.h"
 #include "daemon/services.h"
 #include "daemon/settings.h"
 
-struct reread {
+struct reload_options {
     struct settings *running; /* borrowed, as the rest */
     int argc;
     char **argv;
@@ -28,9 +28,9 @@ struct reread {
 
 /* The log's level is what the settings say. From now on `r` is what the source of reload_start()
  * reads again; on the thread of the daemon's loop. */
-struct reload_source reread_begin(struct reread *r);
+struct reload_source reload_begin(struct reload_options *r);
 
 /* How it went: any thread. */
-void reread_metrics(struct metrics *m);
+void reload_metrics(struct metrics *m);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Reads a daemon's options again, and names every change that needs a restart.
  */
-#include "daemon/reread.h"
+#include "daemon/reload_options.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -135,7 +135,7 @@ static bool fail(struct settings *next)
 
 static bool read_again(void *context)
 {
-    struct reread *r = context;
+    struct reload_options *r = context;
     struct settings *running = r->running;
     const enum log_level before = level_of(running);
     struct settings *next = mem_new(1, running->kind->size);
@@ -161,14 +161,14 @@ static bool read_again(void *context)
     return true;
 }
 
-struct reload_source reread_begin(struct reread *r)
+struct reload_source reload_begin(struct reload_options *r)
 {
     log_set_level(level_of(r->running));
     atomic_store(&figures.good_us, clock_wall_us());
     return (struct reload_source){.read = read_again, .context = r};
 }
 
-void reread_metrics(struct metrics *m)
+void reload_metrics(struct metrics *m)
 {
     static const struct metric successful = {"ringhold_config_last_reload_successful",
                                              "1: the options were valid when they were read last.",
