@@ -162,8 +162,8 @@ $(pkg): packaging/ringhold.pc.in Makefile VERSION
 	@mkdir -p $(@D)
 	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@LIBS@,$(lib_libs),' $< >$@
 
-$(out)/daemon/site.o: $(wildcard daemon/web/*)
-$(out)/daemon/site.o: cflags += $(if $(LTO),-fno-lto) # its names come from the assembler
+$(out)/daemon/web_assets.o: $(wildcard daemon/web/*)
+$(out)/daemon/web_assets.o: cflags += $(if $(LTO),-fno-lto) # its names come from the assembler
 
 # What the program and its headers say of themselves is on their pages word by word.
 $(out)/man/%: docs/man/%.scd tools/manual packaging/ringhold.ini $(wildcard include/*.h) $(binary)

@@ -16,7 +16,7 @@
 #include "daemon/listen.h"
 #include "daemon/process.h"
 #include "daemon/reload_options.h"
-#include "daemon/site.h"
+#include "daemon/web_assets.h"
 #include "wire/address.h"
 
 #include <errno.h>
@@ -213,7 +213,7 @@ static enum MHD_Result answer(struct http *h, struct MHD_Connection *connection,
     (void)MHD_add_response_header(response, "Content-Type", type);
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Content-Security-Policy", SITE_POLICY);
+    (void)MHD_add_response_header(response, "Content-Security-Policy", WEB_ASSETS_POLICY);
     (void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     if (which == ANSWERED_401) {
         (void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
@@ -285,7 +285,7 @@ static enum MHD_Result answer_fleet(struct http *h, struct MHD_Connection *conne
 }
 
 static enum MHD_Result answer_file(struct http *h, struct MHD_Connection *connection,
-                                   const struct site_file *file)
+                                   const struct web_asset *file)
 {
     struct buffer text = {0};
 
@@ -297,7 +297,7 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
                                    const char *path)
 {
     const struct route *route = find(path);
-    const struct site_file *file = h->fleet == NULL ? NULL : site_find(path);
+    const struct web_asset *file = h->fleet == NULL ? NULL : web_asset_find(path);
 
     if (file != NULL) { // there is nothing in it that others may not see
         return answer_file(h, connection, file);
