@@ -4,7 +4,7 @@
  * prints the repairs without --yes.
  */
 #include "cli/commands.h"
-#include "cli/look.h"
+#include "cli/sampling.h"
 
 #include "wire/repair.h"
 
@@ -186,36 +186,36 @@ static size_t go_through(struct fix *f, const struct findings *all)
 /* What is left, after what was done. */
 static int look_again(struct fix *f)
 {
-    struct look look;
+    struct sampling sampling;
     int code = 1;
 
     say(f, "", "");
     (void)fflush(stdout);
-    if (look_at(&look, &f->q, f->settle_ms)) {
-        (f->q.json ? look_print_json : look_print)(&look);
-        code = look.findings.count == 0 ? 0 : 2;
+    if (sampling_run(&sampling, &f->q, f->settle_ms)) {
+        (f->q.json ? sampling_print_json : sampling_print)(&sampling);
+        code = sampling.findings.count == 0 ? 0 : 2;
     }
-    look_fini(&look);
+    sampling_fini(&sampling);
     return code;
 }
 
 static int fix(struct fix *f)
 {
-    struct look look;
+    struct sampling sampling;
     size_t repairable = 0;
     size_t count = 0;
 
-    if (!look_at(&look, &f->q, f->settle_ms)) {
-        look_fini(&look);
+    if (!sampling_run(&sampling, &f->q, f->settle_ms)) {
+        sampling_fini(&sampling);
         return 1;
     }
-    count = look.findings.count;
-    repairable = go_through(f, &look.findings);
+    count = sampling.findings.count;
+    repairable = go_through(f, &sampling.findings);
     const bool done = f->yes && f->done > 0;
     if (f->q.json && !done) {
-        look_print_json(&look);
+        sampling_print_json(&sampling);
     }
-    look_fini(&look);
+    sampling_fini(&sampling);
     if (count == 0) {
         say(f, "ok", "nothing to repair");
         return 0;

@@ -3,7 +3,7 @@
  * `ringhold check`: asks every process for its state and prints what is wrong.
  */
 #include "cli/commands.h"
-#include "cli/look.h"
+#include "cli/sampling.h"
 
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ int cmd_check(int argc, char **argv)
 {
     uint32_t settle_ms = SETTLE_MS;
     struct query q;
-    struct look look;
+    struct sampling sampling;
     const struct option settle = option_number("settle-ms",
                                                &settle_ms,
                                                (struct option_range){0, SETTLE_MAX_MS},
@@ -32,12 +32,12 @@ int cmd_check(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    if (!look_at(&look, &q, settle_ms)) {
-        look_fini(&look);
+    if (!sampling_run(&sampling, &q, settle_ms)) {
+        sampling_fini(&sampling);
         return 1;
     }
-    (q.json ? look_print_json : look_print)(&look);
-    const int result = look.findings.count == 0 ? 0 : 2;
-    look_fini(&look);
+    (q.json ? sampling_print_json : sampling_print)(&sampling);
+    const int result = sampling.findings.count == 0 ? 0 : 2;
+    sampling_fini(&sampling);
     return result;
 }

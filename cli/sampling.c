@@ -2,7 +2,7 @@
  *
  * Looks at a fleet several times and keeps only the findings that stay.
  */
-#include "cli/look.h"
+#include "cli/sampling.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,7 +15,7 @@
 
 enum { MS = 1000, ROUND_MS = 1000, PAUSE_MS = 50, DETAIL_SIZE = 160, DURATION_SIZE = 32 };
 
-void look_fini(struct look *l)
+void sampling_fini(struct sampling *l)
 {
     survey_fini(&l->survey);
     findings_fini(&l->findings);
@@ -27,7 +27,7 @@ static bool anybody(const struct survey *s)
 }
 
 /* One more look; what stood before keeps its age. */
-static void look_once(struct look *l, struct surveyor *v, uint32_t round_ms)
+static void sampling_once(struct sampling *l, struct surveyor *v, uint32_t round_ms)
 {
     struct findings before = l->findings;
 
@@ -42,7 +42,7 @@ static void look_once(struct look *l, struct surveyor *v, uint32_t round_ms)
     findings_fini(&before);
 }
 
-static void say_nobody(const struct look *l)
+static void say_nobody(const struct sampling *l)
 {
     (void)fprintf(stderr, "ringhold: no coordinator answers\n");
     for (size_t i = 0; i < l->survey.coordinator_count; i++) {
@@ -53,7 +53,7 @@ static void say_nobody(const struct look *l)
     }
 }
 
-bool look_at(struct look *l, const struct query *q, uint32_t settle_ms)
+bool sampling_run(struct sampling *l, const struct query *q, uint32_t settle_ms)
 {
     const uint64_t settle_us = (uint64_t)settle_ms * MS;
     const uint64_t begin_us = clock_boottime_us();
@@ -63,14 +63,14 @@ bool look_at(struct look *l, const struct query *q, uint32_t settle_ms)
     struct surveyor *v = NULL;
     bool seen = false;
 
-    *l = (struct look){0};
+    *l = (struct sampling){0};
     log_set_level(LOG_ERROR); // what fails is told in one line
     v = surveyor_new(&where);
     if (v == NULL) {
         return false;
     }
     for (;;) {
-        look_once(l, v, round_ms);
+        sampling_once(l, v, round_ms);
         seen = anybody(&l->survey);
         if (seen && findings_settled(&l->findings, l->end_us, settle_us)) {
             break;
@@ -89,12 +89,13 @@ bool look_at(struct look *l, const struct query *q, uint32_t settle_ms)
     return true;
 }
 
-static const char *age_text(const struct look *l, const struct finding *f, char out[DURATION_SIZE])
+static const char *age_text(const struct sampling *l, const struct finding *f,
+                            char out[DURATION_SIZE])
 {
     return duration_text(l->end_us - f->since_us, out, DURATION_SIZE);
 }
 
-void look_print(const struct look *l)
+void sampling_print(const struct sampling *l)
 {
     char text[DETAIL_SIZE];
 
@@ -128,7 +129,7 @@ void look_print(const struct look *l)
     }
 }
 
-static void print_finding_json(const struct look *l, const struct finding *f)
+static void print_finding_json(const struct sampling *l, const struct finding *f)
 {
     char text[DETAIL_SIZE];
 
@@ -145,7 +146,7 @@ static void print_finding_json(const struct look *l, const struct finding *f)
     (void)printf(",\"seen_for_ms\":%" PRIu64 "}", (l->end_us - f->since_us) / MS);
 }
 
-void look_print_json(const struct look *l)
+void sampling_print_json(const struct sampling *l)
 {
     char text[DETAIL_SIZE];
 

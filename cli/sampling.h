@@ -3,14 +3,14 @@
  * Looking at a fleet for so long that what is found is no passing thing: shared
  * by `ringhold check` and `ringhold fix`.
  */
-#ifndef CLI_LOOK_H
-#define CLI_LOOK_H
+#ifndef CLI_SAMPLING_H
+#define CLI_SAMPLING_H
 
 #include "cli/check/findings.h"
 #include "cli/check/survey.h"
 #include "cli/query.h"
 
-struct look {
+struct sampling {
     struct survey survey;     /* the last */
     struct findings findings; /* that stand */
     size_t passing;           /* others, that came and went until the end */
@@ -18,13 +18,13 @@ struct look {
 };
 
 /* False after printing why: no coordinator answers. Ends at once when all is fine, else when every
- * finding stood for `settle_ms`. look_fini() in both cases. */
-bool look_at(struct look *l, const struct query *q, uint32_t settle_ms);
-void look_fini(struct look *l);
+ * finding stood for `settle_ms`. sampling_fini() in both cases. */
+bool sampling_run(struct sampling *l, const struct query *q, uint32_t settle_ms);
+void sampling_fini(struct sampling *l);
 
 /* One line per check that is fine, one per finding of the others. */
-void look_print(const struct look *l);
+void sampling_print(const struct sampling *l);
 /* The same as one JSON object. */
-void look_print_json(const struct look *l);
+void sampling_print_json(const struct sampling *l);
 
 #endif
