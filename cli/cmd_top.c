@@ -3,7 +3,7 @@
  * `ringhold top`: the actors that are slow, busy or have most requests waiting.
  */
 #include "base/history.h"
-#include "cli/check/survey.h"
+#include "cli/check/collector.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 
@@ -46,7 +46,7 @@ static int compare(const void *left, const void *right)
     return a->count == b->count ? 0 : a->count > b->count ? -1 : 1;
 }
 
-static size_t collect(const struct survey *s, struct hot_row out[SHOWN_MAX])
+static size_t collect(const struct collection *s, struct hot_row out[SHOWN_MAX])
 {
     size_t count = 0;
 
@@ -84,7 +84,7 @@ static void print_hot(const struct query *q, const struct hot_row *hot, size_t c
     query_print(q, &r);
 }
 
-static void print_calls(const struct query *q, const struct survey *s)
+static void print_calls(const struct query *q, const struct collection *s)
 {
     static const char *const columns[] = {"NODE",
                                           "REQUESTS",
@@ -119,7 +119,7 @@ static void print_calls(const struct query *q, const struct survey *s)
     query_print(q, &r);
 }
 
-static bool any_answered(const struct survey *s)
+static bool any_answered(const struct collection *s)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
         if (s->coordinator[i].reply != NULL) {
@@ -133,13 +133,13 @@ static int ask(const struct query *q, bool calls)
 {
     static struct hot_row hot[SHOWN_MAX];
     const struct admin_where where = query_where(q);
-    struct surveyor *v = surveyor_new(&where);
-    struct survey s = {0};
+    struct collector *v = collector_new(&where);
+    struct collection s = {0};
 
     if (v == NULL) {
         return 1;
     }
-    surveyor_ask(v, q->timeout_ms, &s);
+    collector_ask(v, q->timeout_ms, &s);
     const bool answered = any_answered(&s);
     if (answered && calls) {
         print_calls(q, &s);
@@ -148,8 +148,8 @@ static int ask(const struct query *q, bool calls)
     } else {
         (void)fprintf(stderr, "ringhold top: no coordinator answers at %s\n", q->coordinators);
     }
-    survey_fini(&s);
-    surveyor_free(v);
+    collection_fini(&s);
+    collector_free(v);
     return answered ? 0 : 1;
 }
 

@@ -17,26 +17,26 @@ enum { MS = 1000, ROUND_MS = 1000, PAUSE_MS = 50, DETAIL_SIZE = 160, DURATION_SI
 
 void sampling_fini(struct sampling *l)
 {
-    survey_fini(&l->survey);
+    collection_fini(&l->collection);
     findings_fini(&l->findings);
 }
 
-static bool anybody(const struct survey *s)
+static bool anybody(const struct collection *s)
 {
-    return survey_reference(s) != NULL;
+    return collection_reference(s) != NULL;
 }
 
 /* One more look; what stood before keeps its age. */
-static void sampling_once(struct sampling *l, struct surveyor *v, uint32_t round_ms)
+static void sampling_once(struct sampling *l, struct collector *v, uint32_t round_ms)
 {
     struct findings before = l->findings;
 
-    survey_fini(&l->survey);
-    surveyor_ask(v, round_ms, &l->survey);
+    collection_fini(&l->collection);
+    collector_ask(v, round_ms, &l->collection);
     l->findings = (struct findings){0};
     l->end_us = clock_boottime_us();
-    if (anybody(&l->survey)) {
-        check_survey(&l->survey, &l->findings);
+    if (anybody(&l->collection)) {
+        check_collection(&l->collection, &l->findings);
         findings_age(&l->findings, &before, l->end_us);
     }
     findings_fini(&before);
@@ -45,8 +45,8 @@ static void sampling_once(struct sampling *l, struct surveyor *v, uint32_t round
 static void say_nobody(const struct sampling *l)
 {
     (void)fprintf(stderr, "ringhold: no coordinator answers\n");
-    for (size_t i = 0; i < l->survey.coordinator_count; i++) {
-        const struct survey_coordinator *c = &l->survey.coordinator[i];
+    for (size_t i = 0; i < l->collection.coordinator_count; i++) {
+        const struct collection_coordinator *c = &l->collection.coordinator[i];
 
         (void)fprintf(
             stderr, "  %s  %s\n", c->address, c->why[0] == '\0' ? "not reachable" : c->why);
@@ -60,18 +60,18 @@ bool sampling_run(struct sampling *l, const struct query *q, uint32_t settle_ms)
     const uint64_t end_us = begin_us + 3 * settle_us + (uint64_t)q->timeout_ms * MS;
     const uint32_t round_ms = q->timeout_ms < ROUND_MS ? q->timeout_ms : ROUND_MS;
     const struct admin_where where = query_where(q);
-    struct surveyor *v = NULL;
+    struct collector *v = NULL;
     bool seen = false;
 
     *l = (struct sampling){0};
     log_set_level(LOG_ERROR); // what fails is told in one line
-    v = surveyor_new(&where);
+    v = collector_new(&where);
     if (v == NULL) {
         return false;
     }
     for (;;) {
         sampling_once(l, v, round_ms);
-        seen = anybody(&l->survey);
+        seen = anybody(&l->collection);
         if (seen && findings_settled(&l->findings, l->end_us, settle_us)) {
             break;
         }
@@ -80,7 +80,7 @@ bool sampling_run(struct sampling *l, const struct query *q, uint32_t settle_ms)
         }
         (void)poll(NULL, 0, PAUSE_MS);
     }
-    surveyor_free(v);
+    collector_free(v);
     if (!seen) {
         say_nobody(l);
         return false;
@@ -107,7 +107,7 @@ void sampling_print(const struct sampling *l)
                          paint_on(PAINT_GOOD),
                          paint_off(PAINT_GOOD),
                          check_name(check),
-                         check_detail(&l->survey, check, text, sizeof text));
+                         check_detail(&l->collection, check, text, sizeof text));
         }
         for (size_t i = 0; i < l->findings.count; i++) {
             const struct finding *f = &l->findings.item[i];
@@ -160,7 +160,8 @@ void sampling_print_json(const struct sampling *l)
         (void)printf("%s{\"check\":", c == 0 ? "" : ",");
         json_print_string(check_name(check));
         (void)printf(",\"problems\":%zu,\"detail\":", problems);
-        json_print_string(problems > 0 ? "" : check_detail(&l->survey, check, text, sizeof text));
+        json_print_string(problems > 0 ? ""
+                                       : check_detail(&l->collection, check, text, sizeof text));
         (void)printf("}");
     }
     (void)printf("],\"findings\":[");

@@ -6,15 +6,15 @@
 #ifndef CLI_SAMPLING_H
 #define CLI_SAMPLING_H
 
+#include "cli/check/collector.h"
 #include "cli/check/findings.h"
-#include "cli/check/survey.h"
 #include "cli/query.h"
 
 struct sampling {
-    struct survey survey;     /* the last */
-    struct findings findings; /* that stand */
-    size_t passing;           /* others, that came and went until the end */
-    uint64_t end_us;          /* CLOCK_BOOTTIME */
+    struct collection collection; /* the last */
+    struct findings findings;     /* that stand */
+    size_t passing;               /* others, that came and went until the end */
+    uint64_t end_us;              /* CLOCK_BOOTTIME */
 };
 
 /* False after printing why: no coordinator answers. Ends at once when all is fine, else when every

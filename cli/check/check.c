@@ -35,7 +35,7 @@ bool check_is_member(const Rh__AdminReply *ref, const Rh__InspectAnswer *p)
     return n != NULL && n->member->incarnation == p->incarnation;
 }
 
-const Rh__InspectAnswer *check_process_of(const struct survey *s, const Rh__Member *member)
+const Rh__InspectAnswer *check_process_of(const struct collection *s, const Rh__Member *member)
 {
     for (size_t i = 0; i < s->process_count; i++) {
         const Rh__InspectAnswer *p = s->process[i];
@@ -75,9 +75,9 @@ void check_plan(struct finding *f, enum repair repair, const Rh__InspectAnswer *
     (void)snprintf(f->plan.name, sizeof f->plan.name, "%s", p->name);
 }
 
-void check_survey(const struct survey *s, struct findings *out)
+void check_collection(const struct collection *s, struct findings *out)
 {
-    const Rh__AdminReply *ref = survey_reference(s);
+    const Rh__AdminReply *ref = collection_reference(s);
 
     ASSERT(ref != NULL);
     check_group(s, ref, out);
@@ -95,7 +95,7 @@ struct totals {
     uint64_t actors;
 };
 
-static struct totals count(const struct survey *s)
+static struct totals count(const struct collection *s)
 {
     struct totals t = {0};
 
@@ -118,7 +118,8 @@ static struct totals count(const struct survey *s)
     return t;
 }
 
-static void detail_leases(const struct survey *s, const Rh__AdminReply *ref, char *out, size_t size)
+static void detail_leases(const struct collection *s, const Rh__AdminReply *ref, char *out,
+                          size_t size)
 {
     const struct check_leases l = check_leases(s, ref);
 
@@ -135,9 +136,9 @@ static void detail_leases(const struct survey *s, const Rh__AdminReply *ref, cha
     }
 }
 
-const char *check_detail(const struct survey *s, enum check check, char *out, size_t size)
+const char *check_detail(const struct collection *s, enum check check, char *out, size_t size)
 {
-    const Rh__AdminReply *ref = survey_reference(s);
+    const Rh__AdminReply *ref = collection_reference(s);
     const struct totals t = count(s);
 
     switch (check) {

@@ -20,8 +20,8 @@ static const Rh__NodeRow *node_at(const Rh__AdminReply *ref, uint32_t slot)
     return NULL;
 }
 
-void check_gateway(const struct survey *s, const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
-                   struct findings *out)
+void check_gateway(const struct collection *s, const Rh__AdminReply *ref,
+                   const Rh__InspectAnswer *p, struct findings *out)
 {
     struct finding *f = NULL;
 
@@ -65,7 +65,7 @@ bool check_is_one_gateway(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b
 }
 
 /* Some thread of the link's process has answered. */
-static bool is_heard(const struct survey *s, const Rh__LinkRow *link)
+static bool is_heard(const struct collection *s, const Rh__LinkRow *link)
 {
     for (size_t i = 0; i < s->process_count; i++) {
         const Rh__InspectAnswer *p = s->process[i];
@@ -78,27 +78,27 @@ static bool is_heard(const struct survey *s, const Rh__LinkRow *link)
 }
 
 /* An earlier link of that coordinator is of the same process, and as silent. */
-static bool is_told(const struct survey *s, const Rh__Inspection *in, size_t at)
+static bool is_told(const struct collection *s, const Rh__Inspection *in, size_t at)
 {
     const Rh__LinkRow *link = in->links[at];
 
     for (size_t i = 0; i < at; i++) {
         if (is_of_process(in->links[i], link->name, link->incarnation) &&
-            !survey_has(s, in->links[i])) {
+            !collection_has(s, in->links[i])) {
             return true;
         }
     }
     return false;
 }
 
-static void find_silent_link(const struct survey *s, const Rh__Inspection *in, size_t at,
+static void find_silent_link(const struct collection *s, const Rh__Inspection *in, size_t at,
                              struct findings *out)
 {
     const Rh__LinkRow *link = in->links[at];
     const bool heard = is_heard(s, link);
     struct finding *f = NULL;
 
-    if (link->role != ROLE_GATEWAY || survey_has(s, link) || (!heard && is_told(s, in, at))) {
+    if (link->role != ROLE_GATEWAY || collection_has(s, link) || (!heard && is_told(s, in, at))) {
         return;
     }
     f = findings_add(out, CHECK_GATEWAYS);
@@ -116,7 +116,7 @@ static void find_silent_link(const struct survey *s, const Rh__Inspection *in, s
 
 /* The process of these answers, which lie together, is linked with fewer threads than it has. What
  * is linked and silent was told. */
-static void find_missing(const struct survey *s, size_t first, size_t end, struct findings *out)
+static void find_missing(const struct collection *s, size_t first, size_t end, struct findings *out)
 {
     const Rh__InspectAnswer *p = s->process[first];
     uint64_t seen = 0; /* threads, as bits: the ids have room for no more of them */
@@ -146,7 +146,7 @@ static void find_missing(const struct survey *s, size_t first, size_t end, struc
     }
 }
 
-void check_missing_gateways(const struct survey *s, struct findings *out)
+void check_missing_gateways(const struct collection *s, struct findings *out)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
         const Rh__AdminReply *reply = s->coordinator[i].reply;

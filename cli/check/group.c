@@ -22,10 +22,10 @@ static struct finding *add_coordinator(struct findings *out, const Rh__AdminRepl
     return f;
 }
 
-static void find_silent(const struct survey *s, struct findings *out)
+static void find_silent(const struct collection *s, struct findings *out)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
-        const struct survey_coordinator *c = &s->coordinator[i];
+        const struct collection_coordinator *c = &s->coordinator[i];
         struct finding *f = NULL;
 
         if (c->reply != NULL) {
@@ -40,7 +40,8 @@ static void find_silent(const struct survey *s, struct findings *out)
 }
 
 /* Voters whose address nobody asked, but the leader misses them too. */
-static void find_unlinked(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+static void find_unlinked(const struct collection *s, const Rh__AdminReply *ref,
+                          struct findings *out)
 {
     for (size_t i = 0; i < ref->n_voters; i++) {
         const Rh__VoterRow *voter = ref->voters[i];
@@ -63,7 +64,8 @@ static void find_unlinked(const struct survey *s, const Rh__AdminReply *ref, str
     }
 }
 
-static void find_leaders(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+static void find_leaders(const struct collection *s, const Rh__AdminReply *ref,
+                         struct findings *out)
 {
     struct finding *f = NULL;
 
@@ -302,7 +304,7 @@ static void find_nobodys(const Rh__AdminReply *ref, struct findings *out)
     }
 }
 
-void check_group(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+void check_group(const struct collection *s, const Rh__AdminReply *ref, struct findings *out)
 {
     find_silent(s, out);
     find_unlinked(s, ref, out);

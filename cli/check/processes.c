@@ -44,7 +44,7 @@ static void find_dead(const Rh__NodeRow *n, const char *state, struct findings *
     }
 }
 
-static void find_dead_or_silent(const struct survey *s, const Rh__AdminReply *ref,
+static void find_dead_or_silent(const struct collection *s, const Rh__AdminReply *ref,
                                 const Rh__NodeRow *n, struct findings *out)
 {
     const Rh__Member *m = n->member;
@@ -58,7 +58,7 @@ static void find_dead_or_silent(const struct survey *s, const Rh__AdminReply *re
     if (check_process_of(s, m) != NULL) {
         return;
     }
-    if (survey_linked(s, ROLE_NODE, m->name, m->incarnation)) {
+    if (collection_linked(s, ROLE_NODE, m->name, m->incarnation)) {
         struct finding *f = add_node(out, m->name);
 
         finding_mark(f, "silent %" PRIu64, m->incarnation);
@@ -253,7 +253,7 @@ static void find_clocks(const Rh__AdminReply *ref, struct findings *out)
     }
 }
 
-struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *ref)
+struct check_leases check_leases(const struct collection *s, const Rh__AdminReply *ref)
 {
     struct check_leases l = {.granted = ref->inspection->lease_us > 0, .least_us = UINT64_MAX};
 
@@ -275,7 +275,8 @@ struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *r
 }
 
 /* Nobody is left to take over, so nobody is fenced: all are suspect, and no lease is seen. */
-static void find_no_leases(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+static void find_no_leases(const struct collection *s, const Rh__AdminReply *ref,
+                           struct findings *out)
 {
     const struct check_leases l = check_leases(s, ref);
     struct finding *f = NULL;
@@ -316,7 +317,7 @@ static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, str
     finding_todo(f, "stop the coordinators; see docs/recovery.md");
 }
 
-void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+void check_processes(const struct collection *s, const Rh__AdminReply *ref, struct findings *out)
 {
     for (size_t i = 0; i < ref->n_nodes; i++) {
         find_dead_or_silent(s, ref, ref->nodes[i], out);

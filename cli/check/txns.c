@@ -172,7 +172,7 @@ static void find_twice(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b, s
         "first do what is said about the ring and the actors outside their vnodes of these nodes");
 }
 
-void check_txns(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+void check_txns(const struct collection *s, const Rh__AdminReply *ref, struct findings *out)
 {
     for (size_t i = 0; i < ref->n_txns; i++) {
         find_stuck(ref, ref->txns[i], out);

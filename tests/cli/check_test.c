@@ -26,7 +26,7 @@ enum {
 };
 
 struct fleet {
-    struct survey survey;
+    struct collection collection;
     Rh__AdminReply *c[COORDINATORS];
     Rh__InspectAnswer *n[NODES];
     Rh__InspectAnswer *g;
@@ -177,9 +177,9 @@ static Rh__InspectAnswer *new_process(uint32_t role, const char *name, uint64_t 
 
 static void start(struct fleet *f)
 {
-    *f = (struct fleet){.survey.coordinator_count = COORDINATORS};
+    *f = (struct fleet){.collection.coordinator_count = COORDINATORS};
     for (unsigned i = 0; i < COORDINATORS; i++) {
-        struct survey_coordinator *c = &f->survey.coordinator[i];
+        struct collection_coordinator *c = &f->collection.coordinator[i];
 
         (void)snprintf(c->address, sizeof c->address, "c:%u", i + 1);
         c->reply = f->c[i] = new_coordinator(i);
@@ -187,21 +187,21 @@ static void start(struct fleet *f)
     f->n[0] = new_process(ROLE_NODE, "n1", 10);
     f->n[1] = new_process(ROLE_NODE, "n2", 11);
     f->g = new_process(ROLE_GATEWAY, "g1", 77);
-    survey_put_process(&f->survey, f->n[0]);
-    survey_put_process(&f->survey, f->n[1]);
-    survey_put_process(&f->survey, f->g);
+    collection_put_process(&f->collection, f->n[0]);
+    collection_put_process(&f->collection, f->n[1]);
+    collection_put_process(&f->collection, f->g);
 }
 
 static void stop(struct fleet *f)
 {
     findings_fini(&f->found);
-    survey_fini(&f->survey);
+    collection_fini(&f->collection);
 }
 
 /* The process is gone, and so are its links. */
 static void drop_process(struct fleet *f, size_t at)
 {
-    struct survey *s = &f->survey;
+    struct collection *s = &f->collection;
     const char *name = s->process[at]->name;
 
     for (size_t i = 0; i < COORDINATORS; i++) {
@@ -222,7 +222,7 @@ static void drop_process(struct fleet *f, size_t at)
 static const struct finding *only(struct fleet *f, enum check check, const char *words)
 {
     findings_fini(&f->found);
-    check_survey(&f->survey, &f->found);
+    check_collection(&f->collection, &f->found);
     for (size_t i = 0; i < f->found.count; i++) {
         if (f->found.count != 1 || strstr(f->found.item[i].what, words) == NULL) {
             print_message("%s: %s\n", check_name(f->found.item[i].check), f->found.item[i].what);
@@ -244,11 +244,11 @@ static void a_healthy_fleet_has_no_findings(void **state)
 
     (void)state;
     start(&f);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
-    assert_ptr_equal(survey_reference(&f.survey), f.c[1]);
+    assert_ptr_equal(collection_reference(&f.collection), f.c[1]);
     for (int c = 0; c < CHECK_COUNT; c++) {
-        assert_true(check_detail(&f.survey, (enum check)c, text, sizeof text)[0] != '\0');
+        assert_true(check_detail(&f.collection, (enum check)c, text, sizeof text)[0] != '\0');
         assert_true(check_name((enum check)c)[0] != '\0');
     }
     stop(&f);
@@ -261,7 +261,7 @@ static void coordinators_must_answer_and_agree(void **state)
     (void)state;
     start(&f);
     admin_free(f.c[0]);
-    f.survey.coordinator[0].reply = NULL;
+    f.collection.coordinator[0].reply = NULL;
     (void)only(&f, CHECK_COORDINATORS, "c:1 does not answer");
     stop(&f);
 
@@ -300,8 +300,8 @@ static void a_voter_nobody_asked_must_be_linked(void **state)
     (void)state;
     start(&f);
     admin_free(f.c[2]);
-    f.survey.coordinator_count = 2;
-    check_survey(&f.survey, &f.found);
+    f.collection.coordinator_count = 2;
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
     f.c[1]->voters[2]->linked = false;
     (void)only(&f, CHECK_COORDINATORS, "coordinator 3 (c:3) is not linked");
@@ -394,8 +394,8 @@ static void a_silent_or_unheard_node_is_named(void **state)
     (void)state;
     start(&f);
     proto_free(&f.n[0]->base);
-    f.survey.process[0] = f.survey.process[2];
-    f.survey.process_count = 2;
+    f.collection.process[0] = f.collection.process[2];
+    f.collection.process_count = 2;
     (void)only(&f, CHECK_NODES, "n1 has a link but does not answer");
     stop(&f);
 
@@ -412,15 +412,15 @@ static void a_process_that_is_no_member_is_told_to_exit(void **state)
 
     (void)state;
     start(&f);
-    survey_put_process(&f.survey, new_process(ROLE_NODE, "n1", 3)); // sorted: the first
+    collection_put_process(&f.collection, new_process(ROLE_NODE, "n1", 3)); // sorted: the first
     found = only(&f, CHECK_NODES, "n1: a process of incarnation 3 serves");
     assert_int_equal(found->plan.repair, REPAIR_EXIT);
     assert_int_equal(found->plan.incarnation, 3);
-    set(&f.survey.process[0]->life, "parting");
+    set(&f.collection.process[0]->life, "parting");
     findings_fini(&f.found);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
-    set(&f.survey.process[0]->life, "joining");
+    set(&f.collection.process[0]->life, "joining");
     found = only(&f, CHECK_NODES, "n1 runs, but is not registered");
     assert_int_equal(found->plan.repair, REPAIR_NONE);
     stop(&f);
@@ -476,9 +476,9 @@ static void a_gateway_reaches_every_owner(void **state)
 
     start(&f);
     proto_free(&f.g->base);
-    f.survey.process_count = 2;
+    f.collection.process_count = 2;
     findings_fini(&f.found);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, COORDINATORS); // each has a link
     assert_non_null(strstr(f.found.item[0].what, "g1 has a link to coordinator 1 but does not"));
     stop(&f);
@@ -494,7 +494,7 @@ static void add_thread(struct fleet *f, unsigned number, bool answers, bool link
         Rh__InspectAnswer *p = new_process(ROLE_GATEWAY, "g1", id);
 
         p->threads = 3;
-        survey_put_process(&f->survey, p);
+        collection_put_process(&f->collection, p);
     }
     for (size_t i = 0; linked && i < COORDINATORS; i++) {
         Rh__Inspection *in = f->c[i]->inspection;
@@ -524,16 +524,16 @@ static void the_threads_of_a_gateway_are_one_gateway(void **state)
     start_threads(&f);
     add_thread(&f, 2, true, true);
     add_thread(&f, 3, true, true);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
-    assert_non_null(
-        strstr(check_detail(&f.survey, CHECK_CONFIGURATION, text, sizeof text), "and 1 gateways"));
+    assert_non_null(strstr(check_detail(&f.collection, CHECK_CONFIGURATION, text, sizeof text),
+                           "and 1 gateways"));
     // One thread that is behind is the gateway's finding, and repaired by itself.
-    f.survey.process[f.survey.process_count - 1]->version = VERSION - 1;
+    f.collection.process[f.collection.process_count - 1]->version = VERSION - 1;
     assert_int_equal(
         only(&f, CHECK_CONFIGURATION, "gateway g1 thread 3 has ring version")->plan.incarnation,
         f.g->incarnation + 2);
-    f.survey.process[f.survey.process_count - 1]->version = VERSION;
+    f.collection.process[f.collection.process_count - 1]->version = VERSION;
     f.g->unlinked = mem_copy(slots, sizeof slots);
     f.g->n_unlinked = 1;
     (void)only(&f, CHECK_GATEWAYS, "gateway g1 thread 1 has no link to node n2");
@@ -544,7 +544,7 @@ static void the_threads_of_a_gateway_are_one_gateway(void **state)
     (void)only(&f, CHECK_GATEWAYS, "gateway g1 thread 3 of 3 has no link to any coordinator");
     add_thread(&f, 3, false, true);
     findings_fini(&f.found);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, COORDINATORS);
     assert_non_null(
         strstr(f.found.item[0].what, "g1 thread 3 has a link to coordinator 1 but does not"));
@@ -555,9 +555,9 @@ static void the_threads_of_a_gateway_are_one_gateway(void **state)
     add_thread(&f, 2, false, true);
     add_thread(&f, 3, false, true);
     proto_free(&f.g->base);
-    f.survey.process_count = 2;
+    f.collection.process_count = 2;
     findings_fini(&f.found);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, COORDINATORS);
     assert_non_null(strstr(f.found.item[0].what, "gateway g1 has a link to coordinator 1"));
     stop(&f);
@@ -589,20 +589,20 @@ static void leases_that_nobody_tells_of_are_not_taken_for_granted(void **state)
     (void)state;
     start(&f);
     assert_string_equal(
-        check_detail(&f.survey, CHECK_LEASES, text, sizeof text),
+        check_detail(&f.collection, CHECK_LEASES, text, sizeof text),
         "in force at 2 of 2 nodes that own vnodes, the shortest for another 2000 ms");
     f.c[1]->inspection->lease_us = 3000000;
     drop_process(&f, 0);
     (void)only(&f, CHECK_NODES, "n1 is unreachable");
     assert_non_null(
-        strstr(check_detail(&f.survey, CHECK_LEASES, text, sizeof text), "in force at 1 of 2"));
-    for (size_t i = 0; i < f.survey.process_count; i++) { // suspect all: none takes over
-        if (f.survey.process[i]->role == ROLE_NODE) {
+        strstr(check_detail(&f.collection, CHECK_LEASES, text, sizeof text), "in force at 1 of 2"));
+    for (size_t i = 0; i < f.collection.process_count; i++) { // suspect all: none takes over
+        if (f.collection.process[i]->role == ROLE_NODE) {
             drop_process(&f, i);
         }
     }
     findings_fini(&f.found);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     for (size_t i = 0; i < f.found.count; i++) {
         if (f.found.item[i].check == CHECK_LEASES) {
             assert_non_null(
@@ -650,7 +650,7 @@ static void a_hold_needs_a_pending_transaction(void **state)
     start(&f);
     add_txn(&f, 1000);
     add_hold(&f, 55, 1000);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
     f.n[0]->holds[0]->txn = 54;
     found = only(&f, CHECK_HOLDS, "n1 holds 2 vnodes for transaction 54, which is not pending");
@@ -731,13 +731,13 @@ static void no_id_lives_twice(void **state)
     add_live(f.n[1], false);
     add_id(f.n[0], "anna");
     add_id(f.n[1], "bert");
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
     memcpy(f.n[1]->ids[0]->id.data, "anna", 4);
     (void)only(&f, CHECK_ACTORS, "1 ids live at both n1 and n2, one of them 'anna'");
     f.n[1]->ids[0]->kind = 3;
     findings_fini(&f.found);
-    check_survey(&f.survey, &f.found);
+    check_collection(&f.collection, &f.found);
     assert_int_equal(f.found.count, 0);
     stop(&f);
 }

@@ -2,7 +2,7 @@
  *
  * Asks all processes of a fleet at once, and keeps the best answer of each.
  */
-#include "cli/check/survey.h"
+#include "cli/check/collector.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -16,17 +16,17 @@
 
 enum { IDS_WANTED_MAX = 256 /* ranges */ };
 
-struct surveyor {
+struct collector {
     struct admin *admin;
     char cluster[64];
     char addresses[ADMIN_ADDRESSES_SIZE];
-    struct survey *out; /* of the question that is on */
+    struct collection *out; /* of the question that is on */
     uint64_t tag;
     bool asked[ADMIN_COORDINATORS_MAX];
     struct link_files tls;
 };
 
-void survey_fini(struct survey *s)
+void collection_fini(struct collection *s)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
         admin_free(s->coordinator[i].reply);
@@ -35,7 +35,7 @@ void survey_fini(struct survey *s)
         proto_free(&s->process[i]->base);
     }
     mem_free(s->process);
-    *s = (struct survey){0};
+    *s = (struct collection){0};
 }
 
 static bool is_better(const Rh__AdminReply *a, const Rh__AdminReply *b)
@@ -49,7 +49,7 @@ static bool is_better(const Rh__AdminReply *a, const Rh__AdminReply *b)
     return a->number > b->number || (a->number == b->number && a->applied_index > b->applied_index);
 }
 
-const Rh__AdminReply *survey_reference(const struct survey *s)
+const Rh__AdminReply *collection_reference(const struct collection *s)
 {
     const Rh__AdminReply *best = NULL;
 
@@ -83,7 +83,7 @@ static int compare(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b)
     return a->incarnation < b->incarnation ? -1 : a->incarnation > b->incarnation;
 }
 
-void survey_put_process(struct survey *s, Rh__InspectAnswer *answer)
+void collection_put_process(struct collection *s, Rh__InspectAnswer *answer)
 {
     size_t at = 0;
 
@@ -103,7 +103,7 @@ void survey_put_process(struct survey *s, Rh__InspectAnswer *answer)
     s->process_count++;
 }
 
-bool survey_has(const struct survey *s, const Rh__LinkRow *link)
+bool collection_has(const struct collection *s, const Rh__LinkRow *link)
 {
     for (size_t i = 0; i < s->process_count; i++) {
         const Rh__InspectAnswer *p = s->process[i];
@@ -116,7 +116,8 @@ bool survey_has(const struct survey *s, const Rh__LinkRow *link)
     return false;
 }
 
-bool survey_linked(const struct survey *s, uint32_t role, const char *name, uint64_t incarnation)
+bool collection_linked(const struct collection *s, uint32_t role, const char *name,
+                       uint64_t incarnation)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
         const Rh__AdminReply *reply = s->coordinator[i].reply;
@@ -147,9 +148,9 @@ static ProtobufCMessage *copy_of(const ProtobufCMessage *message)
     return copy;
 }
 
-static void on_reply(struct surveyor *v, size_t at, const Rh__AdminReply *reply)
+static void on_reply(struct collector *v, size_t at, const Rh__AdminReply *reply)
 {
-    struct survey_coordinator *c = &v->out->coordinator[at];
+    struct collection_coordinator *c = &v->out->coordinator[at];
 
     if (reply->inspection == NULL) {
         (void)snprintf(c->why, sizeof c->why, "the process's version can't be inspected");
@@ -160,7 +161,7 @@ static void on_reply(struct surveyor *v, size_t at, const Rh__AdminReply *reply)
 
 static void on_message(void *context, size_t at, const Rh__Control *message)
 {
-    struct surveyor *v = context;
+    struct collector *v = context;
 
     if (v->out == NULL || at >= v->out->coordinator_count) {
         return;
@@ -173,12 +174,12 @@ static void on_message(void *context, size_t at, const Rh__Control *message)
         Rh__InspectAnswer *copy = (Rh__InspectAnswer *)copy_of(&message->inspect_answer->base);
 
         if (copy != NULL) {
-            survey_put_process(v->out, copy);
+            collection_put_process(v->out, copy);
         }
     }
 }
 
-static bool dial(struct surveyor *v)
+static bool dial(struct collector *v)
 {
     const struct admin_where where = {
         .cluster = v->cluster, .coordinators = v->addresses, .tls = v->tls};
@@ -190,9 +191,9 @@ static bool dial(struct surveyor *v)
     return v->admin != NULL;
 }
 
-struct surveyor *surveyor_new(const struct admin_where *where)
+struct collector *collector_new(const struct admin_where *where)
 {
-    struct surveyor *v = mem_new(1, sizeof *v);
+    struct collector *v = mem_new(1, sizeof *v);
 
     (void)snprintf(v->cluster, sizeof v->cluster, "%s", where->cluster);
     (void)snprintf(v->addresses, sizeof v->addresses, "%s", where->coordinators);
@@ -205,7 +206,7 @@ struct surveyor *surveyor_new(const struct admin_where *where)
     return v;
 }
 
-void surveyor_free(struct surveyor *v)
+void collector_free(struct collector *v)
 {
     if (v != NULL) {
         admin_close(v->admin);
@@ -213,7 +214,7 @@ void surveyor_free(struct surveyor *v)
     }
 }
 
-static bool all_answered(const struct surveyor *v)
+static bool all_answered(const struct collector *v)
 {
     for (size_t i = 0; i < v->out->coordinator_count; i++) {
         const Rh__AdminReply *reply = v->out->coordinator[i].reply;
@@ -222,7 +223,7 @@ static bool all_answered(const struct surveyor *v)
             return false;
         }
         for (size_t j = 0; reply != NULL && j < reply->inspection->n_links; j++) {
-            if (!survey_has(v->out, reply->inspection->links[j])) {
+            if (!collection_has(v->out, reply->inspection->links[j])) {
                 return false;
             }
         }
@@ -230,7 +231,7 @@ static bool all_answered(const struct surveyor *v)
     return true;
 }
 
-static void ask_all(struct surveyor *v, Rh__AdminInspect *what, uint32_t timeout_ms)
+static void ask_all(struct collector *v, Rh__AdminInspect *what, uint32_t timeout_ms)
 {
     const uint64_t end_us = clock_boottime_us() + (uint64_t)timeout_ms * 1000;
     Rh__Control control = RH__CONTROL__INIT;
@@ -252,7 +253,7 @@ static void ask_all(struct surveyor *v, Rh__AdminInspect *what, uint32_t timeout
 
 /* ---- voters that the list left out ---- */
 
-static bool has_answered(const struct survey *s, uint32_t voter)
+static bool has_answered(const struct collection *s, uint32_t voter)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
         const Rh__AdminReply *reply = s->coordinator[i].reply;
@@ -264,7 +265,7 @@ static bool has_answered(const struct survey *s, uint32_t voter)
     return false;
 }
 
-static bool is_asked(const struct survey *s, const char *address)
+static bool is_asked(const struct collection *s, const char *address)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
         if (strcmp(s->coordinator[i].address, address) == 0) {
@@ -274,7 +275,7 @@ static bool is_asked(const struct survey *s, const char *address)
     return false;
 }
 
-static bool can_be_asked(const struct survey *s, const Rh__VoterRow *voter)
+static bool can_be_asked(const struct collection *s, const Rh__VoterRow *voter)
 {
     char address[1][128];
     size_t count = 0;
@@ -284,9 +285,9 @@ static bool can_be_asked(const struct survey *s, const Rh__VoterRow *voter)
 }
 
 /* Dial those too, from now on; false: there are none. */
-static bool add_voters(struct surveyor *v)
+static bool add_voters(struct collector *v)
 {
-    const Rh__AdminReply *reference = survey_reference(v->out);
+    const Rh__AdminReply *reference = collection_reference(v->out);
     size_t count = v->out->coordinator_count;
 
     for (size_t i = 0; reference != NULL && i < reference->n_voters; i++) {
@@ -315,7 +316,7 @@ static bool overlap(const Rh__LiveRow *a, const Rh__LiveRow *b)
     return a->from < b->to && b->from < a->to;
 }
 
-static bool lives_elsewhere_too(const struct survey *s, const Rh__InspectAnswer *me,
+static bool lives_elsewhere_too(const struct collection *s, const Rh__InspectAnswer *me,
                                 const Rh__LiveRow *row)
 {
     for (size_t i = 0; i < s->process_count; i++) {
@@ -329,7 +330,7 @@ static bool lives_elsewhere_too(const struct survey *s, const Rh__InspectAnswer 
 }
 
 /* Where two processes have actors, their ids are asked for. */
-static size_t find_shared(const struct survey *s, Rh__Cells *cells)
+static size_t find_shared(const struct collection *s, Rh__Cells *cells)
 {
     size_t count = 0;
 
@@ -348,9 +349,9 @@ static size_t find_shared(const struct survey *s, Rh__Cells *cells)
     return count;
 }
 
-static void begin(struct surveyor *v, struct survey *out)
+static void begin(struct collector *v, struct collection *out)
 {
-    *out = (struct survey){.coordinator_count = admin_count(v->admin)};
+    *out = (struct collection){.coordinator_count = admin_count(v->admin)};
     for (size_t i = 0; i < out->coordinator_count; i++) {
         (void)snprintf(out->coordinator[i].address,
                        sizeof out->coordinator[i].address,
@@ -360,7 +361,7 @@ static void begin(struct surveyor *v, struct survey *out)
 }
 
 /* Once, and where two live in one place once more for their ids. */
-static void ask_twice(struct surveyor *v, uint32_t timeout_ms, struct survey *out)
+static void ask_twice(struct collector *v, uint32_t timeout_ms, struct collection *out)
 {
     Rh__AdminInspect what = RH__ADMIN_INSPECT__INIT;
     Rh__Cells cells[IDS_WANTED_MAX];
@@ -375,12 +376,12 @@ static void ask_twice(struct surveyor *v, uint32_t timeout_ms, struct survey *ou
         wanted[i] = &cells[i];
     }
     if (what.n_ids_of > 0) {
-        survey_fini(out);
+        collection_fini(out);
         begin(v, out);
         ask_all(v, &what, timeout_ms);
     }
     for (size_t i = 0; i < out->coordinator_count; i++) {
-        struct survey_coordinator *c = &out->coordinator[i];
+        struct collection_coordinator *c = &out->coordinator[i];
 
         if (c->reply == NULL && c->why[0] == '\0') {
             (void)snprintf(c->why,
@@ -391,11 +392,11 @@ static void ask_twice(struct surveyor *v, uint32_t timeout_ms, struct survey *ou
     }
 }
 
-void surveyor_ask(struct surveyor *v, uint32_t timeout_ms, struct survey *out)
+void collector_ask(struct collector *v, uint32_t timeout_ms, struct collection *out)
 {
     ask_twice(v, timeout_ms, out);
     if (add_voters(v)) {
-        survey_fini(out);
+        collection_fini(out);
         ask_twice(v, timeout_ms, out);
     }
     v->out = NULL;
