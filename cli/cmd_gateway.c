@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "daemon/admin.h"
 #include "daemon/fault.h"
-#include "daemon/link_words.h"
+#include "daemon/link_args.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
 #include "daemon/reload_options.h"
@@ -31,7 +31,7 @@ enum {
     LOGIN_SPREAD_MAX = 65536
 };
 
-struct gateway_words {
+struct gateway_args {
     char cluster[VIEW_NAME_MAX + 1];
     char name[VIEW_NAME_MAX + 1];
     char resp[VIEW_ADDRESS_MAX + 1];
@@ -51,7 +51,7 @@ struct gateway_words {
     char auth_kind[RING_ROLE_MAX + 1];
     char level[8];
     bool insecure;
-    struct link_words links;
+    struct link_args links;
     struct http_options http;
     char address[ADMIN_COORDINATORS_MAX][128];
     const char *coordinator[ADMIN_COORDINATORS_MAX];
@@ -122,8 +122,7 @@ static bool check_certificate(const struct gateway_options *o, bool wanted)
 }
 
 /* What is encrypted and asks who comes may be anywhere. */
-static bool check_place(const struct gateway_words *w, const char *address,
-                        struct entry_shape shape)
+static bool check_place(const struct gateway_args *w, const char *address, struct entry_shape shape)
 {
     const bool asks = w->auth_keys[0] != '\0' || w->auth_kind[0] != '\0';
     const bool guarded = shape.tls && shape.speech == CLIENT_PACKETS && asks;
@@ -167,7 +166,7 @@ static bool check_apart(const struct gateway_options *o)
 }
 
 /* Where players come in. */
-static bool check_players(struct gateway_words *w, struct gateway_options *o)
+static bool check_players(struct gateway_args *w, struct gateway_options *o)
 {
     bool any = false;
     bool any_tls = false;
@@ -221,7 +220,7 @@ static bool enough(const struct gateway_options *o, const char *key, uint32_t va
     return value >= o->threads;
 }
 
-static bool check_proxies(const struct gateway_words *w, struct gateway_options *o)
+static bool check_proxies(const struct gateway_args *w, struct gateway_options *o)
 {
     if (!ranges_parse(w->proxy_from, &o->proxies)) {
         fault_print("gateway",
@@ -233,7 +232,7 @@ static bool check_proxies(const struct gateway_words *w, struct gateway_options 
     return true;
 }
 
-static bool check(struct gateway_words *w, struct gateway_options *o)
+static bool check(struct gateway_args *w, struct gateway_options *o)
 {
     size_t count = 0;
 
@@ -254,12 +253,12 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     struct hello self = {.role = ROLE_GATEWAY};
     (void)snprintf(self.cluster, sizeof self.cluster, "%s", w->cluster);
     (void)snprintf(self.name, sizeof self.name, "%s", w->name);
-    o->links = link_words_files(&w->links);
-    return link_words_check(&w->links, "gateway", &self) && check_players(w, o) &&
+    o->links = link_args_files(&w->links);
+    return link_args_check(&w->links, "gateway", &self) && check_players(w, o) &&
            http_check(&w->http, "gateway");
 }
 
-static void add_names(struct options *t, struct gateway_words *w, struct gateway_options *o)
+static void add_names(struct options *t, struct gateway_args *w, struct gateway_options *o)
 {
     (void)options_add(
         t,
@@ -277,7 +276,7 @@ static void add_names(struct options *t, struct gateway_words *w, struct gateway
                                   "keys without @KIND/ belong to this role's first kind (kind 0)"));
 }
 
-static void add_listeners(struct options *t, struct gateway_words *w)
+static void add_listeners(struct options *t, struct gateway_args *w)
 {
     (void)options_add(t,
                       option_text("resp",
@@ -319,7 +318,7 @@ static void add_listeners(struct options *t, struct gateway_words *w)
                                     "and not all traffic is encrypted"));
 }
 
-static void add_skynet(struct options *t, struct gateway_words *w)
+static void add_skynet(struct options *t, struct gateway_args *w)
 {
     (void)options_add(
         t,
@@ -331,7 +330,7 @@ static void add_skynet(struct options *t, struct gateway_words *w)
             "like --frames, for skynet's frames with a u16 size (none); port 0: any free port"));
 }
 
-static void add_tls(struct options *t, struct gateway_words *w)
+static void add_tls(struct options *t, struct gateway_args *w)
 {
     (void)options_add(t,
                       option_text("frames-tls",
@@ -373,7 +372,7 @@ static void add_tls(struct options *t, struct gateway_words *w)
             "proxies that are trusted to tell the client's address: PROXY protocol (none)")));
 }
 
-static void add_admin(struct options *t, struct gateway_words *w)
+static void add_admin(struct options *t, struct gateway_args *w)
 {
     (void)options_add(t, link_ca_option(&w->links));
     (void)options_add(t, link_certificate_option(&w->links));
@@ -382,7 +381,7 @@ static void add_admin(struct options *t, struct gateway_words *w)
     (void)options_add(t, http_token_option(&w->http));
 }
 
-static void add_unauthenticated(struct options *t, struct gateway_words *w,
+static void add_unauthenticated(struct options *t, struct gateway_args *w,
                                 struct gateway_options *o)
 {
     (void)options_add(
@@ -418,7 +417,7 @@ static void add_unauthenticated(struct options *t, struct gateway_words *w,
                                      "connections that have not logged in yet, per address (%)")));
 }
 
-static void add_login(struct options *t, struct gateway_words *w, struct login_config *login)
+static void add_login(struct options *t, struct gateway_args *w, struct login_config *login)
 {
     (void)options_add(
         t,
@@ -478,7 +477,7 @@ static void add_limits(struct options *t, struct clients_config *c)
              "burst for --request-rate (0: the rate's worth of 1 s)");
 }
 
-static void add_rest(struct options *t, struct gateway_words *w, struct gateway_options *o)
+static void add_rest(struct options *t, struct gateway_args *w, struct gateway_options *o)
 {
     (void)options_add(t,
                       option_reloads(option_number(
@@ -510,7 +509,7 @@ static void add_rest(struct options *t, struct gateway_words *w, struct gateway_
 
 struct gateway_settings {
     struct settings settings;
-    struct gateway_words w;
+    struct gateway_args w;
     struct gateway_options o;
 };
 
@@ -519,11 +518,11 @@ static void init(struct settings *s)
     struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
     struct options *t = &s->table;
 
-    c->w = (struct gateway_words){.cluster = "ringhold",
-                                  .resp = "127.0.0.1:6380",
-                                  .join = "127.0.0.1:7400",
-                                  .level = "info",
-                                  .ws_path = "/"};
+    c->w = (struct gateway_args){.cluster = "ringhold",
+                                 .resp = "127.0.0.1:6380",
+                                 .join = "127.0.0.1:7400",
+                                 .level = "info",
+                                 .ws_path = "/"};
     c->o = gateway_options_default();
     s->command = (struct command){
         .name = "gateway",

@@ -9,7 +9,7 @@
 #include "cli/lua_options.h"
 #include "daemon/admin.h"
 #include "daemon/fault.h"
-#include "daemon/link_words.h"
+#include "daemon/link_args.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
 #include "daemon/reload_options.h"
@@ -29,7 +29,7 @@ enum {
     ACTIVATIONS_MAX = 10000000
 };
 
-struct node_words {
+struct node_args {
     char cluster[VIEW_NAME_MAX + 1];
     char name[VIEW_NAME_MAX + 1];
     char listen[VIEW_ADDRESS_MAX + 1];
@@ -43,8 +43,8 @@ struct node_words {
     char on_loss[8];
     char on_overrun[8];
     bool insecure;
-    struct link_words tls;
-    struct lua_words lua;
+    struct link_args tls;
+    struct lua_args lua;
     struct http_options http;
 };
 
@@ -61,7 +61,7 @@ static bool choose(const char *option, const char *word, const char *const choic
     return false;
 }
 
-static bool choose_lease(const struct node_words *w, struct rh_node_options *o)
+static bool choose_lease(const struct node_args *w, struct rh_node_options *o)
 {
     static const char *const loss[] = {[RH_LOSS_PAUSE] = "pause", [RH_LOSS_SERVE] = "serve"};
     static const char *const overrun[] = {[RH_OVERRUN_ABORT] = "abort", [RH_OVERRUN_GATE] = "gate"};
@@ -70,7 +70,7 @@ static bool choose_lease(const struct node_words *w, struct rh_node_options *o)
            choose("on-lease-overrun", w->on_overrun, overrun, &o->on_lease_overrun);
 }
 
-static bool check(struct node_words *w)
+static bool check(struct node_args *w)
 {
     char addresses[ADMIN_COORDINATORS_MAX][128];
     size_t count = 0;
@@ -92,12 +92,12 @@ static bool check(struct node_words *w)
     struct hello self = {.role = ROLE_NODE};
     (void)snprintf(self.cluster, sizeof self.cluster, "%s", w->cluster);
     (void)snprintf(self.name, sizeof self.name, "%s", w->name);
-    return link_words_check(&w->tls, "node", &self) &&
+    return link_args_check(&w->tls, "node", &self) &&
            listen_allowed("node", "listen", w->listen, w->insecure || w->tls.ca[0] != '\0') &&
            http_check(&w->http, "node");
 }
 
-static struct option on_loss_option(struct node_words *w)
+static struct option on_loss_option(struct node_args *w)
 {
     return option_text("on-lease-loss",
                        "WORD",
@@ -107,7 +107,7 @@ static struct option on_loss_option(struct node_words *w)
                        "risk that an id lives twice (%)");
 }
 
-static struct option on_overrun_option(struct node_words *w)
+static struct option on_overrun_option(struct node_args *w)
 {
     return option_text("on-lease-overrun",
                        "WORD",
@@ -118,7 +118,7 @@ static struct option on_overrun_option(struct node_words *w)
 }
 
 /* The words are borrowed. */
-static void take_words(struct rh_node_options *o, const struct node_words *w)
+static void take_words(struct rh_node_options *o, const struct node_args *w)
 {
     o->abi = RH_ABI;
     o->size = sizeof *o;
@@ -131,7 +131,7 @@ static void take_words(struct rh_node_options *o, const struct node_words *w)
     o->zone = w->zone[0] == '\0' ? NULL : w->zone;
     o->role = w->role;
     o->actor = w->actor[0] == '\0' ? NULL : w->actor;
-    const struct link_files tls = link_words_files(&w->tls);
+    const struct link_files tls = link_args_files(&w->tls);
     o->link_ca = tls.ca;
     o->link_certificate = tls.certificate;
     o->link_key = tls.key;
@@ -145,20 +145,20 @@ static struct option held_option(const char *name, uint32_t *mb, const char *hel
     return o;
 }
 
-static struct node_words words_default(void)
+static struct node_args words_default(void)
 {
-    return (struct node_words){
+    return (struct node_args){
         .cluster = "ringhold",
         .listen = "127.0.0.1:0",
         .join = "127.0.0.1:7400",
         .level = "info",
         .on_loss = "pause",
         .on_overrun = "abort",
-        .lua = lua_words_default(),
+        .lua = lua_args_default(),
     };
 }
 
-static struct option actor_option(struct node_words *w)
+static struct option actor_option(struct node_args *w)
 {
     return option_text("actor",
                        "NAME|FILE",
@@ -168,7 +168,7 @@ static struct option actor_option(struct node_words *w)
                        "after it (kv, unless --kind names others)");
 }
 
-static struct option kind_option(struct node_words *w)
+static struct option kind_option(struct node_args *w)
 {
     return option_list("kind",
                        "N[@PLACE]:NAME|FILE",
@@ -178,7 +178,7 @@ static struct option kind_option(struct node_words *w)
                        "may be repeated");
 }
 
-static struct option listen_option(struct node_words *w)
+static struct option listen_option(struct node_args *w)
 {
     return option_text("listen",
                        "HOST:PORT",
@@ -187,7 +187,7 @@ static struct option listen_option(struct node_words *w)
                        "address where gateways and nodes reach this node (%, any free port)");
 }
 
-static struct option role_option(struct node_words *w)
+static struct option role_option(struct node_args *w)
 {
     return option_text("role",
                        "NAME",
@@ -240,13 +240,13 @@ static struct option activations_waiting_option(uint32_t *count)
 
 struct node_settings {
     struct settings settings;
-    struct node_words w;
+    struct node_args w;
     struct node_options o;
     uint32_t held_mb;
     uint32_t held_vnode_mb;
 };
 
-static void add_names(struct options *t, struct node_words *w)
+static void add_names(struct options *t, struct node_args *w)
 {
     (void)options_add(t,
                       option_text("name",
@@ -266,7 +266,7 @@ static void add_names(struct options *t, struct node_words *w)
             "data", "DIR", w->data, sizeof w->data, "data folder (ringhold-data/node-NAME)"));
 }
 
-static void add_actors(struct options *t, struct node_words *w)
+static void add_actors(struct options *t, struct node_args *w)
 {
     (void)options_add(t, option_veiled(actor_option(w)));
     (void)options_add(t, option_veiled(kind_option(w)));
@@ -315,7 +315,7 @@ static void add_limits(struct options *t, struct node_settings *c)
     (void)options_add(t, option_reloads(activations_waiting_option(&limits->cold_count_max)));
 }
 
-static void add_links(struct options *t, struct node_words *w)
+static void add_links(struct options *t, struct node_args *w)
 {
     (void)options_add(t, link_ca_option(&w->tls));
     (void)options_add(t, link_certificate_option(&w->tls));
@@ -362,7 +362,7 @@ static bool derive(struct settings *s)
 static int check_settings(struct settings *s)
 {
     struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
-    const int checked = lua_words_check(&c->w.lua);
+    const int checked = lua_args_check(&c->w.lua);
 
     if (checked >= 0) {
         return checked;
@@ -384,7 +384,7 @@ static int run(struct settings *s, int argc, char **argv)
     c->o.source = reload_begin(&reload_options);
     if (daemon_services_open(&services, &c->w.http, "node", NULL)) {
         c->o.pages = services.pages;
-        code = lua_words_run(&c->w.lua, &c->o);
+        code = lua_args_run(&c->w.lua, &c->o);
     }
     daemon_services_close(&services);
     return code;

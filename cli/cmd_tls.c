@@ -16,7 +16,7 @@
 
 enum { DAYS_MAX = 36500, CA_DAYS = 3650, DAYS = 365, EXIT_WRONG = 2, VOTER_MAX = 255 };
 
-struct tls_words {
+struct tls_args {
     char folder[AUTHORITY_PATH_SIZE];
     char cluster[LINK_NAME_MAX + 1];
     char ca[CREDENTIAL_PATH_SIZE];
@@ -25,13 +25,13 @@ struct tls_words {
     bool renew;
 };
 
-static struct option folder_option(struct tls_words *w)
+static struct option folder_option(struct tls_args *w)
 {
     return option_text(
         "dir", "DIR", w->folder, sizeof w->folder, "the authority's folder (ringhold-tls)");
 }
 
-static struct option days_option(struct tls_words *w, uint32_t least, const char *help)
+static struct option days_option(struct tls_args *w, uint32_t least, const char *help)
 {
     return option_number("days", &w->days, (struct option_range){least, DAYS_MAX}, help);
 }
@@ -46,7 +46,7 @@ static int failed(const char *command, const char *why)
 
 static int init(int argc, char **argv)
 {
-    struct tls_words w = {.folder = "ringhold-tls", .cluster = "ringhold", .days = CA_DAYS};
+    struct tls_args w = {.folder = "ringhold-tls", .cluster = "ringhold", .days = CA_DAYS};
     const struct option options[] = {
         folder_option(&w),
         option_text(
@@ -99,8 +99,7 @@ static bool name_is_valid(enum link_role role, const char *name)
     return number >= 1 && number <= VOTER_MAX && strcmp(again, name) == 0; // its --id
 }
 
-static int issue(const char *title, enum link_role role, const struct tls_words *w,
-                 const char *name)
+static int issue(const char *title, enum link_role role, const struct tls_args *w, const char *name)
 {
     struct subject subject = {.role = role};
     char why[PEM_WHY_SIZE];
@@ -129,7 +128,7 @@ static int issue(const char *title, enum link_role role, const struct tls_words 
 
 static int make(enum link_role role, int argc, char **argv)
 {
-    struct tls_words w = {.folder = "ringhold-tls", .days = DAYS};
+    struct tls_args w = {.folder = "ringhold-tls", .days = DAYS};
     char title[32];
     const struct option options[] = {
         folder_option(&w),
@@ -180,7 +179,7 @@ static void print_credential(const char *path, const struct credential *c)
     }
 }
 
-static int check_all(const struct tls_words *w, const char *const *path, int count)
+static int check_all(const struct tls_args *w, const char *const *path, int count)
 {
     int code = 0;
 
@@ -199,7 +198,7 @@ static int check_all(const struct tls_words *w, const char *const *path, int cou
 
 static int check(int argc, char **argv)
 {
-    struct tls_words w = {.days = 0};
+    struct tls_args w = {.days = 0};
     const struct option options[] = {
         option_text("ca",
                     "FILE",

@@ -17,7 +17,7 @@ enum { PATH_SIZE = 512, TTL_MIN_MS = 1000, TTL_MAX_MS = 24 * 86400000, LINE_SIZE
 enum { EXIT_REFUSED = 2 };
 static const uint64_t YEAR_9999_S = 253402300799;
 
-struct token_words {
+struct token_args {
     char keys[PATH_SIZE];
     char cluster[TOKEN_CLUSTER_MAX + 1];
     char id[TOKEN_ID_MAX + 1];
@@ -26,9 +26,9 @@ struct token_words {
     uint32_t ttl_ms;
 };
 
-static const struct token_words words_default = {.cluster = "ringhold", .ttl_ms = 3600000};
+static const struct token_args words_default = {.cluster = "ringhold", .ttl_ms = 3600000};
 
-static struct option keys_option(struct token_words *w)
+static struct option keys_option(struct token_args *w)
 {
     return option_text("keys",
                        "FILE",
@@ -37,7 +37,7 @@ static struct option keys_option(struct token_words *w)
                        "file of secrets: lines NAME hex:… or NAME base64:…");
 }
 
-static struct option cluster_option(struct token_words *w)
+static struct option cluster_option(struct token_args *w)
 {
     return option_text("cluster",
                        "NAME",
@@ -46,7 +46,7 @@ static struct option cluster_option(struct token_words *w)
                        "the cluster whose gateways the token is for (%)");
 }
 
-static bool load(const char *command, const struct token_words *w, struct keyring *keys)
+static bool load(const char *command, const struct token_args *w, struct keyring *keys)
 {
     char why[KEYRING_WHY_SIZE];
 
@@ -69,7 +69,7 @@ static bool load(const char *command, const struct token_words *w, struct keyrin
 /* ---- make ---- */
 
 /* The key that --key names, or the first. NULL after printing why. */
-static const struct keyring_key *signer(const struct token_words *w, const struct keyring *keys)
+static const struct keyring_key *signer(const struct token_args *w, const struct keyring *keys)
 {
     if (w->key[0] == '\0') {
         return &keys->key[0];
@@ -82,7 +82,7 @@ static const struct keyring_key *signer(const struct token_words *w, const struc
     return key;
 }
 
-static int print_token(const struct token_words *w, const struct keyring_key *key)
+static int print_token(const struct token_args *w, const struct keyring_key *key)
 {
     struct token t = {.kind = (uint16_t)w->kind,
                       .expires_s = clock_wall_us() / 1000000 + w->ttl_ms / 1000,
@@ -103,7 +103,7 @@ static int print_token(const struct token_words *w, const struct keyring_key *ke
 
 static int make(int argc, char **argv)
 {
-    struct token_words w = words_default;
+    struct token_args w = words_default;
     const struct option options[] = {
         keys_option(&w),
         option_text(
@@ -176,7 +176,7 @@ static struct bytes shown(const char *argument, char line[LINE_SIZE])
 
 static int check(int argc, char **argv)
 {
-    struct token_words w = words_default;
+    struct token_args w = words_default;
     const struct option options[] = {keys_option(&w), cluster_option(&w), {0}};
     const struct command command = {
         .name = "token check",

@@ -16,12 +16,12 @@ enum {
     MB_SHIFT = 20
 };
 
-struct lua_words lua_words_default(void)
+struct lua_args lua_args_default(void)
 {
-    return (struct lua_words){.instructions = INSTRUCTIONS_DEFAULT, .memory_mb = MEMORY_DEFAULT_MB};
+    return (struct lua_args){.instructions = INSTRUCTIONS_DEFAULT, .memory_mb = MEMORY_DEFAULT_MB};
 }
 
-struct option lua_script_option(struct lua_words *w)
+struct option lua_script_option(struct lua_args *w)
 {
     return option_text("lua",
                        "FILE[=ARGUMENT]",
@@ -30,7 +30,7 @@ struct option lua_script_option(struct lua_words *w)
                        "a Lua script that declares the kinds of actors");
 }
 
-struct option lua_check_option(struct lua_words *w)
+struct option lua_check_option(struct lua_args *w)
 {
     return option_text("lua-check",
                        "FILE",
@@ -39,13 +39,13 @@ struct option lua_check_option(struct lua_words *w)
                        "only load the script, print its kinds or its errors, and exit");
 }
 
-struct option lua_reload_option(struct lua_words *w)
+struct option lua_reload_option(struct lua_args *w)
 {
     return option_switch(
         "lua-reload", &w->reload, "for development: load the script again when its file changes");
 }
 
-struct option lua_instructions_option(struct lua_words *w)
+struct option lua_instructions_option(struct lua_args *w)
 {
     return option_number("lua-instructions",
                          &w->instructions,
@@ -53,7 +53,7 @@ struct option lua_instructions_option(struct lua_words *w)
                          "instructions that a script may run between two waits; 0 = no limit (%)");
 }
 
-struct option lua_memory_option(struct lua_words *w)
+struct option lua_memory_option(struct lua_args *w)
 {
     return option_number("lua-memory-mb",
                          &w->memory_mb,
@@ -61,7 +61,7 @@ struct option lua_memory_option(struct lua_words *w)
                          "MiB of memory for the scripts of one thread (%)");
 }
 
-static struct game_options options_of(const struct lua_words *w, const char *script)
+static struct game_options options_of(const struct lua_args *w, const char *script)
 {
     return (struct game_options){.script = script,
                                  .reload = w->reload,
@@ -69,14 +69,14 @@ static struct game_options options_of(const struct lua_words *w, const char *scr
                                  .memory_max = (size_t)w->memory_mb << MB_SHIFT};
 }
 
-int lua_words_check(const struct lua_words *w)
+int lua_args_check(const struct lua_args *w)
 {
     const struct game_options options = options_of(w, w->check);
 
     return w->check[0] == '\0' ? -1 : game_check(&options);
 }
 
-int lua_words_run(const struct lua_words *w, struct node_options *o)
+int lua_args_run(const struct lua_args *w, struct node_options *o)
 {
     const struct game_options options = options_of(w, w->script);
 

@@ -8,7 +8,7 @@
 #include "daemon/options.h"
 #include "node/node_uv.h"
 
-struct lua_words {
+struct lua_args {
     char script[4096]; /* "" = none */
     char check[4096];
     uint32_t instructions;
@@ -16,19 +16,19 @@ struct lua_words {
     bool reload;
 };
 
-struct lua_words lua_words_default(void);
+struct lua_args lua_args_default(void);
 
 /* Rows of the command's table. */
-struct option lua_script_option(struct lua_words *w);
-struct option lua_check_option(struct lua_words *w);
-struct option lua_reload_option(struct lua_words *w);
-struct option lua_instructions_option(struct lua_words *w);
-struct option lua_memory_option(struct lua_words *w);
+struct option lua_script_option(struct lua_args *w);
+struct option lua_check_option(struct lua_args *w);
+struct option lua_reload_option(struct lua_args *w);
+struct option lua_instructions_option(struct lua_args *w);
+struct option lua_memory_option(struct lua_args *w);
 
 /* What --lua-check asks for; -1 if it was not given, else the exit code. */
-int lua_words_check(const struct lua_words *w);
+int lua_args_check(const struct lua_args *w);
 
 /* As node_run(), with the kinds of the script if there is one, beside those of `o`. */
-int lua_words_run(const struct lua_words *w, struct node_options *o);
+int lua_args_run(const struct lua_args *w, struct node_options *o);
 
 #endif

@@ -77,7 +77,7 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
     }
     struct hello self = {.role = ROLE_CLI, .name = "cli"};
     (void)snprintf(self.cluster, sizeof self.cluster, "%s", q->cluster);
-    if (!link_words_check(&q->tls, command->name, &self)) {
+    if (!link_args_check(&q->tls, command->name, &self)) {
         return 1;
     }
     q->json = strcmp(q->output, "json") == 0;
@@ -91,7 +91,7 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
 struct admin_where query_where(const struct query *q)
 {
     return (struct admin_where){
-        .cluster = q->cluster, .coordinators = q->coordinators, .tls = link_words_files(&q->tls)};
+        .cluster = q->cluster, .coordinators = q->coordinators, .tls = link_args_files(&q->tls)};
 }
 
 Rh__AdminReply *query_ask(const struct query *q, ProtobufCMessage *what)

@@ -8,13 +8,13 @@
 
 #include "cli/rows.h"
 #include "daemon/admin.h"
-#include "daemon/link_words.h"
+#include "daemon/link_args.h"
 #include "daemon/options.h"
 
 struct query {
     char coordinators[ADMIN_ADDRESSES_SIZE];
     char cluster[64];
-    struct link_words tls;
+    struct link_args tls;
     char output[8]; /* "table" or "json" */
     uint32_t timeout_ms;
     bool json;

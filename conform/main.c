@@ -13,7 +13,7 @@
 
 enum { PATH_SIZE = 512, TIMEOUT_MIN_MS = 100, TIMEOUT_MAX_MS = 600000 };
 
-struct conform_words {
+struct conform_args {
     struct conform_target target;
     char keys[PATH_SIZE];
     char id[UINT8_MAX + 1];
@@ -47,7 +47,7 @@ static void read_token(struct conform_target *t)
 }
 
 /* False after printing why. */
-static bool settle(struct conform_words *w)
+static bool settle(struct conform_args *w)
 {
     struct conform_target *t = &w->target;
     char why[KEYRING_WHY_SIZE];
@@ -88,7 +88,7 @@ struct tally {
     size_t skipped;
 };
 
-static void run_one(struct conform_words *w, const struct vector *v, struct tally *t)
+static void run_one(struct conform_args *w, const struct vector *v, struct tally *t)
 {
     static struct play p;
     const char *skip = w->only[0] != '\0' && strstr(v->name, w->only) == NULL
@@ -115,7 +115,7 @@ static void run_one(struct conform_words *w, const struct vector *v, struct tall
 }
 
 /* Its exit code. */
-static int run(struct conform_words *w)
+static int run(struct conform_args *w)
 {
     struct tally t = {.number = 0};
     size_t count = 0;
@@ -152,10 +152,10 @@ static const char details[] = "HOST:PORT is a gateway's --frames, ws://HOST:PORT
 
 static int cmd_conform(int argc, char **argv)
 {
-    static struct conform_words w;
+    static struct conform_args w;
 
-    w = (struct conform_words){.target = {.timeout_ms = 15000, .cluster = "ringhold"},
-                               .id = "conform"};
+    w = (struct conform_args){.target = {.timeout_ms = 15000, .cluster = "ringhold"},
+                              .id = "conform"};
     const struct option options[] = {
         option_text("token",
                     "TOKEN",

@@ -10,7 +10,7 @@
 #include "coordinator/coordinator_uv.h"
 #include "daemon/admin.h"
 #include "daemon/fault.h"
-#include "daemon/link_words.h"
+#include "daemon/link_args.h"
 #include "daemon/listen.h"
 #include "daemon/options.h"
 #include "daemon/reload_options.h"
@@ -65,7 +65,7 @@ static bool parse_peers(const char *text, struct coordinator_options *o)
     return true;
 }
 
-static bool check(struct coordinator_options *o, const char *peers, const struct link_words *tls)
+static bool check(struct coordinator_options *o, const char *peers, const struct link_args *tls)
 {
     bool mine = false;
 
@@ -111,8 +111,8 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
     struct hello self = {.role = ROLE_COORDINATOR};
     (void)snprintf(self.cluster, sizeof self.cluster, "%s", o->cluster);
     (void)snprintf(self.name, sizeof self.name, "%u", o->id);
-    o->tls = link_words_files(tls);
-    return link_words_check(tls, "coordinator", &self) &&
+    o->tls = link_args_files(tls);
+    return link_args_check(tls, "coordinator", &self) &&
            listen_allowed("coordinator", "listen", o->listen, o->insecure || o->tls.ca != NULL);
 }
 
@@ -293,7 +293,7 @@ struct coordinator_settings {
     char peers[1024];
     char level[8];
     char least[1024];
-    struct link_words tls;
+    struct link_args tls;
     struct http_options http;
 };
 

@@ -29,7 +29,7 @@ enum {
     SCRIPT_SIZE_MAX = 64 * 1024,
 };
 
-struct bot_words {
+struct bot_args {
     char keys[PATH_SIZE];
     char cluster[TOKEN_CLUSTER_MAX + 1];
     char check[16];
@@ -54,7 +54,7 @@ struct bot_words {
 
 static void tell(const struct bots_outcome *outcome, void *context)
 {
-    struct bot_words *w = context;
+    struct bot_args *w = context;
 
     (w->json ? bot_report_json : bot_report_text)(outcome);
     w->clean = bot_ledger_is_clean(outcome->ledger) && outcome->waiting == 0 &&
@@ -63,7 +63,7 @@ static void tell(const struct bots_outcome *outcome, void *context)
 
 static void progress(const struct bots_outcome *o, void *context)
 {
-    const struct bot_words *w = context;
+    const struct bot_args *w = context;
     const struct bot_ledger *l = o->ledger;
 
     if (!w->quiet) {
@@ -84,7 +84,7 @@ static void progress(const struct bots_outcome *o, void *context)
 
 /* ---- what it is told ---- */
 
-static bool take_check(const struct bot_words *w, enum bot_check *out)
+static bool take_check(const struct bot_args *w, enum bot_check *out)
 {
     static const char *const names[] = {
         [BOT_CHECK_NONE] = "none", [BOT_CHECK_ECHO] = "echo", [BOT_CHECK_COUNT] = "count"};
@@ -100,7 +100,7 @@ static bool take_check(const struct bot_words *w, enum bot_check *out)
     return false;
 }
 
-static bool take_keys(struct bot_words *w, struct bots_config *bots)
+static bool take_keys(struct bot_args *w, struct bots_config *bots)
 {
     char why[KEYRING_WHY_SIZE];
 
@@ -141,7 +141,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-static bool take_script_text(struct bot_words *w, const char *name, const char *text)
+static bool take_script_text(struct bot_args *w, const char *name, const char *text)
 {
     char why[SCRIPT_WHY_SIZE];
     uint32_t number = 0;
@@ -154,7 +154,7 @@ static bool take_script_text(struct bot_words *w, const char *name, const char *
 }
 
 /* What --ask, --drop and --stay say. */
-static bool take_flags(struct bot_words *w)
+static bool take_flags(struct bot_args *w)
 {
     char text[256] = "login";
     size_t size = strlen(text);
@@ -176,7 +176,7 @@ static bool take_flags(struct bot_words *w)
     return take_script_text(w, "its options", text);
 }
 
-static bool take_script(struct bot_words *w)
+static bool take_script(struct bot_args *w)
 {
     if (w->script_path[0] == '\0') {
         return w->play[0] == '\0' ? take_flags(w) : take_script_text(w, "--play", w->play);
@@ -200,7 +200,7 @@ static bool leaves(const struct script *s)
     return s->count > 0 && s->line[s->count - 1].act == SCRIPT_LEAVE;
 }
 
-static bool take(struct bot_words *w, const char *addresses, struct bots_plan *plan)
+static bool take(struct bot_args *w, const char *addresses, struct bots_plan *plan)
 {
     size_t count = 0;
 
@@ -228,7 +228,7 @@ static bool take(struct bot_words *w, const char *addresses, struct bots_plan *p
     return true;
 }
 
-static void add_players(struct options *t, struct bot_words *w, struct bots_config *c)
+static void add_players(struct options *t, struct bot_args *w, struct bots_config *c)
 {
     const struct option_range any_time = {0, TIME_MAX_MS};
 
@@ -287,7 +287,7 @@ static void add_players(struct options *t, struct bot_words *w, struct bots_conf
                     "the same as --script, given here: 'request hi every 1s; wait 10s; leave'"));
 }
 
-static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *plan)
+static void add_rest(struct options *t, struct bot_args *w, struct bots_plan *plan)
 {
     (void)options_add(
         t,
@@ -346,7 +346,7 @@ static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *p
 
 int cmd_bot(int argc, char **argv)
 {
-    static struct bot_words w = {
+    static struct bot_args w = {
         .cluster = "ringhold", .check = "none", .ask_ms = 1000, .away_ms = 1000};
     struct bots_plan plan = {.bots = {.count = 1000, .answer_ms = 20000, .prefix = "bot-"},
                              .progress = progress,

@@ -2,13 +2,13 @@
  *
  * The options about TLS between daemons, and what must hold among them.
  */
-#include "daemon/link_words.h"
+#include "daemon/link_args.h"
 
 #include "daemon/fault.h"
 
 #include <stdio.h>
 
-struct option link_ca_option(struct link_words *w)
+struct option link_ca_option(struct link_args *w)
 {
     return option_text(
         "link-ca",
@@ -18,7 +18,7 @@ struct option link_ca_option(struct link_words *w)
         "TLS on links: the authority that signed the fleet's certificates (PEM); [tls] ca");
 }
 
-struct option link_certificate_option(struct link_words *w)
+struct option link_certificate_option(struct link_args *w)
 {
     return option_text(
         "link-certificate",
@@ -28,7 +28,7 @@ struct option link_certificate_option(struct link_words *w)
         "this process's certificate (PEM), made by `ringhold tls`; [tls] certificate");
 }
 
-struct option link_key_option(struct link_words *w)
+struct option link_key_option(struct link_args *w)
 {
     return option_text("link-key",
                        "FILE",
@@ -45,7 +45,7 @@ struct option link_insecure_option(bool *insecure)
         "listen beyond loopback without TLS: anyone who can connect controls the fleet");
 }
 
-struct link_files link_words_files(const struct link_words *w)
+struct link_files link_args_files(const struct link_args *w)
 {
     if (w->certificate[0] == '\0') {
         return (struct link_files){0};
@@ -53,10 +53,10 @@ struct link_files link_words_files(const struct link_words *w)
     return (struct link_files){.ca = w->ca, .certificate = w->certificate, .key = w->key};
 }
 
-bool link_words_check(const struct link_words *w, const char *command, const struct hello *self)
+bool link_args_check(const struct link_args *w, const char *command, const struct hello *self)
 {
     const int given = (w->ca[0] != '\0') + (w->certificate[0] != '\0') + (w->key[0] != '\0');
-    const struct links_config config = {.self = *self, .tls = link_words_files(w)};
+    const struct links_config config = {.self = *self, .tls = link_args_files(w)};
     char why[1024];
 
     if (given == 0) {

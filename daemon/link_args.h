@@ -3,30 +3,30 @@
  * The options of TLS between processes: --link-ca, --link-certificate,
  * --link-key; in a file [tls] ca, certificate and key; RINGHOLD_TLS_CA and so on.
  */
-#ifndef DAEMON_LINK_WORDS_H
-#define DAEMON_LINK_WORDS_H
+#ifndef DAEMON_LINK_ARGS_H
+#define DAEMON_LINK_ARGS_H
 
 #include "daemon/options.h"
 #include "link/link.h"
 
-struct link_words {
+struct link_args {
     char ca[512];
     char certificate[512];
     char key[512];
 };
 
-struct option link_ca_option(struct link_words *w);
-struct option link_certificate_option(struct link_words *w);
-struct option link_key_option(struct link_words *w);
+struct option link_ca_option(struct link_args *w);
+struct option link_certificate_option(struct link_args *w);
+struct option link_key_option(struct link_args *w);
 
 /* --insecure, of who has links and nothing else to listen with. */
 struct option link_insecure_option(bool *insecure);
 
 /* Borrows `w`. None of them set: no TLS. */
-struct link_files link_words_files(const struct link_words *w);
+struct link_files link_args_files(const struct link_args *w);
 
 /* All or none, and a process of this role and name could start with them. False after printing what
  * is wrong. */
-bool link_words_check(const struct link_words *w, const char *command, const struct hello *self);
+bool link_args_check(const struct link_args *w, const char *command, const struct hello *self);
 
 #endif
