@@ -4,8 +4,8 @@
  * script.
  */
 #include "base/mem.h"
+#include "lua/actor.h"
 #include "lua/pack.h"
-#include "lua/puppet.h"
 
 #include <lua5.4/lauxlib.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { MARK_SIZE = 4, PAYLOAD_MAX = (1 << 20) - 1 };
 /* In front of what answer_pack() packed. No text begins so. */
 static const uint8_t mark[MARK_SIZE] = {0x1B, 'R', 'L', 1};
 
-void answer_text(struct puppet *p, enum rh_value_type type, const char *text, size_t size)
+void answer_text(struct lua_actor *p, enum rh_value_type type, const char *text, size_t size)
 {
     if (p->answered) {
         return;
@@ -69,7 +69,7 @@ int answer_unpack(lua_State *L, struct bytes payload)
     return count;
 }
 
-static bool answer_packed(struct puppet *p, lua_State *L, int first, int count,
+static bool answer_packed(struct lua_actor *p, lua_State *L, int first, int count,
                           char error[REALM_ERROR_SIZE])
 {
     struct buffer out = {0};
@@ -83,7 +83,7 @@ static bool answer_packed(struct puppet *p, lua_State *L, int first, int count,
 }
 
 /* A client takes one value: text, a number, nothing. */
-static bool answer_plain(struct puppet *p, lua_State *L, int index, char error[REALM_ERROR_SIZE])
+static bool answer_plain(struct lua_actor *p, lua_State *L, int index, char error[REALM_ERROR_SIZE])
 {
     size_t size = 0;
     char text[48];
@@ -121,7 +121,7 @@ static bool answer_plain(struct puppet *p, lua_State *L, int index, char error[R
     }
 }
 
-bool answer_values(struct puppet *p, lua_State *L, int first, int count,
+bool answer_values(struct lua_actor *p, lua_State *L, int first, int count,
                    char error[REALM_ERROR_SIZE])
 {
     if (p->answered) {

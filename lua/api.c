@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "lua/puppet.h"
+#include "lua/actor.h"
 #include "lua/realm.h"
 
 #include <lua5.4/lauxlib.h>
@@ -106,7 +106,7 @@ static void say(lua_State *L, enum log_level level)
               "lua",
               "script",
               "kind=%s text=\"%s\"",
-              r->running == NULL ? "-" : r->running->puppet->kind->draft.name,
+              r->running == NULL ? "-" : r->running->lua_actor->kind->draft.name,
               text);
 }
 
@@ -189,9 +189,9 @@ void api_open(lua_State *L)
     luaL_setfuncs(L, api_session_functions, 0);
     (void)lua_pushstring(L, realm_of(L)->game->argument);
     lua_setfield(L, -2, "argument");
-    push_mark(L, puppet_busy);
+    push_mark(L, lua_actor_busy);
     lua_setfield(L, -2, "BUSY");
-    push_mark(L, puppet_cold);
+    push_mark(L, lua_actor_cold);
     lua_setfield(L, -2, "COLD");
     // require "ringhold" works as well.
     (void)lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);

@@ -59,7 +59,7 @@ static int api_running(lua_State *L)
 
 static int api_wakeup(lua_State *L)
 {
-    struct task *t = puppet_task(api_current(L)->puppet, (uint64_t)luaL_checkinteger(L, 1));
+    struct task *t = lua_actor_task(api_current(L)->lua_actor, (uint64_t)luaL_checkinteger(L, 1));
     const bool waits = t != NULL && (t->state == TASK_WAITING || t->state == TASK_SLEEPING);
 
     if (waits) {
@@ -75,7 +75,7 @@ static int api_fork(lua_State *L)
     const struct task *t = api_current(L);
 
     luaL_checktype(L, 1, LUA_TFUNCTION);
-    struct task *fork = task_new(L, t->puppet, lua_gettop(L) - 1, "fork");
+    struct task *fork = task_new(L, t->lua_actor, lua_gettop(L) - 1, "fork");
     fork->turn = t->turn;
     lua_pushinteger(L, (lua_Integer)fork->number);
     return 1;
@@ -88,7 +88,7 @@ static int api_timeout(lua_State *L)
     const uint32_t ms = api_check_ms(L, 1);
 
     luaL_checktype(L, 2, LUA_TFUNCTION);
-    struct task *later = task_new(L, t->puppet, lua_gettop(L) - 2, "timeout");
+    struct task *later = task_new(L, t->lua_actor, lua_gettop(L) - 2, "timeout");
     later->state = TASK_SLEEPING;
     later->wake_ms = realm_now_ms() + ms;
     lua_pushinteger(L, (lua_Integer)later->number);
@@ -104,7 +104,7 @@ static int api_timer(lua_State *L)
     const uint32_t every_ms = lua_isnoneornil(L, 3) ? 0 : api_check_ms(L, 3);
 
     luaL_argcheck(L, size > 0 && size < TASK_NAME_SIZE, 1, "a name of 1 to 39 bytes");
-    return done(L, clock_set(api_current(L)->puppet, name, ms, every_ms) ? RH_OK : RH_INVALID);
+    return done(L, clock_set(api_current(L)->lua_actor, name, ms, every_ms) ? RH_OK : RH_INVALID);
 }
 
 /* ringhold.cancel(number or name) -> true if there was one */
@@ -114,9 +114,9 @@ static int api_cancel(lua_State *L)
     bool was = false;
 
     if (lua_type(L, 1) == LUA_TSTRING) {
-        was = clock_stop(t->puppet, lua_tostring(L, 1));
+        was = clock_stop(t->lua_actor, lua_tostring(L, 1));
     } else {
-        struct task *other = puppet_task(t->puppet, (uint64_t)luaL_checkinteger(L, 1));
+        struct task *other = lua_actor_task(t->lua_actor, (uint64_t)luaL_checkinteger(L, 1));
 
         was = other != NULL && other->state != TASK_RUNNING && !other->main;
         if (was) {
@@ -133,7 +133,7 @@ static int api_cancel(lua_State *L)
 static int api_ret(lua_State *L)
 {
     struct task *t = api_current(L);
-    struct puppet *p = t->puppet;
+    struct lua_actor *p = t->lua_actor;
     char error[REALM_ERROR_SIZE];
 
     if (p->type != TURN_MESSAGE || p->turn == 0 || t->turn != p->turn) {
@@ -149,7 +149,7 @@ static int api_ret(lua_State *L)
 /* ringhold.from() -> kind, id of the actor that sent the message; nothing = a client */
 static int api_from(lua_State *L)
 {
-    const struct puppet *p = api_current(L)->puppet;
+    const struct lua_actor *p = api_current(L)->lua_actor;
 
     if (p->from.size == 0) {
         return 0;
@@ -171,7 +171,7 @@ static int api_from(lua_State *L)
 /* ringhold.self() -> id, kind */
 static int api_self(lua_State *L)
 {
-    const struct puppet *p = api_current(L)->puppet;
+    const struct lua_actor *p = api_current(L)->lua_actor;
     const struct rh_bytes id = rh_id(p->actor);
 
     (void)lua_pushlstring(L, id.data, id.size);
@@ -181,25 +181,25 @@ static int api_self(lua_State *L)
 
 static int api_fence(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)rh_fence(api_current(L)->puppet->actor));
+    lua_pushinteger(L, (lua_Integer)rh_fence(api_current(L)->lua_actor->actor));
     return 1;
 }
 
 /* ringhold.exit(): when the message is answered: flush, deactivate */
 static int api_exit(lua_State *L)
 {
-    return done(L, rh_passivate(api_current(L)->puppet->actor));
+    return done(L, rh_passivate(api_current(L)->lua_actor->actor));
 }
 
 static int api_flush(lua_State *L)
 {
-    return done(L, rh_flush_soon(api_current(L)->puppet->actor));
+    return done(L, rh_flush_soon(api_current(L)->lua_actor->actor));
 }
 
 /* ringhold.fail(text): it is broken, start it afresh */
 static int api_fail(lua_State *L)
 {
-    struct puppet *p = api_current(L)->puppet;
+    struct lua_actor *p = api_current(L)->lua_actor;
     size_t size = 0;
     const char *text = luaL_checklstring(L, 1, &size);
 

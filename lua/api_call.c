@@ -14,7 +14,7 @@ uint16_t api_check_kind(lua_State *L, int index, uint32_t *call_ms)
         const lua_Integer number = luaL_checkinteger(L, index);
 
         luaL_argcheck(L, number >= 0 && number <= UINT16_MAX, index, "a kind's number");
-        *call_ms = api_current(L)->puppet->kind->draft.call_ms;
+        *call_ms = api_current(L)->lua_actor->kind->draft.call_ms;
         return (uint16_t)number;
     }
     const struct game_kind *k = game_kind_named(r->game, luaL_checkstring(L, index));
@@ -83,7 +83,7 @@ static int ask(lua_State *L, const struct request *q, uint32_t flags)
 
     task_check_wait(L, t);
     const int asked = rh_call(
-        t->puppet->actor, q->kind, q->id, q->payload, q->call_ms, flags, turn_on_answer, number);
+        t->lua_actor->actor, q->kind, q->id, q->payload, q->call_ms, flags, turn_on_answer, number);
     if (asked != RH_OK) {
         (void)lua_pushstring(L, turn_refusal(asked));
         return lua_error(L);
@@ -127,7 +127,7 @@ static int api_read(lua_State *L)
 
 static int tell(lua_State *L, const struct request *q)
 {
-    const int sent = rh_send(api_current(L)->puppet->actor, q->kind, q->id, q->payload);
+    const int sent = rh_send(api_current(L)->lua_actor->actor, q->kind, q->id, q->payload);
 
     if (sent != RH_OK) {
         (void)lua_pushstring(L, turn_refusal(sent));

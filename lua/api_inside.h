@@ -5,8 +5,8 @@
 #ifndef LUA_API_INSIDE_H
 #define LUA_API_INSIDE_H
 
+#include "lua/actor.h"
 #include "lua/api.h"
-#include "lua/puppet.h"
 
 /* Whose code runs; a Lua error if nobody's. */
 struct task *api_current(lua_State *L);

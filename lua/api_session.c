@@ -42,7 +42,7 @@ static int api_push(lua_State *L)
     struct rh_bytes payload = {0};
 
     payload.data = luaL_checklstring(L, 1, &payload.size);
-    return told(L, rh_push(api_current(L)->puppet->actor, payload), push_limit);
+    return told(L, rh_push(api_current(L)->lua_actor->actor, payload), push_limit);
 }
 
 /* ringhold.push_one(session, bytes) -> the same, of that one */
@@ -52,7 +52,7 @@ static int api_push_one(lua_State *L)
     struct rh_bytes payload = {0};
 
     payload.data = luaL_checklstring(L, 2, &payload.size);
-    return told(L, rh_push_one(api_current(L)->puppet->actor, session, payload), push_limit);
+    return told(L, rh_push_one(api_current(L)->lua_actor->actor, session, payload), push_limit);
 }
 
 /* The id of a pair of the table: its key, or at a number its value. False: it names nobody. */
@@ -92,7 +92,7 @@ static size_t collect_ids(lua_State *L, int table, struct buffer *out)
 static int api_broadcast(lua_State *L)
 {
     struct buffer *ids = &realm_of(L)->scratch;
-    struct rh_actor *actor = api_current(L)->puppet->actor;
+    struct rh_actor *actor = api_current(L)->lua_actor->actor;
     struct rh_bytes payload = {0};
     uint32_t call_ms = 0;
     const uint16_t kind = api_check_kind(L, 1, &call_ms);
@@ -141,7 +141,7 @@ static int api_kick(lua_State *L)
 {
     const struct farewell said = check_farewell(L, 1);
 
-    return told(L, rh_kick(api_current(L)->puppet->actor, said.code, said.text), kick_limit);
+    return told(L, rh_kick(api_current(L)->lua_actor->actor, said.code, said.text), kick_limit);
 }
 
 /* ringhold.kick_one(session, [code,] [text]) -> the same, of that one */
@@ -150,8 +150,9 @@ static int api_kick_one(lua_State *L)
     const uint64_t session = check_session(L);
     const struct farewell said = check_farewell(L, 2);
 
-    return told(
-        L, rh_kick_one(api_current(L)->puppet->actor, session, said.code, said.text), kick_limit);
+    return told(L,
+                rh_kick_one(api_current(L)->lua_actor->actor, session, said.code, said.text),
+                kick_limit);
 }
 
 static struct rh_bytes check_id(lua_State *L, int at)
@@ -172,7 +173,7 @@ static int api_rebind(lua_State *L)
     const uint16_t kind = api_check_kind(L, 1, &call_ms);
     const struct rh_bytes id = check_id(L, 2);
 
-    return told(L, rh_rebind(api_current(L)->puppet->actor, kind, id), id_limit);
+    return told(L, rh_rebind(api_current(L)->lua_actor->actor, kind, id), id_limit);
 }
 
 /* ringhold.rebind_one(session, kind, id) -> the same, of that one */
@@ -183,7 +184,7 @@ static int api_rebind_one(lua_State *L)
     const uint16_t kind = api_check_kind(L, 2, &call_ms);
     const struct rh_bytes id = check_id(L, 3);
 
-    return told(L, rh_rebind_one(api_current(L)->puppet->actor, session, kind, id), id_limit);
+    return told(L, rh_rebind_one(api_current(L)->lua_actor->actor, session, kind, id), id_limit);
 }
 
 const luaL_Reg api_session_functions[] = {

@@ -3,13 +3,13 @@
  * The timers that scripts set by name.
  */
 #include "base/mem.h"
-#include "lua/puppet.h"
+#include "lua/actor.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct clock {
-    struct list_link in_puppet;
+    struct list_link in_lua_actor;
     uint64_t timer; /* of the library */
     bool once;
     char name[TASK_NAME_SIZE];
@@ -17,11 +17,11 @@ struct clock {
 
 static void clock_free(struct clock *c)
 {
-    list_remove(&c->in_puppet);
+    list_remove(&c->in_lua_actor);
     mem_free(c);
 }
 
-bool clock_set(struct puppet *p, const char *name, uint32_t ms, uint32_t every_ms)
+bool clock_set(struct lua_actor *p, const char *name, uint32_t ms, uint32_t every_ms)
 {
     struct clock *c = mem_new(1, sizeof *c);
 
@@ -33,16 +33,16 @@ bool clock_set(struct puppet *p, const char *name, uint32_t ms, uint32_t every_m
         mem_free(c);
         return false;
     }
-    list_push_back(&p->clocks, &c->in_puppet);
+    list_push_back(&p->clocks, &c->in_lua_actor);
     return true;
 }
 
-bool clock_stop(struct puppet *p, const char *name)
+bool clock_stop(struct lua_actor *p, const char *name)
 {
     struct list_link *at = list_front(&p->clocks);
 
     while (at != NULL) {
-        struct clock *c = CONTAINER_OF(at, struct clock, in_puppet);
+        struct clock *c = CONTAINER_OF(at, struct clock, in_lua_actor);
 
         if (strcmp(c->name, name) == 0) {
             (void)rh_timer_stop(p->actor, c->timer);
@@ -54,7 +54,7 @@ bool clock_stop(struct puppet *p, const char *name)
     return false;
 }
 
-void clock_rang(struct puppet *p, void *argument, char name[TASK_NAME_SIZE])
+void clock_rang(struct lua_actor *p, void *argument, char name[TASK_NAME_SIZE])
 {
     struct clock *c = argument;
 
@@ -65,11 +65,11 @@ void clock_rang(struct puppet *p, void *argument, char name[TASK_NAME_SIZE])
     }
 }
 
-void clock_drop_all(struct puppet *p)
+void clock_drop_all(struct lua_actor *p)
 {
     struct list_link *at;
 
     while ((at = list_front(&p->clocks)) != NULL) {
-        clock_free(CONTAINER_OF(at, struct clock, in_puppet)); // Its timer ends with the actor.
+        clock_free(CONTAINER_OF(at, struct clock, in_lua_actor)); // Its timer ends with the actor.
     }
 }

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "lua/puppet.h"
+#include "lua/actor.h"
 #include "lua/realm.h"
 
 #include <errno.h>
@@ -131,19 +131,19 @@ static void fill(struct game *g, const struct draft *d)
         .name = k->draft.name,
         .start = on_start,
         .stop = on_stop,
-        .activate = puppet_activate,
-        .message = puppet_message,
-        .handoff = puppet_handoff,
-        .resume = puppet_resume,
-        .deactivate = puppet_deactivate,
-        .timer = puppet_timer,
-        .flush = puppet_flush,
-        .list = d->remembers ? puppet_list : NULL,
+        .activate = lua_actor_activate,
+        .message = lua_actor_message,
+        .handoff = lua_actor_handoff,
+        .resume = lua_actor_resume,
+        .deactivate = lua_actor_deactivate,
+        .timer = lua_actor_timer,
+        .flush = lua_actor_flush,
+        .list = d->remembers ? lua_actor_list : NULL,
         .mailbox = d->mailbox,
         .idle_ms = d->idle_ms,
         .flush_ms = d->flush_ms,
         .state_max = d->state_max,
-        .session = d->sessions ? puppet_session : NULL,
+        .session = d->sessions ? lua_actor_session : NULL,
         .sessions = d->policy,
         .sessions_max = d->sessions_max,
     };

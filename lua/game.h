@@ -5,7 +5,7 @@
  *
  * The script runs once to learn the kinds that it declares, and then once in
  * each thread that runs actors (realm.h): an actor's callbacks are those of
- * puppet.h. docs/lua.md is for who writes such a script.
+ * actor.h. docs/lua.md is for who writes such a script.
  */
 #ifndef LUA_GAME_H
 #define LUA_GAME_H

@@ -2,7 +2,7 @@
  *
  * Asks a script's list() for the ids that must be alive.
  */
-#include "lua/puppet.h"
+#include "lua/actor.h"
 
 #include <lua5.4/lauxlib.h>
 
@@ -32,7 +32,7 @@ static void list_ids(lua_State *L, void *argument)
     }
 }
 
-int puppet_list(void *shared, struct rh_ids *out)
+int lua_actor_list(void *shared, struct rh_ids *out)
 {
     const struct game_kind *kind = shared;
     char error[REALM_ERROR_SIZE];

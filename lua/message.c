@@ -2,7 +2,7 @@
  *
  * A message becomes a call of a method.
  */
-#include "lua/puppet.h"
+#include "lua/actor.h"
 #include "lua/words.h"
 
 #include <lua5.4/lauxlib.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct ask {
-    struct puppet *puppet;
+    struct lua_actor *lua_actor;
     const struct rh_message *message;
     struct words words;
     char name[TASK_NAME_SIZE]; /* of the method, for logs */
@@ -20,7 +20,7 @@ struct ask {
  */
 static bool push_method(lua_State *L, struct ask *a, struct bytes name)
 {
-    const struct puppet *p = a->puppet;
+    const struct lua_actor *p = a->lua_actor;
 
     if (name.size == 0 || name.size >= TASK_NAME_SIZE || name.data[0] == '_' ||
         (name.size >= 3 && memcmp(name.data, "on_", 3) == 0) ||
@@ -29,7 +29,7 @@ static bool push_method(lua_State *L, struct ask *a, struct bytes name)
     }
     memcpy(a->name, name.data, name.size);
     a->name[name.size] = '\0';
-    return puppet_push_function(L, p, a->name);
+    return lua_actor_push_function(L, p, a->name);
 }
 
 static void push_words(lua_State *L, const struct bytes *word, size_t count)
@@ -42,14 +42,14 @@ static void push_words(lua_State *L, const struct bytes *word, size_t count)
 
 static void begin_method(lua_State *L, struct ask *a, int argument_count)
 {
-    puppet_push_self(L, a->puppet);
+    lua_actor_push_self(L, a->lua_actor);
     lua_rotate(L, -(argument_count + 1), 1);
-    struct task *t = task_new(L, a->puppet, argument_count + 1, a->name);
-    t->turn = a->puppet->turn;
+    struct task *t = task_new(L, a->lua_actor, argument_count + 1, a->name);
+    t->turn = a->lua_actor->turn;
     t->main = true;
 }
 
-static void raise_unknown(lua_State *L, const struct puppet *p, struct bytes name)
+static void raise_unknown(lua_State *L, const struct lua_actor *p, struct bytes name)
 {
     char text[TASK_NAME_SIZE];
     const int size = name.size < sizeof text ? (int)name.size : (int)sizeof text - 1;
@@ -61,8 +61,8 @@ static void raise_unknown(lua_State *L, const struct puppet *p, struct bytes nam
 /* No such method: on_message is told all of it, the name first. */
 static void begin_default(lua_State *L, struct ask *a, struct bytes name, int argument_count)
 {
-    if (!puppet_push_function(L, a->puppet, "on_message")) {
-        raise_unknown(L, a->puppet, name);
+    if (!lua_actor_push_function(L, a->lua_actor, "on_message")) {
+        raise_unknown(L, a->lua_actor, name);
     }
     (void)lua_pushlstring(L, (const char *)name.data, name.size);
     lua_rotate(L, -(argument_count + 2), 2);
@@ -118,7 +118,7 @@ static void begin_packed(lua_State *L, struct ask *a, struct bytes payload)
 static void begin_payload(lua_State *L, struct ask *a)
 {
     const struct bytes payload = bytes_of(a->message->payload.data, a->message->payload.size);
-    const bool raw = a->puppet->kind->draft.raw;
+    const bool raw = a->lua_actor->kind->draft.raw;
     const enum err error = raw ? ERR_OK : words_split(payload, &a->words);
 
     if (!raw && error == ERR_OK && a->words.count > 0 && push_method(L, a, a->words.word[0])) {
@@ -126,7 +126,7 @@ static void begin_payload(lua_State *L, struct ask *a)
         begin_method(L, a, (int)a->words.count - 1);
         return;
     }
-    if (puppet_push_function(L, a->puppet, "on_message")) {
+    if (lua_actor_push_function(L, a->lua_actor, "on_message")) {
         (void)lua_pushlstring(L, (const char *)payload.data, payload.size);
         (void)snprintf(a->name, sizeof a->name, "on_message");
         begin_method(L, a, 1);
@@ -138,7 +138,7 @@ static void begin_payload(lua_State *L, struct ask *a)
                                               : "more than %d words in the payload",
                          WORDS_MAX);
     }
-    raise_unknown(L, a->puppet, raw || a->words.count == 0 ? bytes_of("", 0) : a->words.word[0]);
+    raise_unknown(L, a->lua_actor, raw || a->words.count == 0 ? bytes_of("", 0) : a->words.word[0]);
 }
 
 static void begin_ask(lua_State *L, void *argument)
@@ -150,17 +150,17 @@ static void begin_ask(lua_State *L, void *argument)
     if (m->argument_count > 0) {
         begin_command(L, a);
     } else if (m->from.size > 0 && answer_is_packed(&payload)) {
-        a->puppet->packed = true;
+        a->lua_actor->packed = true;
         begin_packed(L, a, payload);
     } else {
         begin_payload(L, a);
     }
 }
 
-void puppet_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+void lua_actor_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
-    struct puppet *p = instance;
-    struct ask a = {.puppet = p, .message = message};
+    struct lua_actor *p = instance;
+    struct ask a = {.lua_actor = p, .message = message};
     char error[REALM_ERROR_SIZE];
 
     (void)actor;

@@ -9,8 +9,8 @@
 #include "base/history.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "lua/actor.h"
 #include "lua/api.h"
-#include "lua/puppet.h"
 
 #include <lua5.4/lauxlib.h>
 #include <lua5.4/lualib.h>

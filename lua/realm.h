@@ -6,7 +6,7 @@
  *
  * Lua raises errors by longjmp(). Whatever may raise one runs within
  * realm_try() or a coroutine, so none leaves this folder. What C owns while Lua
- * code runs is kept where an error can't lose it: in the realm or a puppet.
+ * code runs is kept where an error can't lose it: in the realm or an actor.
  *
  * Thread: its own.
  */

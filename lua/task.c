@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "lua/puppet.h"
+#include "lua/actor.h"
 
 #include <lua5.4/lauxlib.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 const char task_refusal[1] = "";
 
-struct task *task_new(lua_State *L, struct puppet *p, int argument_count, const char *name)
+struct task *task_new(lua_State *L, struct lua_actor *p, int argument_count, const char *name)
 {
     if (p->task_count >= TASKS_MAX) {
         (void)luaL_error(L, "more than %d coroutines of one actor", TASKS_MAX);
@@ -26,12 +26,12 @@ struct task *task_new(lua_State *L, struct puppet *p, int argument_count, const 
     }
     lua_xmove(L, thread.co, argument_count + 1);
     struct task *t = mem_new(1, sizeof *t); // Nothing raises an error from here on.
-    t->puppet = p;
+    t->lua_actor = p;
     t->thread = thread;
     t->number = ++p->realm->number;
     t->argument_count = argument_count;
     (void)snprintf(t->name, sizeof t->name, "%s", name);
-    list_push_back(&p->tasks, &t->in_puppet);
+    list_push_back(&p->tasks, &t->in_lua_actor);
     p->task_count++;
     return t;
 }
@@ -39,15 +39,15 @@ struct task *task_new(lua_State *L, struct puppet *p, int argument_count, const 
 void task_free(struct task *t)
 {
     ASSERT(t->state != TASK_RUNNING);
-    t->puppet->task_count--;
-    list_remove(&t->in_puppet);
-    realm_thread_drop(t->puppet->realm, t->thread);
+    t->lua_actor->task_count--;
+    list_remove(&t->in_lua_actor);
+    realm_thread_drop(t->lua_actor->realm, t->thread);
     mem_free(t);
 }
 
 enum task_end task_run(struct task *t)
 {
-    struct realm *r = t->puppet->realm;
+    struct realm *r = t->lua_actor->realm;
     lua_State *co = t->thread.co;
     int count = 0;
 
@@ -132,7 +132,7 @@ void task_cancel(struct task *t)
 
 void task_check_wait(lua_State *L, const struct task *t)
 {
-    if (t->puppet->type == TURN_DEACTIVATE) {
+    if (t->lua_actor->type == TURN_DEACTIVATE) {
         (void)luaL_error(L, "on_deactivate can't wait");
     }
     if (L != t->thread.co) {

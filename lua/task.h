@@ -5,7 +5,7 @@
  *     READY -> (runs) -> SLEEPING, CALLING or WAITING -> READY
  *                     -> over
  *
- * It belongs to a turn, a callback that is not finished (puppet.h), or to none:
+ * It belongs to a turn, a callback that is not finished (actor.h), or to none:
  * then it runs between callbacks, and ends with the actor's life here.
  */
 #ifndef LUA_TASK_H
@@ -18,11 +18,11 @@ enum { TASKS_MAX = 1024, TASK_NAME_SIZE = 40 };
 
 enum task_state { TASK_READY, TASK_RUNNING, TASK_SLEEPING, TASK_CALLING, TASK_WAITING };
 
-struct puppet;
+struct lua_actor;
 
 struct task {
-    struct list_link in_puppet;
-    struct puppet *puppet;
+    struct list_link in_lua_actor;
+    struct lua_actor *lua_actor;
     struct realm_thread thread;
     uint64_t number; /* scripts know it by that */
     uint64_t turn;   /* 0 = none */
@@ -43,7 +43,7 @@ enum task_end {
 
 /* Make one of the function and its `argument_count` arguments on top of L's stack, and pop them.
  * May raise a Lua error, also if the actor has too many. `name` is cut to size. */
-struct task *task_new(lua_State *L, struct puppet *p, int argument_count, const char *name);
+struct task *task_new(lua_State *L, struct lua_actor *p, int argument_count, const char *name);
 
 /* Run it until it waits or ends. */
 enum task_end task_run(struct task *t);

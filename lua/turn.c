@@ -5,8 +5,8 @@
  */
 #include "base/assert.h"
 #include "base/log.h"
+#include "lua/actor.h"
 #include "lua/pack.h"
-#include "lua/puppet.h"
 
 #include <lua5.4/lauxlib.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 enum { RUNS_MAX = 256 }; /* of one settle: what forks for ever must not keep the thread */
 
-const char puppet_busy[1] = "";
-const char puppet_cold[1] = "";
+const char lua_actor_busy[1] = "";
+const char lua_actor_cold[1] = "";
 
-void puppet_log(struct puppet *p, const char *where, const char *error)
+void lua_actor_log(struct lua_actor *p, const char *where, const char *error)
 {
     const struct fault f = {
         .kind = p->kind->draft.name, .id = rh_id(p->actor), .where = where, .text = error};
@@ -25,10 +25,10 @@ void puppet_log(struct puppet *p, const char *where, const char *error)
     realm_log(p->realm, &f);
 }
 
-struct task *puppet_task(const struct puppet *p, uint64_t number)
+struct task *lua_actor_task(const struct lua_actor *p, uint64_t number)
 {
     for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
-        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+        struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
 
         if (t->number == number) {
             return t;
@@ -39,7 +39,7 @@ struct task *puppet_task(const struct puppet *p, uint64_t number)
 
 /* ---- turns ---- */
 
-void turn_begin(struct puppet *p, enum turn_type type)
+void turn_begin(struct lua_actor *p, enum turn_type type)
 {
     ASSERT(p->turn == 0);
     p->type = type;
@@ -51,10 +51,10 @@ void turn_begin(struct puppet *p, enum turn_type type)
     p->from.size = 0;
 }
 
-void turn_end(struct puppet *p, int result)
+void turn_end(struct lua_actor *p, int result)
 {
     for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
-        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+        struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
 
         t->turn = 0; // What it forked, or does after its answer, goes on between turns.
         t->main = false;
@@ -65,11 +65,11 @@ void turn_end(struct puppet *p, int result)
     p->over = true;
 }
 
-void turn_fail(struct puppet *p, const char *where, const char *error)
+void turn_fail(struct lua_actor *p, const char *where, const char *error)
 {
     char text[REALM_ERROR_SIZE + 16];
 
-    puppet_log(p, where, error);
+    lua_actor_log(p, where, error);
     if (p->type == TURN_MESSAGE) {
         (void)snprintf(text, sizeof text, "ERR lua: %s", error);
         answer_text(p, RH_ERROR, text, strlen(text));
@@ -86,7 +86,7 @@ static bool is_false(lua_State *co, int count)
 
 /* on_handoff: nil or ringhold.COLD = nothing, ringhold.BUSY = not now, anything else is the state.
  */
-static int take_state(struct puppet *p, lua_State *co, int count)
+static int take_state(struct lua_actor *p, lua_State *co, int count)
 {
     static const char head[] = {1, 'V'};
     const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
@@ -97,11 +97,11 @@ static int take_state(struct puppet *p, lua_State *co, int count)
         return RH_COLD;
     }
     if (lua_islightuserdata(co, -count)) {
-        return lua_touserdata(co, -count) == (const void *)puppet_busy ? RH_BUSY : RH_COLD;
+        return lua_touserdata(co, -count) == (const void *)lua_actor_busy ? RH_BUSY : RH_COLD;
     }
     buffer_clear(state);
     if (pack_put(co, -count, state, &limit) != ERR_OK) {
-        puppet_log(p, "on_handoff", limit.error);
+        lua_actor_log(p, "on_handoff", limit.error);
         return RH_COLD;
     }
     rh_out_put(p->out, head, sizeof head);
@@ -109,7 +109,7 @@ static int take_state(struct puppet *p, lua_State *co, int count)
     return RH_OK;
 }
 
-static void on_returned(struct puppet *p, struct task *t)
+static void on_returned(struct lua_actor *p, struct task *t)
 {
     lua_State *co = t->thread.co;
     const int count = lua_gettop(co);
@@ -140,13 +140,13 @@ static void on_returned(struct puppet *p, struct task *t)
     UNREACHABLE();
 }
 
-static void on_failed(struct puppet *p, struct task *t, bool is_main)
+static void on_failed(struct lua_actor *p, struct task *t, bool is_main)
 {
     char error[REALM_ERROR_SIZE];
     const bool refused = task_error(t, error);
 
     if (!is_main) {
-        puppet_log(p, t->name, error);
+        lua_actor_log(p, t->name, error);
     } else if (refused && p->type == TURN_MESSAGE) {
         answer_text(p, RH_ERROR, error, strlen(error));
         turn_end(p, RH_OK);
@@ -155,7 +155,7 @@ static void on_failed(struct puppet *p, struct task *t, bool is_main)
     }
 }
 
-static void run(struct puppet *p, struct task *t)
+static void run(struct lua_actor *p, struct task *t)
 {
     const enum task_end end = task_run(t);
     const bool is_main = t->main; // Now: an early answer may have ended the turn.
@@ -174,15 +174,15 @@ static void run(struct puppet *p, struct task *t)
 
 /* ---- who is next ---- */
 
-static bool may_run(const struct puppet *p, const struct task *t)
+static bool may_run(const struct lua_actor *p, const struct task *t)
 {
     return p->turn == 0 || t->turn == p->turn;
 }
 
-static struct task *next_ready(const struct puppet *p)
+static struct task *next_ready(const struct lua_actor *p)
 {
     for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
-        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+        struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
 
         if (t->state == TASK_READY && may_run(p, t)) {
             return t;
@@ -191,12 +191,12 @@ static struct task *next_ready(const struct puppet *p)
     return NULL;
 }
 
-void turn_wake(struct puppet *p)
+void turn_wake(struct lua_actor *p)
 {
     const uint64_t now_ms = realm_now_ms();
 
     for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
-        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+        struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
 
         if (t->state == TASK_SLEEPING && t->wake_ms <= now_ms) {
             t->state = TASK_READY;
@@ -205,16 +205,16 @@ void turn_wake(struct puppet *p)
 }
 
 /* The main task of a turn that took too long. */
-static void end_late(struct puppet *p)
+static void end_late(struct lua_actor *p)
 {
     struct list_link *at = list_front(&p->tasks);
     char error[80];
 
-    while (at != NULL && !CONTAINER_OF(at, struct task, in_puppet)->main) {
+    while (at != NULL && !CONTAINER_OF(at, struct task, in_lua_actor)->main) {
         at = list_next(&p->tasks, at);
     }
     ASSERT(at != NULL); // A turn without its main task has ended.
-    struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+    struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
     (void)snprintf(error,
                    sizeof error,
                    "the method waited longer than its limit of %u ms",
@@ -224,12 +224,12 @@ static void end_late(struct puppet *p)
 }
 
 /* When something has to be done if nothing else happens; UINT64_MAX = never. */
-static uint64_t next_ms(const struct puppet *p)
+static uint64_t next_ms(const struct lua_actor *p)
 {
     uint64_t at_ms = p->turn == 0 ? UINT64_MAX : p->limit_ms;
 
     for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
-        const struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+        const struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
         const uint64_t its_ms = t->state == TASK_READY      ? 0
                                 : t->state == TASK_SLEEPING ? t->wake_ms
                                                             : UINT64_MAX;
@@ -243,7 +243,7 @@ static uint64_t next_ms(const struct puppet *p)
 
 static void on_wake(struct rh_actor *actor, void *instance, void *argument)
 {
-    struct puppet *p = instance;
+    struct lua_actor *p = instance;
 
     (void)actor;
     (void)argument;
@@ -256,7 +256,7 @@ static void on_wake(struct rh_actor *actor, void *instance, void *argument)
 }
 
 /* Within a turn its own timers, between turns one of the actor's. */
-static void set_alarm(struct puppet *p)
+static void set_alarm(struct lua_actor *p)
 {
     const uint64_t now_ms = realm_now_ms();
     const uint64_t at_ms = next_ms(p);
@@ -269,7 +269,7 @@ static void set_alarm(struct puppet *p)
         if (p->after_ms == 0 || at_ms < p->after_ms) {
             p->after_ms = at_ms == 0 ? 1 : at_ms;
             if (rh_after(p->actor, ms, on_wake, NULL) != RH_OK) {
-                puppet_log(p, "timer", "the node can't set a timer now");
+                lua_actor_log(p, "timer", "the node can't set a timer now");
             }
         }
     } else if (p->timer == 0 || at_ms < p->timer_ms) {
@@ -281,10 +281,10 @@ static void set_alarm(struct puppet *p)
     }
 }
 
-/* The turn is over, and so is the puppet if it did not come to life. A message is answered only
+/* The turn is over, and so is the actor if it did not come to life. A message is answered only
  * now, and not when its answer was known: what is left of it may set timers and make calls until
  * then. */
-static void tell(struct puppet *p)
+static void tell(struct lua_actor *p)
 {
     const enum turn_type type = p->type;
 
@@ -301,7 +301,7 @@ static void tell(struct puppet *p)
         p->deferred = false;
         (void)rh_done(p->token, p->result);
         if (failed) {
-            puppet_free(p); // Nothing is called for it any more.
+            lua_actor_free(p); // Nothing is called for it any more.
         }
         return;
     }
@@ -309,13 +309,13 @@ static void tell(struct puppet *p)
 }
 
 /* Once its state is saved or handed over, nothing may change it until that is told. */
-static bool runs_now(const struct puppet *p)
+static bool runs_now(const struct lua_actor *p)
 {
     return p->turn != 0 || p->type == TURN_NONE || p->type == TURN_MESSAGE ||
            p->type == TURN_ACTIVATE || p->type == TURN_SESSION;
 }
 
-int turn_settle(struct puppet *p)
+int turn_settle(struct lua_actor *p)
 {
     struct task *t = NULL;
 
@@ -342,7 +342,7 @@ int turn_settle(struct puppet *p)
 /* ---- answers ---- */
 
 struct arrival {
-    struct puppet *puppet;
+    struct lua_actor *lua_actor;
     struct task *task;
     const struct rh_answer *answer;
 };
@@ -382,8 +382,8 @@ static void take_answer(lua_State *L, void *argument)
 void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
                     void *argument)
 {
-    struct puppet *p = instance;
-    struct task *t = puppet_task(p, (uint64_t)(uintptr_t)argument);
+    struct lua_actor *p = instance;
+    struct task *t = lua_actor_task(p, (uint64_t)(uintptr_t)argument);
     struct arrival a = {p, t, answer};
     char error[REALM_ERROR_SIZE];
 
@@ -392,7 +392,7 @@ void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answ
         return; // It was ended meanwhile.
     }
     if (!realm_try(p->realm, take_answer, &a, error)) {
-        puppet_log(p, t->name, error);
+        lua_actor_log(p, t->name, error);
         t->argument_count = 0; // It is told so by ringhold.call().
     }
     t->state = TASK_READY;

@@ -2,7 +2,7 @@
  *
  * The actor callbacks of every Lua kind: each begins a coroutine or ends one.
  */
-#include "lua/puppet.h"
+#include "lua/actor.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@
 
 enum { IMAGE_VERSION = 1, IMAGE_HEAD = 2 };
 
-bool puppet_push_function(lua_State *L, const struct puppet *p, const char *name)
+bool lua_actor_push_function(lua_State *L, const struct lua_actor *p, const char *name)
 {
     (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->realm->kind[p->kind->index].methods);
     const bool has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
@@ -23,20 +23,20 @@ bool puppet_push_function(lua_State *L, const struct puppet *p, const char *name
     return has;
 }
 
-void puppet_push_self(lua_State *L, const struct puppet *p)
+void lua_actor_push_self(lua_State *L, const struct lua_actor *p)
 {
     (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->self);
 }
 
 /* A callback with self and the `count` values on top of the stack becomes the main task of the
  * turn. Without such a callback there is none. */
-static void begin_callback(lua_State *L, struct puppet *p, const char *name, int count)
+static void begin_callback(lua_State *L, struct lua_actor *p, const char *name, int count)
 {
-    if (!puppet_push_function(L, p, name)) {
+    if (!lua_actor_push_function(L, p, name)) {
         lua_pop(L, count);
         return;
     }
-    puppet_push_self(L, p);
+    lua_actor_push_self(L, p);
     lua_rotate(L, -(count + 2), 2);
     struct task *t = task_new(L, p, count + 1, name);
     t->turn = p->turn;
@@ -44,11 +44,11 @@ static void begin_callback(lua_State *L, struct puppet *p, const char *name, int
 }
 
 /* Nothing to wait for: the turn has no main task, so it is over. */
-static void end_if_idle(struct puppet *p)
+static void end_if_idle(struct lua_actor *p)
 {
     struct list_link *at = list_front(&p->tasks);
 
-    while (at != NULL && !CONTAINER_OF(at, struct task, in_puppet)->main) {
+    while (at != NULL && !CONTAINER_OF(at, struct task, in_lua_actor)->main) {
         at = list_next(&p->tasks, at);
     }
     if (at == NULL && p->turn != 0) {
@@ -59,7 +59,7 @@ static void end_if_idle(struct puppet *p)
 /* ---- activate ---- */
 
 struct birth {
-    struct puppet *puppet;
+    struct lua_actor *lua_actor;
     const struct rh_bytes *state;
 };
 
@@ -89,7 +89,7 @@ static void push_state(lua_State *L, const struct birth *b)
 static void begin_life(lua_State *L, void *argument)
 {
     const struct birth *b = argument;
-    struct puppet *p = b->puppet;
+    struct lua_actor *p = b->lua_actor;
 
     if (b->state != NULL) {
         push_state(L, b);
@@ -104,9 +104,9 @@ static void begin_life(lua_State *L, void *argument)
     begin_callback(L, p, "on_activate", 1);
 }
 
-static struct puppet *puppet_new(struct rh_actor *actor, struct realm *r)
+static struct lua_actor *lua_actor_new(struct rh_actor *actor, struct realm *r)
 {
-    struct puppet *p = mem_new(1, sizeof *p);
+    struct lua_actor *p = mem_new(1, sizeof *p);
 
     p->actor = actor;
     p->realm = r;
@@ -117,12 +117,12 @@ static struct puppet *puppet_new(struct rh_actor *actor, struct realm *r)
     return p;
 }
 
-void puppet_free(struct puppet *p)
+void lua_actor_free(struct lua_actor *p)
 {
     struct list_link *at;
 
     while ((at = list_front(&p->tasks)) != NULL) {
-        task_free(CONTAINER_OF(at, struct task, in_puppet));
+        task_free(CONTAINER_OF(at, struct task, in_lua_actor));
     }
     clock_drop_all(p);
     luaL_unref(p->realm->L, LUA_REGISTRYINDEX, p->self);
@@ -132,8 +132,8 @@ void puppet_free(struct puppet *p)
     mem_free(p);
 }
 
-int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
-                    void **instance)
+int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                       void **instance)
 {
     const struct game_kind *kind = rh_shared(actor);
     char error[REALM_ERROR_SIZE];
@@ -145,7 +145,7 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
         return RH_FAILED;
     }
     realm_refresh(r);
-    struct puppet *p = puppet_new(actor, r);
+    struct lua_actor *p = lua_actor_new(actor, r);
     struct birth b = {p, state};
     turn_begin(p, TURN_ACTIVATE);
     if (!realm_try(r, begin_life, &b, error)) {
@@ -156,7 +156,7 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
     *instance = p;
     const int result = turn_settle(p);
     if (result != RH_OK && result != RH_PENDING) {
-        puppet_free(p);
+        lua_actor_free(p);
     }
     return result;
 }
@@ -165,7 +165,7 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
 
 /* A callback with a word as its argument, or with what is told of a session. */
 struct call {
-    struct puppet *puppet;
+    struct lua_actor *lua_actor;
     const char *name;
     const char *word;            /* NULL = none */
     const struct rh_session *of; /* NULL = of none */
@@ -196,12 +196,12 @@ static void begin_call(lua_State *L, void *argument)
     if (c->of != NULL) {
         count += push_session(L, c->of, c->why);
     }
-    begin_callback(L, c->puppet, c->name, count);
+    begin_callback(L, c->lua_actor, c->name, count);
 }
 
 static void begin_words(struct call *c)
 {
-    struct puppet *p = c->puppet;
+    struct lua_actor *p = c->lua_actor;
     char error[REALM_ERROR_SIZE];
 
     if (realm_try(p->realm, begin_call, c, error)) {
@@ -209,13 +209,13 @@ static void begin_words(struct call *c)
     } else if (p->turn != 0) {
         turn_fail(p, c->name, error);
     } else {
-        puppet_log(p, c->name, error);
+        lua_actor_log(p, c->name, error);
     }
 }
 
-static void begin(struct puppet *p, const char *name, const char *word)
+static void begin(struct lua_actor *p, const char *name, const char *word)
 {
-    struct call c = {.puppet = p, .name = name, .word = word};
+    struct call c = {.lua_actor = p, .name = name, .word = word};
 
     begin_words(&c);
 }
@@ -240,7 +240,7 @@ static const char *why_word(enum rh_why why)
 }
 
 /* Without on_handoff the fields of self move. */
-static int hand_self_over(struct puppet *p)
+static int hand_self_over(struct lua_actor *p)
 {
     static const uint8_t head[IMAGE_HEAD] = {IMAGE_VERSION, 'S'};
     const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
@@ -249,11 +249,11 @@ static int hand_self_over(struct puppet *p)
     lua_State *L = p->realm->L;
 
     buffer_clear(state);
-    puppet_push_self(L, p);
+    lua_actor_push_self(L, p);
     const enum err error = pack_put(L, -1, state, &limit);
     lua_pop(L, 1);
     if (error != ERR_OK) {
-        puppet_log(p, "handoff", limit.error);
+        lua_actor_log(p, "handoff", limit.error);
         return RH_COLD;
     }
     rh_out_put(p->out, head, sizeof head);
@@ -261,9 +261,9 @@ static int hand_self_over(struct puppet *p)
     return RH_OK;
 }
 
-int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+int lua_actor_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
 {
-    struct puppet *p = instance;
+    struct lua_actor *p = instance;
 
     (void)actor;
     p->out = out;
@@ -278,15 +278,15 @@ int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
     return turn_settle(p);
 }
 
-void puppet_resume(struct rh_actor *actor, void *instance)
+void lua_actor_resume(struct rh_actor *actor, void *instance)
 {
     (void)actor;
     (void)turn_settle(instance);
 }
 
-int puppet_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)
+int lua_actor_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)
 {
-    struct puppet *p = instance;
+    struct lua_actor *p = instance;
 
     (void)actor;
     (void)fence; // ringhold.fence()
@@ -338,10 +338,10 @@ static const char *session_why(const struct rh_session *event)
     return event->type == RH_SESSION_RESUMED && event->why == RH_RESUMED_CLIENT ? "client" : NULL;
 }
 
-int puppet_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
+int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
 {
-    struct puppet *p = instance;
-    struct call c = {.puppet = p,
+    struct lua_actor *p = instance;
+    struct call c = {.lua_actor = p,
                      .name = "on_session",
                      .word = session_word(event->type),
                      .of = event,
@@ -355,9 +355,9 @@ int puppet_session(struct rh_actor *actor, void *instance, const struct rh_sessi
     return turn_settle(p);
 }
 
-void puppet_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument)
+void lua_actor_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument)
 {
-    struct puppet *p = instance;
+    struct lua_actor *p = instance;
     char name[TASK_NAME_SIZE];
 
     (void)actor;
@@ -371,9 +371,9 @@ void puppet_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *
     (void)turn_settle(p);
 }
 
-void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+void lua_actor_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
 {
-    struct puppet *p = instance;
+    struct lua_actor *p = instance;
 
     (void)actor;
     struct realm *r = p->realm;
@@ -383,6 +383,6 @@ void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
     turn_begin(p, TURN_DEACTIVATE);
     begin(p, "on_deactivate", why_word(why));
     (void)turn_settle(p);
-    puppet_free(p);
+    lua_actor_free(p);
     ASSERT(r->running == NULL);
 }

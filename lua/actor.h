@@ -15,8 +15,8 @@
  *                               v  |
  *                             deferred ------- over its limit -----> error
  */
-#ifndef LUA_PUPPET_H
-#define LUA_PUPPET_H
+#ifndef LUA_ACTOR_H
+#define LUA_ACTOR_H
 
 #include "lua/realm.h"
 #include "lua/task.h"
@@ -33,7 +33,7 @@ enum turn_type {
     TURN_DEACTIVATE, /* can't wait */
 };
 
-struct puppet {
+struct lua_actor {
     struct rh_actor *actor;       /* borrowed */
     struct realm *realm;          /* borrowed */
     const struct game_kind *kind; /* borrowed */
@@ -62,42 +62,42 @@ struct puppet {
     uint64_t timer_ms; /* when */
 };
 
-/* ---- puppet.c, message.c: the callbacks of rh_actor_ops ---- */
+/* ---- actor.c, message.c: the callbacks of rh_actor_ops ---- */
 
-int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
-                    void **instance);
-void puppet_message(struct rh_actor *actor, void *instance, const struct rh_message *message);
-int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out *out);
-void puppet_resume(struct rh_actor *actor, void *instance);
-void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why);
-void puppet_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
-int puppet_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
-int puppet_session(struct rh_actor *actor, void *instance, const struct rh_session *event);
-int puppet_list(void *shared, struct rh_ids *out);
+int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                       void **instance);
+void lua_actor_message(struct rh_actor *actor, void *instance, const struct rh_message *message);
+int lua_actor_handoff(struct rh_actor *actor, void *instance, struct rh_out *out);
+void lua_actor_resume(struct rh_actor *actor, void *instance);
+void lua_actor_deactivate(struct rh_actor *actor, void *instance, enum rh_why why);
+void lua_actor_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
+int lua_actor_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
+int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_session *event);
+int lua_actor_list(void *shared, struct rh_ids *out);
 
 /* Push a function of the kind's table, or nothing if there is none. May raise a Lua error. */
-bool puppet_push_function(lua_State *L, const struct puppet *p, const char *name);
+bool lua_actor_push_function(lua_State *L, const struct lua_actor *p, const char *name);
 /* Push its table. */
-void puppet_push_self(lua_State *L, const struct puppet *p);
+void lua_actor_push_self(lua_State *L, const struct lua_actor *p);
 
 /* End what it still runs, and forget what it has in Lua. */
-void puppet_free(struct puppet *p);
+void lua_actor_free(struct lua_actor *p);
 
 /* ---- turn.c ---- */
 
-void turn_begin(struct puppet *p, enum turn_type type);
+void turn_begin(struct lua_actor *p, enum turn_type type);
 /* It ends with a result. */
-void turn_end(struct puppet *p, int result);
+void turn_end(struct lua_actor *p, int result);
 /* It ends with an error: logged, and told to who waits. `where` is a method or callback. */
-void turn_fail(struct puppet *p, const char *where, const char *error);
+void turn_fail(struct lua_actor *p, const char *where, const char *error);
 
 /* Run what can run, defer the turn if it goes on, set the alarm for what sleeps. The last thing
  * that every callback does; `p` may be gone after it. Returns the result of the callback:
  * RH_PENDING if it is deferred. */
-int turn_settle(struct puppet *p);
+int turn_settle(struct lua_actor *p);
 
 /* The time of tasks that sleep may have come. */
-void turn_wake(struct puppet *p);
+void turn_wake(struct lua_actor *p);
 
 /* An answer of rh_call() for the task with this number. */
 void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
@@ -107,24 +107,24 @@ void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answ
 const char *turn_refusal(int result);
 
 /* NULL = it is over. */
-struct task *puppet_task(const struct puppet *p, uint64_t number);
+struct task *lua_actor_task(const struct lua_actor *p, uint64_t number);
 
 /* One log line about an error. */
-void puppet_log(struct puppet *p, const char *where, const char *error);
+void lua_actor_log(struct lua_actor *p, const char *where, const char *error);
 
 /* ---- answer.c ---- */
 
 /* ringhold.BUSY and ringhold.COLD, what on_handoff may return: light userdata with these addresses.
  */
-extern const char puppet_busy[1];
-extern const char puppet_cold[1];
+extern const char lua_actor_busy[1];
+extern const char lua_actor_cold[1];
 
 /* The message is answered: by text of this type, copied. The first answer counts. */
-void answer_text(struct puppet *p, enum rh_value_type type, const char *text, size_t size);
+void answer_text(struct lua_actor *p, enum rh_value_type type, const char *text, size_t size);
 
 /* Answer the message by the `count` values at `first` on L's stack. False: they can't be told, and
  * `error` says why; then nothing was answered. */
-bool answer_values(struct puppet *p, lua_State *L, int first, int count,
+bool answer_values(struct lua_actor *p, lua_State *L, int first, int count,
                    char error[REALM_ERROR_SIZE]);
 
 /* Append values as scripts tell them each other. False: as above. */
@@ -140,11 +140,11 @@ int answer_unpack(lua_State *L, struct bytes payload);
 /* ---- clock.c: timers that call on_timer ---- */
 
 /* Set one that has this name, instead of the one that had it. False: too many, or not now. */
-bool clock_set(struct puppet *p, const char *name, uint32_t ms, uint32_t every_ms);
+bool clock_set(struct lua_actor *p, const char *name, uint32_t ms, uint32_t every_ms);
 /* False: there is none of that name. */
-bool clock_stop(struct puppet *p, const char *name);
+bool clock_stop(struct lua_actor *p, const char *name);
 /* It rang: copies its name, and forgets it if it rings once. */
-void clock_rang(struct puppet *p, void *argument, char name[TASK_NAME_SIZE]);
-void clock_drop_all(struct puppet *p);
+void clock_rang(struct lua_actor *p, void *argument, char name[TASK_NAME_SIZE]);
+void clock_drop_all(struct lua_actor *p);
 
 #endif
