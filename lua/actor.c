@@ -16,7 +16,7 @@ enum { IMAGE_VERSION = 1, IMAGE_HEAD = 2 };
 
 bool lua_actor_push_function(lua_State *L, const struct lua_actor *p, const char *name)
 {
-    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->realm->kind[p->kind->index].methods);
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->lua_vm->kind[p->kind->index].methods);
     const bool has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
     lua_remove(L, -2);
     lua_pop(L, has ? 0 : 1);
@@ -97,19 +97,19 @@ static void begin_life(lua_State *L, void *argument)
         lua_newtable(L);
         lua_pushnil(L);
     }
-    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->realm->kind[p->kind->index].meta);
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->lua_vm->kind[p->kind->index].meta);
     (void)lua_setmetatable(L, 1);
     lua_pushvalue(L, 1);
     p->self = luaL_ref(L, LUA_REGISTRYINDEX);
     begin_callback(L, p, "on_activate", 1);
 }
 
-static struct lua_actor *lua_actor_new(struct rh_actor *actor, struct realm *r)
+static struct lua_actor *lua_actor_new(struct rh_actor *actor, struct lua_vm *r)
 {
     struct lua_actor *p = mem_new(1, sizeof *p);
 
     p->actor = actor;
-    p->realm = r;
+    p->lua_vm = r;
     p->kind = rh_shared(actor);
     p->self = LUA_NOREF;
     list_init(&p->tasks);
@@ -125,7 +125,7 @@ void lua_actor_free(struct lua_actor *p)
         task_free(CONTAINER_OF(at, struct task, in_lua_actor));
     }
     clock_drop_all(p);
-    luaL_unref(p->realm->L, LUA_REGISTRYINDEX, p->self);
+    luaL_unref(p->lua_vm->L, LUA_REGISTRYINDEX, p->self);
     p->self = LUA_NOREF;
     buffer_fini(&p->from);
     buffer_fini(&p->answer_bytes);
@@ -136,19 +136,19 @@ int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
                        void **instance)
 {
     const struct game_kind *kind = rh_shared(actor);
-    char error[REALM_ERROR_SIZE];
-    struct realm *r = realm_here(kind->game, error);
+    char error[LUA_VM_ERROR_SIZE];
+    struct lua_vm *r = lua_vm_here(kind->game, error);
 
     (void)fence; // ringhold.fence()
     if (r == NULL) {
-        realm_complain(kind->draft.name, rh_id(actor), error);
+        lua_vm_complain(kind->draft.name, rh_id(actor), error);
         return RH_FAILED;
     }
-    realm_refresh(r);
+    lua_vm_refresh(r);
     struct lua_actor *p = lua_actor_new(actor, r);
     struct birth b = {p, state};
     turn_begin(p, TURN_ACTIVATE);
-    if (!realm_try(r, begin_life, &b, error)) {
+    if (!lua_vm_try(r, begin_life, &b, error)) {
         turn_fail(p, "on_activate", error);
     } else {
         end_if_idle(p);
@@ -202,9 +202,9 @@ static void begin_call(lua_State *L, void *argument)
 static void begin_words(struct call *c)
 {
     struct lua_actor *p = c->lua_actor;
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
 
-    if (realm_try(p->realm, begin_call, c, error)) {
+    if (lua_vm_try(p->lua_vm, begin_call, c, error)) {
         end_if_idle(p);
     } else if (p->turn != 0) {
         turn_fail(p, c->name, error);
@@ -245,8 +245,8 @@ static int hand_self_over(struct lua_actor *p)
     static const uint8_t head[IMAGE_HEAD] = {IMAGE_VERSION, 'S'};
     const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
     struct pack_limit limit = {.name = "self", .size_max = max - IMAGE_HEAD};
-    struct buffer *state = &p->realm->scratch;
-    lua_State *L = p->realm->L;
+    struct buffer *state = &p->lua_vm->scratch;
+    lua_State *L = p->lua_vm->L;
 
     buffer_clear(state);
     lua_actor_push_self(L, p);
@@ -348,7 +348,7 @@ int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_se
                      .why = session_why(event)};
 
     (void)actor;
-    realm_refresh(p->realm);
+    lua_vm_refresh(p->lua_vm);
     turn_begin(p, TURN_SESSION);
     p->result = RH_FAILED; // The script took its on_session away: nobody is let in.
     begin_words(&c);
@@ -376,7 +376,7 @@ void lua_actor_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
     struct lua_actor *p = instance;
 
     (void)actor;
-    struct realm *r = p->realm;
+    struct lua_vm *r = p->lua_vm;
     if (p->turn != 0) {
         turn_end(p, RH_FAILED); // It was cut off.
     }

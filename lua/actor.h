@@ -18,8 +18,8 @@
 #ifndef LUA_ACTOR_H
 #define LUA_ACTOR_H
 
-#include "lua/realm.h"
 #include "lua/task.h"
+#include "lua/vm.h"
 
 #include <ringhold.h>
 
@@ -35,7 +35,7 @@ enum turn_type {
 
 struct lua_actor {
     struct rh_actor *actor;       /* borrowed */
-    struct realm *realm;          /* borrowed */
+    struct lua_vm *lua_vm;        /* borrowed */
     const struct game_kind *kind; /* borrowed */
     int self;                     /* its table, in the registry; LUA_NOREF = none yet */
     uint32_t task_count;
@@ -125,11 +125,11 @@ void answer_text(struct lua_actor *p, enum rh_value_type type, const char *text,
 /* Answer the message by the `count` values at `first` on L's stack. False: they can't be told, and
  * `error` says why; then nothing was answered. */
 bool answer_values(struct lua_actor *p, lua_State *L, int first, int count,
-                   char error[REALM_ERROR_SIZE]);
+                   char error[LUA_VM_ERROR_SIZE]);
 
 /* Append values as scripts tell them each other. False: as above. */
 bool answer_pack(lua_State *L, int first, int count, struct buffer *out,
-                 char error[REALM_ERROR_SIZE]);
+                 char error[LUA_VM_ERROR_SIZE]);
 
 /* True if a payload was made by answer_pack(); moves it behind the mark. */
 bool answer_is_packed(struct bytes *payload);

@@ -27,7 +27,7 @@ void answer_text(struct lua_actor *p, enum rh_value_type type, const char *text,
 }
 
 bool answer_pack(lua_State *L, int first, int count, struct buffer *out,
-                 char error[REALM_ERROR_SIZE])
+                 char error[LUA_VM_ERROR_SIZE])
 {
     struct pack_limit limit = {.size_max = PAYLOAD_MAX};
     char name[24];
@@ -37,7 +37,7 @@ bool answer_pack(lua_State *L, int first, int count, struct buffer *out,
         (void)snprintf(name, sizeof name, "value %d", i + 1);
         limit.name = name;
         if (pack_put(L, first + i, out, &limit) != ERR_OK) {
-            (void)snprintf(error, REALM_ERROR_SIZE, "%s", limit.error);
+            (void)snprintf(error, LUA_VM_ERROR_SIZE, "%s", limit.error);
             return false;
         }
     }
@@ -70,7 +70,7 @@ int answer_unpack(lua_State *L, struct bytes payload)
 }
 
 static bool answer_packed(struct lua_actor *p, lua_State *L, int first, int count,
-                          char error[REALM_ERROR_SIZE])
+                          char error[LUA_VM_ERROR_SIZE])
 {
     struct buffer out = {0};
     const bool fits = answer_pack(L, first, count, &out, error);
@@ -83,7 +83,8 @@ static bool answer_packed(struct lua_actor *p, lua_State *L, int first, int coun
 }
 
 /* A client takes one value: text, a number, nothing. */
-static bool answer_plain(struct lua_actor *p, lua_State *L, int index, char error[REALM_ERROR_SIZE])
+static bool answer_plain(struct lua_actor *p, lua_State *L, int index,
+                         char error[LUA_VM_ERROR_SIZE])
 {
     size_t size = 0;
     char text[48];
@@ -114,7 +115,7 @@ static bool answer_plain(struct lua_actor *p, lua_State *L, int index, char erro
         return true;
     default:
         (void)snprintf(error,
-                       REALM_ERROR_SIZE,
+                       LUA_VM_ERROR_SIZE,
                        "it returned a %s: a client takes a string, a number, a boolean or nil",
                        lua_typename(L, lua_type(L, index)));
         return false;
@@ -122,7 +123,7 @@ static bool answer_plain(struct lua_actor *p, lua_State *L, int index, char erro
 }
 
 bool answer_values(struct lua_actor *p, lua_State *L, int first, int count,
-                   char error[REALM_ERROR_SIZE])
+                   char error[LUA_VM_ERROR_SIZE])
 {
     if (p->answered) {
         return true;

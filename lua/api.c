@@ -7,15 +7,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "lua/actor.h"
-#include "lua/realm.h"
+#include "lua/vm.h"
 
 #include <lua5.4/lauxlib.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct realm *loading_realm(lua_State *L, const char *name)
+static struct lua_vm *loading_lua_vm(lua_State *L, const char *name)
 {
-    struct realm *r = realm_of(L);
+    struct lua_vm *r = lua_vm_of(L);
 
     if (!r->loading) {
         (void)luaL_error(L, "ringhold.%s() is only for while the script loads", name);
@@ -26,8 +26,8 @@ static struct realm *loading_realm(lua_State *L, const char *name)
 /* ringhold.kind(name [, options]) -> the table for its methods */
 static int api_kind(lua_State *L)
 {
-    struct realm *r = loading_realm(L, "kind");
-    struct realm_draft *d = &r->draft[r->draft_count];
+    struct lua_vm *r = loading_lua_vm(L, "kind");
+    struct lua_vm_draft *d = &r->draft[r->draft_count];
 
     lua_settop(L, 2);
     if (r->draft_count == DRAFTS_MAX) {
@@ -61,7 +61,7 @@ static int api_kind(lua_State *L)
 /* ringhold.start(fn): called when the script has loaded */
 static int api_start(lua_State *L)
 {
-    struct realm *r = loading_realm(L, "start");
+    struct lua_vm *r = loading_lua_vm(L, "start");
 
     luaL_checktype(L, 1, LUA_TFUNCTION);
     if (r->start != LUA_NOREF) {
@@ -93,7 +93,7 @@ static const char *joined(lua_State *L)
 /* Who says it. */
 static void say(lua_State *L, enum log_level level)
 {
-    const struct realm *r = realm_of(L);
+    const struct lua_vm *r = lua_vm_of(L);
     char text[800];
 
     (void)snprintf(text, sizeof text, "%s", joined(L));
@@ -142,7 +142,7 @@ int api_refuse(lua_State *L)
 
 static int api_now(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)realm_now_ms());
+    lua_pushinteger(L, (lua_Integer)lua_vm_now_ms());
     return 1;
 }
 
@@ -154,7 +154,7 @@ static int api_time(lua_State *L)
 
 static int api_node(lua_State *L)
 {
-    (void)lua_pushstring(L, realm_of(L)->game->node);
+    (void)lua_pushstring(L, lua_vm_of(L)->game->node);
     return 1;
 }
 
@@ -187,7 +187,7 @@ void api_open(lua_State *L)
     luaL_setfuncs(L, api_actor_functions, 0);
     luaL_setfuncs(L, api_call_functions, 0);
     luaL_setfuncs(L, api_session_functions, 0);
-    (void)lua_pushstring(L, realm_of(L)->game->argument);
+    (void)lua_pushstring(L, lua_vm_of(L)->game->argument);
     lua_setfield(L, -2, "argument");
     push_mark(L, lua_actor_busy);
     lua_setfield(L, -2, "BUSY");

@@ -5,13 +5,13 @@
 #include "lua/api_inside.h"
 
 #include "base/assert.h"
-#include "lua/realm.h"
+#include "lua/vm.h"
 
 #include <lua5.4/lauxlib.h>
 
 struct task *api_current(lua_State *L)
 {
-    struct task *t = realm_of(L)->running;
+    struct task *t = lua_vm_of(L)->running;
 
     if (t == NULL) {
         (void)luaL_error(L, "no actor runs here: this function is for methods and callbacks");
@@ -41,7 +41,7 @@ static int api_sleep(lua_State *L)
     struct task *t = api_current(L);
     const uint32_t ms = api_check_ms(L, 1);
 
-    t->wake_ms = realm_now_ms() + ms;
+    t->wake_ms = lua_vm_now_ms() + ms;
     return task_wait(L, t, TASK_SLEEPING, NULL);
 }
 
@@ -90,7 +90,7 @@ static int api_timeout(lua_State *L)
     luaL_checktype(L, 2, LUA_TFUNCTION);
     struct task *later = task_new(L, t->lua_actor, lua_gettop(L) - 2, "timeout");
     later->state = TASK_SLEEPING;
-    later->wake_ms = realm_now_ms() + ms;
+    later->wake_ms = lua_vm_now_ms() + ms;
     lua_pushinteger(L, (lua_Integer)later->number);
     return 1;
 }
@@ -134,7 +134,7 @@ static int api_ret(lua_State *L)
 {
     struct task *t = api_current(L);
     struct lua_actor *p = t->lua_actor;
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
 
     if (p->type != TURN_MESSAGE || p->turn == 0 || t->turn != p->turn) {
         return luaL_error(L, "there is no request to answer");
@@ -154,8 +154,8 @@ static int api_from(lua_State *L)
     if (p->from.size == 0) {
         return 0;
     }
-    for (size_t i = 0; i < p->realm->game->kind_count; i++) {
-        const struct draft *d = &p->realm->game->kind[i].draft;
+    for (size_t i = 0; i < p->lua_vm->game->kind_count; i++) {
+        const struct draft *d = &p->lua_vm->game->kind[i].draft;
 
         if (d->number == p->from_kind) {
             (void)lua_pushstring(L, d->name);

@@ -8,7 +8,7 @@
 
 uint16_t api_check_kind(lua_State *L, int index, uint32_t *call_ms)
 {
-    const struct realm *r = realm_of(L);
+    const struct lua_vm *r = lua_vm_of(L);
 
     if (lua_type(L, index) == LUA_TNUMBER) {
         const lua_Integer number = luaL_checkinteger(L, index);
@@ -38,8 +38,8 @@ struct request {
 
 static struct request check_request(lua_State *L, int first, bool raw)
 {
-    struct buffer *payload = &realm_of(L)->scratch;
-    char error[REALM_ERROR_SIZE];
+    struct buffer *payload = &lua_vm_of(L)->scratch;
+    char error[LUA_VM_ERROR_SIZE];
     struct request q = {0};
 
     (void)api_current(L);

@@ -91,7 +91,7 @@ static size_t collect_ids(lua_State *L, int table, struct buffer *out)
 /* ringhold.broadcast(kind, ids, bytes) -> how many; nil and a text if too much waits already */
 static int api_broadcast(lua_State *L)
 {
-    struct buffer *ids = &realm_of(L)->scratch;
+    struct buffer *ids = &lua_vm_of(L)->scratch;
     struct rh_actor *actor = api_current(L)->lua_actor->actor;
     struct rh_bytes payload = {0};
     uint32_t call_ms = 0;

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "lua/actor.h"
-#include "lua/realm.h"
+#include "lua/vm.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -98,12 +98,12 @@ static int on_start(const struct rh_kind_info *info, void **shared)
     return RH_FAILED;
 }
 
-static void close_realms(struct game *g)
+static void close_lua_vms(struct game *g)
 {
     struct list_link *at;
 
-    while ((at = list_front(&g->realms)) != NULL) {
-        realm_free(CONTAINER_OF(at, struct realm, in_game));
+    while ((at = list_front(&g->lua_vms)) != NULL) {
+        lua_vm_free(CONTAINER_OF(at, struct lua_vm, in_game));
     }
 }
 
@@ -113,7 +113,7 @@ static void on_stop(void *shared)
     struct game *g = ((struct game_kind *)shared)->game;
 
     if (--g->started == 0) {
-        close_realms(g);
+        close_lua_vms(g);
         g->serial = atomic_fetch_add(&last_serial, 1) + 1; // What threads remember is void.
     }
 }
@@ -151,12 +151,12 @@ static void fill(struct game *g, const struct draft *d)
         .number = d->number, .ops = &k->ops, .placement = d->placement, .daemons = d->daemons};
 }
 
-/* The first realm tells what there is; it is not kept, since the threads that run actors are
+/* The first VM tells what there is; it is not kept, since the threads that run actors are
  * others.
  */
-static bool learn_kinds(struct game *g, char error[REALM_ERROR_SIZE])
+static bool learn_kinds(struct game *g, char error[LUA_VM_ERROR_SIZE])
 {
-    struct realm *r = realm_new(g, error);
+    struct lua_vm *r = lua_vm_new(g, error);
 
     if (r == NULL) {
         return false;
@@ -164,7 +164,7 @@ static bool learn_kinds(struct game *g, char error[REALM_ERROR_SIZE])
     for (size_t i = 0; i < r->draft_count; i++) {
         fill(g, &r->draft[i].draft);
     }
-    realm_free(r);
+    lua_vm_free(r);
     return true;
 }
 
@@ -195,12 +195,12 @@ static void take_words(struct game *g, const char *script)
 struct game *game_open(const struct game_options *options)
 {
     struct game *g = mem_new(1, sizeof *g);
-    char error[REALM_ERROR_SIZE] = "";
+    char error[LUA_VM_ERROR_SIZE] = "";
     struct stat s;
 
     g->options = *options;
     g->serial = atomic_fetch_add(&last_serial, 1) + 1;
-    list_init(&g->realms);
+    list_init(&g->lua_vms);
     (void)pthread_mutex_init(&g->lock, NULL);
     take_words(g, options->script);
     if (!read_script(g->path, &g->source, &s)) {
@@ -233,7 +233,7 @@ void game_close(struct game *g)
         return;
     }
     current = current == g ? NULL : current;
-    close_realms(g);
+    close_lua_vms(g);
     buffer_fini(&g->source);
     (void)pthread_mutex_destroy(&g->lock);
     mem_free(g->path);

@@ -4,7 +4,7 @@
  * command line opens for `ringhold node --lua game.lua`.
  *
  * The script runs once to learn the kinds that it declares, and then once in
- * each thread that runs actors (realm.h): an actor's callbacks are those of
+ * each thread that runs actors (vm.h): an actor's callbacks are those of
  * actor.h. docs/lua.md is for who writes such a script.
  */
 #ifndef LUA_GAME_H
@@ -50,14 +50,14 @@ struct game {
     struct rh_kind shown[DRAFTS_MAX];
     size_t kind_count;
     uint64_t serial; /* no other game of this process has it */
-    size_t started;  /* kinds; at the last stop every realm is closed */
+    size_t started;  /* kinds; at the last stop every VM is closed */
 
     atomic_uint_fast64_t version; /* of `source`: grows with each reload */
     pthread_mutex_t lock;         /* of what follows */
     struct buffer source;         /* the last that loaded */
     struct timespec seen_mtime;   /* of the file that was read last, loaded or not */
     off_t seen_size;
-    struct list realms;
+    struct list lua_vms;
 };
 
 /* Load the script and learn its kinds. NULL: one line on stderr says why. One game at a time in a
@@ -73,7 +73,7 @@ const struct game_kind *game_kind_named(const struct game *g, const char *name);
 /* A script loads only if what runs already is still there. True, and the new source, if the file
  * has changed since it was last read. Any thread. */
 bool game_changed(struct game *g, struct buffer *source);
-/* `source` loaded: other realms will take it. Takes it. Any thread. */
+/* `source` loaded: other VMs will take it. Takes it. Any thread. */
 void game_publish(struct game *g, struct buffer *source);
 
 /* No actor may be left. Takes NULL. */

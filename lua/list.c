@@ -7,7 +7,7 @@
 #include <lua5.4/lauxlib.h>
 
 struct listing {
-    struct realm *realm;
+    struct lua_vm *lua_vm;
     size_t index;
     struct rh_ids *out;
 };
@@ -16,7 +16,7 @@ static void list_ids(lua_State *L, void *argument)
 {
     const struct listing *l = argument;
 
-    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, l->realm->kind[l->index].remembered);
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, l->lua_vm->kind[l->index].remembered);
     if (lua_isfunction(L, -1)) {
         lua_call(L, 0, 1);
     }
@@ -35,19 +35,19 @@ static void list_ids(lua_State *L, void *argument)
 int lua_actor_list(void *shared, struct rh_ids *out)
 {
     const struct game_kind *kind = shared;
-    char error[REALM_ERROR_SIZE];
-    struct realm *r = realm_new(kind->game, error); // This thread may block, and runs no actors.
+    char error[LUA_VM_ERROR_SIZE];
+    struct lua_vm *r = lua_vm_new(kind->game, error); // This thread may block, and runs no actors.
 
     if (r == NULL) {
-        realm_complain(kind->draft.name, (struct rh_bytes){0}, error);
+        lua_vm_complain(kind->draft.name, (struct rh_bytes){0}, error);
         return RH_FAILED;
     }
     struct listing l = {r, kind->index, out};
-    realm_wind(r, r->L);
-    const bool done = realm_try(r, list_ids, &l, error);
+    lua_vm_wind(r, r->L);
+    const bool done = lua_vm_try(r, list_ids, &l, error);
     if (!done) {
-        realm_complain(kind->draft.name, (struct rh_bytes){0}, error);
+        lua_vm_complain(kind->draft.name, (struct rh_bytes){0}, error);
     }
-    realm_free(r);
+    lua_vm_free(r);
     return done ? RH_OK : RH_FAILED;
 }

@@ -161,14 +161,14 @@ void lua_actor_message(struct rh_actor *actor, void *instance, const struct rh_m
 {
     struct lua_actor *p = instance;
     struct ask a = {.lua_actor = p, .message = message};
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
 
     (void)actor;
-    realm_refresh(p->realm);
+    lua_vm_refresh(p->lua_vm);
     turn_begin(p, TURN_MESSAGE);
     p->from_kind = message->from_kind;
     buffer_put(&p->from, message->from.data, message->from.size);
-    if (!realm_try(p->realm, begin_ask, &a, error)) {
+    if (!lua_vm_try(p->lua_vm, begin_ask, &a, error)) {
         turn_fail(p, a.name[0] == '\0' ? "message" : a.name, error);
     }
     words_fini(&a.words);

@@ -12,7 +12,7 @@
  */
 #include "lua/api.h"
 #include "lua/pack.h"
-#include "lua/realm.h"
+#include "lua/vm.h"
 
 #include <lua5.4/lauxlib.h>
 #include <sqlite3.h>

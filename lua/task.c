@@ -19,16 +19,16 @@ struct task *task_new(lua_State *L, struct lua_actor *p, int argument_count, con
     if (p->task_count >= TASKS_MAX) {
         (void)luaL_error(L, "more than %d coroutines of one actor", TASKS_MAX);
     }
-    const struct realm_thread thread = realm_thread_take(p->realm, L);
+    const struct lua_vm_thread thread = lua_vm_thread_take(p->lua_vm, L);
     if (!lua_checkstack(thread.co, argument_count + 1)) {
-        realm_thread_drop(p->realm, thread);
+        lua_vm_thread_drop(p->lua_vm, thread);
         (void)luaL_error(L, "too many arguments");
     }
     lua_xmove(L, thread.co, argument_count + 1);
     struct task *t = mem_new(1, sizeof *t); // Nothing raises an error from here on.
     t->lua_actor = p;
     t->thread = thread;
-    t->number = ++p->realm->number;
+    t->number = ++p->lua_vm->number;
     t->argument_count = argument_count;
     (void)snprintf(t->name, sizeof t->name, "%s", name);
     list_push_back(&p->tasks, &t->in_lua_actor);
@@ -41,20 +41,20 @@ void task_free(struct task *t)
     ASSERT(t->state != TASK_RUNNING);
     t->lua_actor->task_count--;
     list_remove(&t->in_lua_actor);
-    realm_thread_drop(t->lua_actor->realm, t->thread);
+    lua_vm_thread_drop(t->lua_actor->lua_vm, t->thread);
     mem_free(t);
 }
 
 enum task_end task_run(struct task *t)
 {
-    struct realm *r = t->lua_actor->realm;
+    struct lua_vm *r = t->lua_actor->lua_vm;
     lua_State *co = t->thread.co;
     int count = 0;
 
     ASSERT(r->running == NULL && t->state == TASK_READY);
     r->running = t;
     t->state = TASK_RUNNING;
-    realm_wind(r, co);
+    lua_vm_wind(r, co);
     const int status = lua_resume(co, r->L, t->argument_count, &count);
     r->running = NULL;
     t->argument_count = 0;
@@ -73,9 +73,9 @@ enum task_end task_run(struct task *t)
 }
 
 /* Where it happened, of errors that don't say so themselves: those of C functions. */
-static void add_place(lua_State *co, char error[REALM_ERROR_SIZE])
+static void add_place(lua_State *co, char error[LUA_VM_ERROR_SIZE])
 {
-    char text[REALM_ERROR_SIZE];
+    char text[LUA_VM_ERROR_SIZE];
     lua_Debug at;
 
     for (int level = 0; lua_getstack(co, level, &at) != 0; level++) {
@@ -91,35 +91,35 @@ static void add_place(lua_State *co, char error[REALM_ERROR_SIZE])
     }
 }
 
-/* The text of a refusal: a table with the realm's mark. Nothing here raises an error. */
-static bool is_refusal(lua_State *co, char error[REALM_ERROR_SIZE])
+/* The text of a refusal: a table with the VM's mark. Nothing here raises an error. */
+static bool is_refusal(lua_State *co, char error[LUA_VM_ERROR_SIZE])
 {
     if (lua_type(co, -1) != LUA_TTABLE || !lua_checkstack(co, 2)) {
         return false;
     }
     const bool is = lua_rawgetp(co, -1, task_refusal) == LUA_TSTRING;
     if (is) {
-        (void)snprintf(error, REALM_ERROR_SIZE, "%s", lua_tostring(co, -1));
+        (void)snprintf(error, LUA_VM_ERROR_SIZE, "%s", lua_tostring(co, -1));
     }
     lua_pop(co, 1);
     return is;
 }
 
-bool task_error(const struct task *t, char error[REALM_ERROR_SIZE])
+bool task_error(const struct task *t, char error[LUA_VM_ERROR_SIZE])
 {
     lua_State *co = t->thread.co;
 
     if (t->why != NULL) {
-        (void)snprintf(error, REALM_ERROR_SIZE, "%s", t->why);
+        (void)snprintf(error, LUA_VM_ERROR_SIZE, "%s", t->why);
         return false;
     }
     if (is_refusal(co, error)) {
         return true;
     }
     if (lua_type(co, -1) == LUA_TSTRING) {
-        (void)snprintf(error, REALM_ERROR_SIZE, "%s", lua_tostring(co, -1));
+        (void)snprintf(error, LUA_VM_ERROR_SIZE, "%s", lua_tostring(co, -1));
     } else {
-        (void)snprintf(error, REALM_ERROR_SIZE, "(an error without a text)");
+        (void)snprintf(error, LUA_VM_ERROR_SIZE, "(an error without a text)");
     }
     add_place(co, error);
     return false;

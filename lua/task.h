@@ -12,7 +12,7 @@
 #define LUA_TASK_H
 
 #include "base/list.h"
-#include "lua/realm.h"
+#include "lua/vm.h"
 
 enum { TASKS_MAX = 1024, TASK_NAME_SIZE = 40 };
 
@@ -23,7 +23,7 @@ struct lua_actor;
 struct task {
     struct list_link in_lua_actor;
     struct lua_actor *lua_actor;
-    struct realm_thread thread;
+    struct lua_vm_thread thread;
     uint64_t number; /* scripts know it by that */
     uint64_t turn;   /* 0 = none */
     enum task_state state;
@@ -50,7 +50,7 @@ enum task_end task_run(struct task *t);
 
 /* The error of one that FAILED, as text: "game.lua:7: …". True: ringhold.refuse() raised it; then
  * it is meant for the caller, and nothing is broken. */
-bool task_error(const struct task *t, char error[REALM_ERROR_SIZE]);
+bool task_error(const struct task *t, char error[LUA_VM_ERROR_SIZE]);
 
 /* In any state but RUNNING. */
 void task_free(struct task *t);

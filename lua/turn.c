@@ -22,7 +22,7 @@ void lua_actor_log(struct lua_actor *p, const char *where, const char *error)
     const struct fault f = {
         .kind = p->kind->draft.name, .id = rh_id(p->actor), .where = where, .text = error};
 
-    realm_log(p->realm, &f);
+    lua_vm_log(p->lua_vm, &f);
 }
 
 struct task *lua_actor_task(const struct lua_actor *p, uint64_t number)
@@ -43,8 +43,8 @@ void turn_begin(struct lua_actor *p, enum turn_type type)
 {
     ASSERT(p->turn == 0);
     p->type = type;
-    p->turn = ++p->realm->number;
-    p->limit_ms = realm_now_ms() + p->kind->draft.limit_ms;
+    p->turn = ++p->lua_vm->number;
+    p->limit_ms = lua_vm_now_ms() + p->kind->draft.limit_ms;
     p->deferred = p->over = p->answered = p->packed = false;
     p->result = RH_OK;
     p->after_ms = 0;
@@ -67,7 +67,7 @@ void turn_end(struct lua_actor *p, int result)
 
 void turn_fail(struct lua_actor *p, const char *where, const char *error)
 {
-    char text[REALM_ERROR_SIZE + 16];
+    char text[LUA_VM_ERROR_SIZE + 16];
 
     lua_actor_log(p, where, error);
     if (p->type == TURN_MESSAGE) {
@@ -91,7 +91,7 @@ static int take_state(struct lua_actor *p, lua_State *co, int count)
     static const char head[] = {1, 'V'};
     const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
     struct pack_limit limit = {.name = "state", .size_max = max - sizeof head};
-    struct buffer *state = &p->realm->scratch;
+    struct buffer *state = &p->lua_vm->scratch;
 
     if (count == 0 || lua_isnil(co, -count)) {
         return RH_COLD;
@@ -113,7 +113,7 @@ static void on_returned(struct lua_actor *p, struct task *t)
 {
     lua_State *co = t->thread.co;
     const int count = lua_gettop(co);
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
 
     switch (p->type) {
     case TURN_MESSAGE:
@@ -142,7 +142,7 @@ static void on_returned(struct lua_actor *p, struct task *t)
 
 static void on_failed(struct lua_actor *p, struct task *t, bool is_main)
 {
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
     const bool refused = task_error(t, error);
 
     if (!is_main) {
@@ -193,7 +193,7 @@ static struct task *next_ready(const struct lua_actor *p)
 
 void turn_wake(struct lua_actor *p)
 {
-    const uint64_t now_ms = realm_now_ms();
+    const uint64_t now_ms = lua_vm_now_ms();
 
     for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
         struct task *t = CONTAINER_OF(at, struct task, in_lua_actor);
@@ -249,7 +249,7 @@ static void on_wake(struct rh_actor *actor, void *instance, void *argument)
     (void)argument;
     p->after_ms = 0;
     turn_wake(p);
-    if (p->turn != 0 && realm_now_ms() >= p->limit_ms) {
+    if (p->turn != 0 && lua_vm_now_ms() >= p->limit_ms) {
         end_late(p);
     }
     (void)turn_settle(p);
@@ -258,7 +258,7 @@ static void on_wake(struct rh_actor *actor, void *instance, void *argument)
 /* Within a turn its own timers, between turns one of the actor's. */
 static void set_alarm(struct lua_actor *p)
 {
-    const uint64_t now_ms = realm_now_ms();
+    const uint64_t now_ms = lua_vm_now_ms();
     const uint64_t at_ms = next_ms(p);
     const uint32_t ms = at_ms <= now_ms ? 0 : (uint32_t)(at_ms - now_ms);
 
@@ -385,18 +385,18 @@ void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answ
     struct lua_actor *p = instance;
     struct task *t = lua_actor_task(p, (uint64_t)(uintptr_t)argument);
     struct arrival a = {p, t, answer};
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
 
     (void)actor;
     if (t == NULL || t->state != TASK_CALLING) {
         return; // It was ended meanwhile.
     }
-    if (!realm_try(p->realm, take_answer, &a, error)) {
+    if (!lua_vm_try(p->lua_vm, take_answer, &a, error)) {
         lua_actor_log(p, t->name, error);
         t->argument_count = 0; // It is told so by ringhold.call().
     }
     t->state = TASK_READY;
-    if (p->realm->running == NULL) {
+    if (p->lua_vm->running == NULL) {
         (void)turn_settle(p);
     }
 }

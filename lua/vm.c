@@ -2,7 +2,7 @@
  *
  * A Lua state of one thread: made, refreshed when the script changed, and freed.
  */
-#include "lua/realm.h"
+#include "lua/vm.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -24,28 +24,28 @@ enum {
     FAULTS_A_SECOND = 20,
 };
 
-/* A node after another in one process must not take the first one's realms. */
+/* A node after another in one process must not take the first one's VMs. */
 static _Thread_local struct {
     const struct game *game;
-    struct realm *realm;
+    struct lua_vm *lua_vm;
     uint64_t serial;
 } here;
 
-uint64_t realm_now_ms(void)
+uint64_t lua_vm_now_ms(void)
 {
     return clock_boottime_us() / 1000;
 }
 
-struct realm *realm_of(lua_State *L)
+struct lua_vm *lua_vm_of(lua_State *L)
 {
-    return *(struct realm **)lua_getextraspace(L);
+    return *(struct lua_vm **)lua_getextraspace(L);
 }
 
 /* ---- limits ---- */
 
 static void *on_alloc(void *context, void *old, size_t old_size, size_t size)
 {
-    struct realm *r = context;
+    struct lua_vm *r = context;
     const size_t had = old == NULL ? 0 : old_size; // Of a new object it is a type.
 
     if (size == 0) {
@@ -73,7 +73,7 @@ static int on_panic(lua_State *L)
 
 static void on_count(lua_State *L, lua_Debug *at)
 {
-    struct realm *r = realm_of(L);
+    struct lua_vm *r = lua_vm_of(L);
 
     r->budget -= HOOK_EACH;
     if (r->budget > 0) {
@@ -89,7 +89,7 @@ static void on_count(lua_State *L, lua_Debug *at)
                      (LUAI_UACINT)r->game->options.instructions_max);
 }
 
-void realm_wind(struct realm *r, lua_State *L)
+void lua_vm_wind(struct lua_vm *r, lua_State *L)
 {
     const uint64_t max = r->game->options.instructions_max;
 
@@ -104,7 +104,7 @@ void realm_wind(struct realm *r, lua_State *L)
 /* ---- errors end here ---- */
 
 struct attempt {
-    realm_job job;
+    lua_vm_job job;
     void *argument;
 };
 
@@ -117,7 +117,7 @@ static int on_attempt(lua_State *L)
     return 0;
 }
 
-bool realm_try(struct realm *r, realm_job job, void *argument, char error[REALM_ERROR_SIZE])
+bool lua_vm_try(struct lua_vm *r, lua_vm_job job, void *argument, char error[LUA_VM_ERROR_SIZE])
 {
     struct attempt a = {job, argument};
     const int top = lua_gettop(r->L);
@@ -128,7 +128,7 @@ bool realm_try(struct realm *r, realm_job job, void *argument, char error[REALM_
     const bool done = lua_pcall(r->L, 1, 0, 0) == LUA_OK;
     if (!done) {
         (void)snprintf(error,
-                       REALM_ERROR_SIZE,
+                       LUA_VM_ERROR_SIZE,
                        "%s",
                        lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1)
                                                          : "(an error without a text)");
@@ -139,9 +139,9 @@ bool realm_try(struct realm *r, realm_job job, void *argument, char error[REALM_
 
 /* ---- coroutines ---- */
 
-struct realm_thread realm_thread_take(struct realm *r, lua_State *L)
+struct lua_vm_thread lua_vm_thread_take(struct lua_vm *r, lua_State *L)
 {
-    struct realm_thread t;
+    struct lua_vm_thread t;
 
     if (r->idle_count > 0) {
         return r->idle[--r->idle_count];
@@ -152,7 +152,7 @@ struct realm_thread realm_thread_take(struct realm *r, lua_State *L)
     return t;
 }
 
-void realm_thread_drop(struct realm *r, struct realm_thread thread)
+void lua_vm_thread_drop(struct lua_vm *r, struct lua_vm_thread thread)
 {
     // One that ended well is as new. What it left half done is closed first: __close may run code.
     const bool fresh = lua_status(thread.co) == LUA_OK && lua_gettop(thread.co) == 0;
@@ -160,12 +160,12 @@ void realm_thread_drop(struct realm *r, struct realm_thread thread)
     if (!fresh) {
         const int64_t left = r->budget; // of the one that cancelled it
 
-        realm_wind(r, thread.co);
+        lua_vm_wind(r, thread.co);
         (void)lua_resetthread(thread.co);
         lua_settop(thread.co, 0);
         r->budget = left;
     }
-    if (fresh && r->idle_count < REALM_IDLE_MAX) {
+    if (fresh && r->idle_count < LUA_VM_IDLE_MAX) {
         r->idle[r->idle_count++] = thread;
     } else {
         luaL_unref(r->L, LUA_REGISTRYINDEX, thread.reference);
@@ -201,7 +201,7 @@ static void forget_modules(lua_State *L)
     lua_pop(L, 2);
 }
 
-static struct realm_draft *draft_named(struct realm *r, const char *name)
+static struct lua_vm_draft *draft_named(struct lua_vm *r, const char *name)
 {
     for (size_t i = 0; i < r->draft_count; i++) {
         if (strcmp(r->draft[i].draft.name, name) == 0) {
@@ -211,7 +211,7 @@ static struct realm_draft *draft_named(struct realm *r, const char *name)
     return NULL;
 }
 
-static void run_source(lua_State *L, struct realm *r, struct bytes source)
+static void run_source(lua_State *L, struct lua_vm *r, struct bytes source)
 {
     char name[512];
 
@@ -238,7 +238,7 @@ static void run_source(lua_State *L, struct realm *r, struct bytes source)
 }
 
 /* From now on every self of kind `i` finds these methods. */
-static void adopt(lua_State *L, struct realm_kind *k, struct realm_draft *d)
+static void adopt(lua_State *L, struct lua_vm_kind *k, struct lua_vm_draft *d)
 {
     if (k->meta == LUA_NOREF) {
         lua_newtable(L);
@@ -258,14 +258,14 @@ static void adopt(lua_State *L, struct realm_kind *k, struct realm_draft *d)
 }
 
 struct load {
-    struct realm *realm;
+    struct lua_vm *lua_vm;
     struct bytes source;
 };
 
 static void load_all(lua_State *L, void *argument)
 {
     const struct load *l = argument;
-    struct realm *r = l->realm;
+    struct lua_vm *r = l->lua_vm;
 
     forget_modules(L);
     run_source(L, r, l->source);
@@ -280,7 +280,7 @@ static void load_all(lua_State *L, void *argument)
     }
     for (size_t i = 0; i < r->game->kind_count; i++) {
         const struct draft *was = &r->game->kind[i].draft;
-        const struct realm_draft *d = draft_named(r, was->name);
+        const struct lua_vm_draft *d = draft_named(r, was->name);
         const char *what = d == NULL ? "is gone" : draft_change(was, &d->draft);
 
         if (what != NULL) {
@@ -298,19 +298,19 @@ static void load_all(lua_State *L, void *argument)
 
 static void adopt_all(lua_State *L, void *argument)
 {
-    struct realm *r = argument;
+    struct lua_vm *r = argument;
 
     for (size_t i = 0; i < r->game->kind_count; i++) {
         adopt(L, &r->kind[i], draft_named(r, r->game->kind[i].draft.name));
     }
 }
 
-static bool realm_adopt(struct realm *r, char error[REALM_ERROR_SIZE])
+static bool lua_vm_adopt(struct lua_vm *r, char error[LUA_VM_ERROR_SIZE])
 {
-    return realm_try(r, adopt_all, r, error);
+    return lua_vm_try(r, adopt_all, r, error);
 }
 
-bool realm_load(struct realm *r, struct bytes source, char error[REALM_ERROR_SIZE])
+bool lua_vm_load(struct lua_vm *r, struct bytes source, char error[LUA_VM_ERROR_SIZE])
 {
     struct load l = {r, source};
 
@@ -322,17 +322,17 @@ bool realm_load(struct realm *r, struct bytes source, char error[REALM_ERROR_SIZ
     r->draft_count = 0;
     r->start = LUA_NOREF;
     r->loading = true;
-    realm_wind(r, r->L);
-    const bool done = realm_try(r, load_all, &l, error);
+    lua_vm_wind(r, r->L);
+    const bool done = lua_vm_try(r, load_all, &l, error);
     r->loading = false;
-    return done && realm_adopt(r, error);
+    return done && lua_vm_adopt(r, error);
 }
 
 /* ---- a state ---- */
 
 static void open_libraries(lua_State *L, void *argument)
 {
-    struct realm *r = argument;
+    struct lua_vm *r = argument;
     const char *slash = strrchr(r->game->path, '/');
 
     luaL_openlibs(L);
@@ -362,43 +362,43 @@ static void open_libraries(lua_State *L, void *argument)
     lua_setfield(L, LUA_REGISTRYINDEX, "ringhold.modules");
 }
 
-static bool open_state(struct realm *r, char error[REALM_ERROR_SIZE])
+static bool open_state(struct lua_vm *r, char error[LUA_VM_ERROR_SIZE])
 {
     r->L = lua_newstate(on_alloc, r);
     if (r->L == NULL) {
-        (void)snprintf(error, REALM_ERROR_SIZE, "not enough memory for a Lua state");
+        (void)snprintf(error, LUA_VM_ERROR_SIZE, "not enough memory for a Lua state");
         return false;
     }
     (void)lua_atpanic(r->L, on_panic);
-    *(struct realm **)lua_getextraspace(r->L) = r; // New coroutines copy it.
-    return realm_try(r, open_libraries, r, error);
+    *(struct lua_vm **)lua_getextraspace(r->L) = r; // New coroutines copy it.
+    return lua_vm_try(r, open_libraries, r, error);
 }
 
-struct realm *realm_new(struct game *g, char error[REALM_ERROR_SIZE])
+struct lua_vm *lua_vm_new(struct game *g, char error[LUA_VM_ERROR_SIZE])
 {
-    struct realm *r = mem_new(1, sizeof *r);
+    struct lua_vm *r = mem_new(1, sizeof *r);
     struct buffer source = {0};
 
     r->game = g;
     r->start = LUA_NOREF;
     for (size_t i = 0; i < DRAFTS_MAX; i++) {
-        r->kind[i] = (struct realm_kind){LUA_NOREF, LUA_NOREF, LUA_NOREF};
+        r->kind[i] = (struct lua_vm_kind){LUA_NOREF, LUA_NOREF, LUA_NOREF};
     }
     (void)pthread_mutex_lock(&g->lock);
-    list_push_back(&g->realms, &r->in_game);
+    list_push_back(&g->lua_vms, &r->in_game);
     buffer_put(&source, g->source.data, g->source.size);
     r->version = atomic_load(&g->version);
     (void)pthread_mutex_unlock(&g->lock);
-    const bool done = open_state(r, error) && realm_load(r, buffer_bytes(&source), error);
+    const bool done = open_state(r, error) && lua_vm_load(r, buffer_bytes(&source), error);
     buffer_fini(&source);
     if (!done) {
-        realm_free(r);
+        lua_vm_free(r);
         return NULL;
     }
     return r;
 }
 
-void realm_free(struct realm *r)
+void lua_vm_free(struct lua_vm *r)
 {
     ASSERT(r->running == NULL);
     (void)pthread_mutex_lock(&r->game->lock);
@@ -411,33 +411,33 @@ void realm_free(struct realm *r)
     mem_free(r);
 }
 
-struct realm *realm_here(struct game *g, char error[REALM_ERROR_SIZE])
+struct lua_vm *lua_vm_here(struct game *g, char error[LUA_VM_ERROR_SIZE])
 {
     if (here.game != g || here.serial != g->serial) {
-        here.realm = realm_new(g, error);
-        here.game = here.realm == NULL ? NULL : g;
+        here.lua_vm = lua_vm_new(g, error);
+        here.game = here.lua_vm == NULL ? NULL : g;
         here.serial = g->serial;
     }
-    return here.realm;
+    return here.lua_vm;
 }
 
 /* ---- reload ---- */
 
-static void take_source(struct realm *r, struct bytes source, uint64_t version)
+static void take_source(struct lua_vm *r, struct bytes source, uint64_t version)
 {
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
 
     r->version = version;
-    if (!realm_load(r, source, error)) {
+    if (!lua_vm_load(r, source, error)) {
         log_error("lua", "reload_failed", "error=\"%s\"", error);
     }
 }
 
-void realm_refresh(struct realm *r)
+void lua_vm_refresh(struct lua_vm *r)
 {
-    const uint64_t now_ms = realm_now_ms();
+    const uint64_t now_ms = lua_vm_now_ms();
     struct game *g = r->game;
-    char error[REALM_ERROR_SIZE];
+    char error[LUA_VM_ERROR_SIZE];
     struct buffer source = {0};
 
     if (!g->options.reload || now_ms - r->looked_ms < LOOK_EACH_MS) {
@@ -445,7 +445,7 @@ void realm_refresh(struct realm *r)
     }
     r->looked_ms = now_ms;
     if (game_changed(g, &source)) {
-        if (realm_load(r, buffer_bytes(&source), error)) {
+        if (lua_vm_load(r, buffer_bytes(&source), error)) {
             game_publish(g, &source);
             r->version = atomic_load(&g->version);
             log_info("lua", "reloaded", "script=%s", g->path);
@@ -467,7 +467,7 @@ void realm_refresh(struct realm *r)
 static void write_fault(const struct fault *f)
 {
     char id[HISTORY_WORD_SIZE];
-    char text[REALM_ERROR_SIZE];
+    char text[LUA_VM_ERROR_SIZE];
 
     (void)snprintf(text, sizeof text, "%s", f->text);
     text[strcspn(text, "\r\n")] = '\0';
@@ -480,11 +480,11 @@ static void write_fault(const struct fault *f)
              text);
 }
 
-void realm_log(struct realm *r, const struct fault *f)
+void lua_vm_log(struct lua_vm *r, const struct fault *f)
 {
     uint32_t hidden = 0;
 
-    if (!ration_take(&r->faults, realm_now_ms() * 1000, FAULTS_A_SECOND, &hidden)) {
+    if (!ration_take(&r->faults, lua_vm_now_ms() * 1000, FAULTS_A_SECOND, &hidden)) {
         return;
     }
     if (hidden > 0) {
@@ -493,7 +493,7 @@ void realm_log(struct realm *r, const struct fault *f)
     write_fault(f);
 }
 
-void realm_complain(const char *kind, struct rh_bytes id, const char *text)
+void lua_vm_complain(const char *kind, struct rh_bytes id, const char *text)
 {
     const struct fault f = {.kind = kind, .id = id, .where = "script", .text = text};
 

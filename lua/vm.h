@@ -5,44 +5,44 @@
  * methods, its limits, and a few coroutines to use again.
  *
  * Lua raises errors by longjmp(). Whatever may raise one runs within
- * realm_try() or a coroutine, so none leaves this folder. What C owns while Lua
- * code runs is kept where an error can't lose it: in the realm or an actor.
+ * lua_vm_try() or a coroutine, so none leaves this folder. What C owns while Lua
+ * code runs is kept where an error can't lose it: in the VM or an actor.
  *
  * Thread: its own.
  */
-#ifndef LUA_REALM_H
-#define LUA_REALM_H
+#ifndef LUA_VM_H
+#define LUA_VM_H
 
 #include "base/ration.h"
 #include "lua/game.h"
 
 #include <lua5.4/lua.h>
 
-enum { REALM_IDLE_MAX = 64, REALM_ERROR_SIZE = 512 };
+enum { LUA_VM_IDLE_MAX = 64, LUA_VM_ERROR_SIZE = 512 };
 
 struct task;
 
 /* A kind's tables in the registry; LUA_NOREF = none yet. */
-struct realm_kind {
+struct lua_vm_kind {
     int methods;    /* what ringhold.kind() returned */
     int meta;       /* metatable of every self: __index = methods */
     int remembered; /* list or function */
 };
 
 /* A kind that the script that is being loaded has declared. */
-struct realm_draft {
+struct lua_vm_draft {
     struct draft draft;
     int methods;
     int remembered;
 };
 
 /* A coroutine that waits to be used. */
-struct realm_thread {
+struct lua_vm_thread {
     lua_State *co;
     int reference;
 };
 
-struct realm {
+struct lua_vm {
     struct game *game; /* borrowed */
     lua_State *L;
     struct list_link in_game;
@@ -53,12 +53,12 @@ struct realm {
     struct task *running;  /* the one whose coroutine runs; NULL = none */
     struct buffer scratch; /* of an API function, while it calls no Lua code */
 
-    struct realm_kind kind[DRAFTS_MAX]; /* as game->kind */
-    struct realm_thread idle[REALM_IDLE_MAX];
+    struct lua_vm_kind kind[DRAFTS_MAX]; /* as game->kind */
+    struct lua_vm_thread idle[LUA_VM_IDLE_MAX];
     size_t idle_count;
 
     bool loading;
-    struct realm_draft draft[DRAFTS_MAX]; /* while loading */
+    struct lua_vm_draft draft[DRAFTS_MAX]; /* while loading */
     size_t draft_count;
     int start;            /* of ringhold.start(); LUA_NOREF = none */
     uint64_t version;     /* of the source that it runs */
@@ -66,40 +66,40 @@ struct realm {
     struct ration faults; /* log lines of errors */
 };
 
-/* Make a realm and load the game's source in it. NULL: it did not load; `error` says why. */
-struct realm *realm_new(struct game *g, char error[REALM_ERROR_SIZE]);
-void realm_free(struct realm *r);
+/* Make a VM and load the game's source in it. NULL: it did not load; `error` says why. */
+struct lua_vm *lua_vm_new(struct game *g, char error[LUA_VM_ERROR_SIZE]);
+void lua_vm_free(struct lua_vm *r);
 
-/* This thread's realm of the game, made if there is none. NULL as of realm_new(). */
-struct realm *realm_here(struct game *g, char error[REALM_ERROR_SIZE]);
+/* This thread's VM of the game, made if there is none. NULL as of lua_vm_new(). */
+struct lua_vm *lua_vm_here(struct game *g, char error[LUA_VM_ERROR_SIZE]);
 
-/* The realm of a state or of any of its coroutines. */
-struct realm *realm_of(lua_State *L);
+/* The VM of a state or of any of its coroutines. */
+struct lua_vm *lua_vm_of(lua_State *L);
 
 /* Load a source: run it, check what it declares, and adopt its methods. Nothing but globals changes
  * when it fails. */
-bool realm_load(struct realm *r, struct bytes source, char error[REALM_ERROR_SIZE]);
+bool lua_vm_load(struct lua_vm *r, struct bytes source, char error[LUA_VM_ERROR_SIZE]);
 
 /* In development: load what is new, at most once a second. A file that does not load is logged, and
  * the old code goes on. */
-void realm_refresh(struct realm *r);
+void lua_vm_refresh(struct lua_vm *r);
 
 /* Call job(L, argument) so that a Lua error ends here. False: it raised one, and `error` has its
  * text. The stack is as before. */
-typedef void (*realm_job)(lua_State *L, void *argument);
-bool realm_try(struct realm *r, realm_job job, void *argument, char error[REALM_ERROR_SIZE]);
+typedef void (*lua_vm_job)(lua_State *L, void *argument);
+bool lua_vm_try(struct lua_vm *r, lua_vm_job job, void *argument, char error[LUA_VM_ERROR_SIZE]);
 
 /* A coroutine with an empty stack, anchored. May raise a Lua error, in `L`, the one that runs. */
-struct realm_thread realm_thread_take(struct realm *r, lua_State *L);
+struct lua_vm_thread lua_vm_thread_take(struct lua_vm *r, lua_State *L);
 /* Give it back, in whatever state it is. */
-void realm_thread_drop(struct realm *r, struct realm_thread thread);
+void lua_vm_thread_drop(struct lua_vm *r, struct lua_vm_thread thread);
 
 /* Before Lua code runs: it may take as many instructions as the game allows. `L` is the coroutine.
  */
-void realm_wind(struct realm *r, lua_State *L);
+void lua_vm_wind(struct lua_vm *r, lua_State *L);
 
 /* Milliseconds of CLOCK_BOOTTIME. */
-uint64_t realm_now_ms(void);
+uint64_t lua_vm_now_ms(void);
 
 /* One log line about a script's error: kind, id, where and what. At most 20 a second. */
 struct fault {
@@ -108,8 +108,8 @@ struct fault {
     const char *where; /* method or callback */
     const char *text;
 };
-void realm_log(struct realm *r, const struct fault *f);
-/* The same where there is no realm. */
-void realm_complain(const char *kind, struct rh_bytes id, const char *text);
+void lua_vm_log(struct lua_vm *r, const struct fault *f);
+/* The same where there is no VM. */
+void lua_vm_complain(const char *kind, struct rh_bytes id, const char *text);
 
 #endif
