@@ -141,7 +141,7 @@ int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 
     (void)fence; // ringhold.fence()
     if (r == NULL) {
-        lua_vm_complain(kind->draft.name, rh_id(actor), error);
+        lua_vm_complain(kind->kind_decl.name, rh_id(actor), error);
         return RH_FAILED;
     }
     lua_vm_refresh(r);
@@ -243,7 +243,8 @@ static const char *why_word(enum rh_why why)
 static int hand_self_over(struct lua_actor *p)
 {
     static const uint8_t head[IMAGE_HEAD] = {IMAGE_VERSION, 'S'};
-    const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
+    const uint32_t max =
+        p->kind->kind_decl.state_max == 0 ? 1U << 20 : p->kind->kind_decl.state_max;
     struct pack_limit limit = {.name = "self", .size_max = max - IMAGE_HEAD};
     struct buffer *state = &p->lua_vm->scratch;
     lua_State *L = p->lua_vm->L;

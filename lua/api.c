@@ -27,28 +27,28 @@ static struct lua_vm *loading_lua_vm(lua_State *L, const char *name)
 static int api_kind(lua_State *L)
 {
     struct lua_vm *r = loading_lua_vm(L, "kind");
-    struct lua_vm_draft *d = &r->draft[r->draft_count];
+    struct lua_vm_kind_decl *d = &r->kind_decl[r->kind_decl_count];
 
     lua_settop(L, 2);
-    if (r->draft_count == DRAFTS_MAX) {
-        return luaL_error(L, "more than %d kinds in one script", DRAFTS_MAX);
+    if (r->kind_decl_count == KIND_DECLS_MAX) {
+        return luaL_error(L, "more than %d kinds in one script", KIND_DECLS_MAX);
     }
     d->methods = d->remembered = LUA_NOREF;
-    draft_read(L, (uint16_t)r->draft_count, &d->draft);
-    for (size_t i = 0; i < r->draft_count; i++) {
-        if (strcmp(r->draft[i].draft.name, d->draft.name) == 0) {
-            return luaL_error(L, "kind '%s' is declared twice", d->draft.name);
+    kind_decl_read(L, (uint16_t)r->kind_decl_count, &d->kind_decl);
+    for (size_t i = 0; i < r->kind_decl_count; i++) {
+        if (strcmp(r->kind_decl[i].kind_decl.name, d->kind_decl.name) == 0) {
+            return luaL_error(L, "kind '%s' is declared twice", d->kind_decl.name);
         }
-        if (r->draft[i].draft.number == d->draft.number) {
+        if (r->kind_decl[i].kind_decl.number == d->kind_decl.number) {
             return luaL_error(L,
                               "kinds '%s' and '%s' have the same number, %d",
-                              r->draft[i].draft.name,
-                              d->draft.name,
-                              (int)d->draft.number);
+                              r->kind_decl[i].kind_decl.name,
+                              d->kind_decl.name,
+                              (int)d->kind_decl.number);
         }
     }
-    r->draft_count++; // From here on the next load frees what it refers to.
-    if (d->draft.remembers) {
+    r->kind_decl_count++; // From here on the next load frees what it refers to.
+    if (d->kind_decl.remembers) {
         (void)lua_getfield(L, 2, "remembered");
         d->remembered = luaL_ref(L, LUA_REGISTRYINDEX);
     }
@@ -106,7 +106,7 @@ static void say(lua_State *L, enum log_level level)
               "lua",
               "script",
               "kind=%s text=\"%s\"",
-              r->running == NULL ? "-" : r->running->lua_actor->kind->draft.name,
+              r->running == NULL ? "-" : r->running->lua_actor->kind->kind_decl.name,
               text);
 }
 

@@ -155,7 +155,7 @@ static int api_from(lua_State *L)
         return 0;
     }
     for (size_t i = 0; i < p->lua_vm->game->kind_count; i++) {
-        const struct draft *d = &p->lua_vm->game->kind[i].draft;
+        const struct kind_decl *d = &p->lua_vm->game->kind[i].kind_decl;
 
         if (d->number == p->from_kind) {
             (void)lua_pushstring(L, d->name);
@@ -175,7 +175,7 @@ static int api_self(lua_State *L)
     const struct rh_bytes id = rh_id(p->actor);
 
     (void)lua_pushlstring(L, id.data, id.size);
-    (void)lua_pushstring(L, p->kind->draft.name);
+    (void)lua_pushstring(L, p->kind->kind_decl.name);
     return 2;
 }
 

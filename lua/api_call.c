@@ -14,7 +14,7 @@ uint16_t api_check_kind(lua_State *L, int index, uint32_t *call_ms)
         const lua_Integer number = luaL_checkinteger(L, index);
 
         luaL_argcheck(L, number >= 0 && number <= UINT16_MAX, index, "a kind's number");
-        *call_ms = api_current(L)->lua_actor->kind->draft.call_ms;
+        *call_ms = api_current(L)->lua_actor->kind->kind_decl.call_ms;
         return (uint16_t)number;
     }
     const struct game_kind *k = game_kind_named(r->game, luaL_checkstring(L, index));
@@ -24,8 +24,8 @@ uint16_t api_check_kind(lua_State *L, int index, uint32_t *call_ms)
             "no kind '%s' in this script; call kinds of other scripts by their number",
             lua_tostring(L, index));
     }
-    *call_ms = k->draft.call_ms;
-    return k->draft.number;
+    *call_ms = k->kind_decl.call_ms;
+    return k->kind_decl.number;
 }
 
 /* Whom to ask, and what: the arguments of call and send from `first` on. */

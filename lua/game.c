@@ -87,7 +87,7 @@ static int on_start(const struct rh_kind_info *info, void **shared)
     struct game *g = current;
 
     for (size_t i = 0; i < g->kind_count; i++) {
-        if (g->kind[i].draft.number == info->kind) {
+        if (g->kind[i].kind_decl.number == info->kind) {
             mem_free(g->node);
             g->node = mem_string(info->node);
             g->started++;
@@ -118,17 +118,17 @@ static void on_stop(void *shared)
     }
 }
 
-static void fill(struct game *g, const struct draft *d)
+static void fill(struct game *g, const struct kind_decl *d)
 {
     struct game_kind *k = &g->kind[g->kind_count];
 
     k->game = g;
     k->index = g->kind_count;
-    k->draft = *d;
+    k->kind_decl = *d;
     k->ops = (struct rh_actor_ops){
         .abi = RH_ABI,
         .size = sizeof k->ops,
-        .name = k->draft.name,
+        .name = k->kind_decl.name,
         .start = on_start,
         .stop = on_stop,
         .activate = lua_actor_activate,
@@ -161,8 +161,8 @@ static bool learn_kinds(struct game *g, char error[LUA_VM_ERROR_SIZE])
     if (r == NULL) {
         return false;
     }
-    for (size_t i = 0; i < r->draft_count; i++) {
-        fill(g, &r->draft[i].draft);
+    for (size_t i = 0; i < r->kind_decl_count; i++) {
+        fill(g, &r->kind_decl[i].kind_decl);
     }
     lua_vm_free(r);
     return true;
@@ -171,7 +171,7 @@ static bool learn_kinds(struct game *g, char error[LUA_VM_ERROR_SIZE])
 const struct game_kind *game_kind_named(const struct game *g, const char *name)
 {
     for (size_t i = 0; i < g->kind_count; i++) {
-        if (strcmp(g->kind[i].draft.name, name) == 0) {
+        if (strcmp(g->kind[i].kind_decl.name, name) == 0) {
             return &g->kind[i];
         }
     }
@@ -253,7 +253,7 @@ int game_check(const struct game_options *options)
         return 1;
     }
     for (size_t i = 0; i < g->kind_count; i++) {
-        const struct draft *d = &g->kind[i].draft;
+        const struct kind_decl *d = &g->kind[i].kind_decl;
 
         (void)printf("kind %s number=%u placement=%s%s\n",
                      d->name,

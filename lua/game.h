@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/list.h"
-#include "lua/draft.h"
+#include "lua/kind_decl.h"
 
 #include <pthread.h>
 #include <ringhold.h>
@@ -37,7 +37,7 @@ struct game;
 struct game_kind {
     struct game *game;
     size_t index; /* in game->kind */
-    struct draft draft;
+    struct kind_decl kind_decl;
     struct rh_actor_ops ops;
 };
 
@@ -46,8 +46,8 @@ struct game {
     char *path;                  /* owned */
     char *argument;              /* owned; "" if nothing stood after "=" */
     char *node;                  /* owned; the node's name, "" before a kind is started */
-    struct game_kind kind[DRAFTS_MAX];
-    struct rh_kind shown[DRAFTS_MAX];
+    struct game_kind kind[KIND_DECLS_MAX];
+    struct rh_kind shown[KIND_DECLS_MAX];
     size_t kind_count;
     uint64_t serial; /* no other game of this process has it */
     size_t started;  /* kinds; at the last stop every VM is closed */

@@ -39,14 +39,14 @@ int lua_actor_list(void *shared, struct rh_ids *out)
     struct lua_vm *r = lua_vm_new(kind->game, error); // This thread may block, and runs no actors.
 
     if (r == NULL) {
-        lua_vm_complain(kind->draft.name, (struct rh_bytes){0}, error);
+        lua_vm_complain(kind->kind_decl.name, (struct rh_bytes){0}, error);
         return RH_FAILED;
     }
     struct listing l = {r, kind->index, out};
     lua_vm_wind(r, r->L);
     const bool done = lua_vm_try(r, list_ids, &l, error);
     if (!done) {
-        lua_vm_complain(kind->draft.name, (struct rh_bytes){0}, error);
+        lua_vm_complain(kind->kind_decl.name, (struct rh_bytes){0}, error);
     }
     lua_vm_free(r);
     return done ? RH_OK : RH_FAILED;

@@ -55,7 +55,7 @@ static void raise_unknown(lua_State *L, const struct lua_actor *p, struct bytes 
     const int size = name.size < sizeof text ? (int)name.size : (int)sizeof text - 1;
 
     (void)snprintf(text, sizeof text, "%.*s", size, (const char *)name.data);
-    (void)luaL_error(L, "kind %s has no method '%s'", p->kind->draft.name, text);
+    (void)luaL_error(L, "kind %s has no method '%s'", p->kind->kind_decl.name, text);
 }
 
 /* No such method: on_message is told all of it, the name first. */
@@ -118,7 +118,7 @@ static void begin_packed(lua_State *L, struct ask *a, struct bytes payload)
 static void begin_payload(lua_State *L, struct ask *a)
 {
     const struct bytes payload = bytes_of(a->message->payload.data, a->message->payload.size);
-    const bool raw = a->lua_actor->kind->draft.raw;
+    const bool raw = a->lua_actor->kind->kind_decl.raw;
     const enum err error = raw ? ERR_OK : words_split(payload, &a->words);
 
     if (!raw && error == ERR_OK && a->words.count > 0 && push_method(L, a, a->words.word[0])) {

@@ -20,7 +20,7 @@ const char lua_actor_cold[1] = "";
 void lua_actor_log(struct lua_actor *p, const char *where, const char *error)
 {
     const struct fault f = {
-        .kind = p->kind->draft.name, .id = rh_id(p->actor), .where = where, .text = error};
+        .kind = p->kind->kind_decl.name, .id = rh_id(p->actor), .where = where, .text = error};
 
     lua_vm_log(p->lua_vm, &f);
 }
@@ -44,7 +44,7 @@ void turn_begin(struct lua_actor *p, enum turn_type type)
     ASSERT(p->turn == 0);
     p->type = type;
     p->turn = ++p->lua_vm->number;
-    p->limit_ms = lua_vm_now_ms() + p->kind->draft.limit_ms;
+    p->limit_ms = lua_vm_now_ms() + p->kind->kind_decl.limit_ms;
     p->deferred = p->over = p->answered = p->packed = false;
     p->result = RH_OK;
     p->after_ms = 0;
@@ -89,7 +89,8 @@ static bool is_false(lua_State *co, int count)
 static int take_state(struct lua_actor *p, lua_State *co, int count)
 {
     static const char head[] = {1, 'V'};
-    const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
+    const uint32_t max =
+        p->kind->kind_decl.state_max == 0 ? 1U << 20 : p->kind->kind_decl.state_max;
     struct pack_limit limit = {.name = "state", .size_max = max - sizeof head};
     struct buffer *state = &p->lua_vm->scratch;
 
@@ -218,7 +219,7 @@ static void end_late(struct lua_actor *p)
     (void)snprintf(error,
                    sizeof error,
                    "the method waited longer than its limit of %u ms",
-                   p->kind->draft.limit_ms);
+                   p->kind->kind_decl.limit_ms);
     turn_fail(p, t->name, error);
     task_free(t);
 }

@@ -201,11 +201,11 @@ static void forget_modules(lua_State *L)
     lua_pop(L, 2);
 }
 
-static struct lua_vm_draft *draft_named(struct lua_vm *r, const char *name)
+static struct lua_vm_kind_decl *kind_decl_named(struct lua_vm *r, const char *name)
 {
-    for (size_t i = 0; i < r->draft_count; i++) {
-        if (strcmp(r->draft[i].draft.name, name) == 0) {
-            return &r->draft[i];
+    for (size_t i = 0; i < r->kind_decl_count; i++) {
+        if (strcmp(r->kind_decl[i].kind_decl.name, name) == 0) {
+            return &r->kind_decl[i];
         }
     }
     return NULL;
@@ -238,11 +238,11 @@ static void run_source(lua_State *L, struct lua_vm *r, struct bytes source)
 }
 
 /* From now on every self of kind `i` finds these methods. */
-static void adopt(lua_State *L, struct lua_vm_kind *k, struct lua_vm_draft *d)
+static void adopt(lua_State *L, struct lua_vm_kind *k, struct lua_vm_kind_decl *d)
 {
     if (k->meta == LUA_NOREF) {
         lua_newtable(L);
-        (void)lua_pushstring(L, d->draft.name);
+        (void)lua_pushstring(L, d->kind_decl.name);
         lua_setfield(L, -2, "__name");
         k->meta = luaL_ref(L, LUA_REGISTRYINDEX);
     }
@@ -269,19 +269,19 @@ static void load_all(lua_State *L, void *argument)
 
     forget_modules(L);
     run_source(L, r, l->source);
-    if (r->draft_count == 0) {
+    if (r->kind_decl_count == 0) {
         (void)luaL_error(
             L, "%s: the script declares no kind: ringhold.kind(\"room\")", r->game->path);
     }
-    for (size_t i = 0; i < r->draft_count; i++) {
-        (void)lua_rawgeti(L, LUA_REGISTRYINDEX, r->draft[i].methods);
-        draft_learn(L, &r->draft[i].draft);
+    for (size_t i = 0; i < r->kind_decl_count; i++) {
+        (void)lua_rawgeti(L, LUA_REGISTRYINDEX, r->kind_decl[i].methods);
+        kind_decl_learn(L, &r->kind_decl[i].kind_decl);
         lua_pop(L, 1);
     }
     for (size_t i = 0; i < r->game->kind_count; i++) {
-        const struct draft *was = &r->game->kind[i].draft;
-        const struct lua_vm_draft *d = draft_named(r, was->name);
-        const char *what = d == NULL ? "is gone" : draft_change(was, &d->draft);
+        const struct kind_decl *was = &r->game->kind[i].kind_decl;
+        const struct lua_vm_kind_decl *d = kind_decl_named(r, was->name);
+        const char *what = d == NULL ? "is gone" : kind_decl_change(was, &d->kind_decl);
 
         if (what != NULL) {
             (void)luaL_error(L,
@@ -291,7 +291,7 @@ static void load_all(lua_State *L, void *argument)
                              what);
         }
     }
-    if (r->game->kind_count > 0 && r->draft_count > r->game->kind_count) {
+    if (r->game->kind_count > 0 && r->kind_decl_count > r->game->kind_count) {
         (void)luaL_error(L, "%s: a new kind needs a restart of the node", r->game->path);
     }
 }
@@ -301,7 +301,7 @@ static void adopt_all(lua_State *L, void *argument)
     struct lua_vm *r = argument;
 
     for (size_t i = 0; i < r->game->kind_count; i++) {
-        adopt(L, &r->kind[i], draft_named(r, r->game->kind[i].draft.name));
+        adopt(L, &r->kind[i], kind_decl_named(r, r->game->kind[i].kind_decl.name));
     }
 }
 
@@ -314,12 +314,13 @@ bool lua_vm_load(struct lua_vm *r, struct bytes source, char error[LUA_VM_ERROR_
 {
     struct load l = {r, source};
 
-    for (size_t i = 0; i < r->draft_count; i++) { // of a load that failed, or of kinds that are new
-        luaL_unref(r->L, LUA_REGISTRYINDEX, r->draft[i].methods);
-        luaL_unref(r->L, LUA_REGISTRYINDEX, r->draft[i].remembered);
+    for (size_t i = 0; i < r->kind_decl_count;
+         i++) { // of a load that failed, or of kinds that are new
+        luaL_unref(r->L, LUA_REGISTRYINDEX, r->kind_decl[i].methods);
+        luaL_unref(r->L, LUA_REGISTRYINDEX, r->kind_decl[i].remembered);
     }
     luaL_unref(r->L, LUA_REGISTRYINDEX, r->start);
-    r->draft_count = 0;
+    r->kind_decl_count = 0;
     r->start = LUA_NOREF;
     r->loading = true;
     lua_vm_wind(r, r->L);
@@ -381,7 +382,7 @@ struct lua_vm *lua_vm_new(struct game *g, char error[LUA_VM_ERROR_SIZE])
 
     r->game = g;
     r->start = LUA_NOREF;
-    for (size_t i = 0; i < DRAFTS_MAX; i++) {
+    for (size_t i = 0; i < KIND_DECLS_MAX; i++) {
         r->kind[i] = (struct lua_vm_kind){LUA_NOREF, LUA_NOREF, LUA_NOREF};
     }
     (void)pthread_mutex_lock(&g->lock);

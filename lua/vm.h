@@ -30,8 +30,8 @@ struct lua_vm_kind {
 };
 
 /* A kind that the script that is being loaded has declared. */
-struct lua_vm_draft {
-    struct draft draft;
+struct lua_vm_kind_decl {
+    struct kind_decl kind_decl;
     int methods;
     int remembered;
 };
@@ -53,13 +53,13 @@ struct lua_vm {
     struct task *running;  /* the one whose coroutine runs; NULL = none */
     struct buffer scratch; /* of an API function, while it calls no Lua code */
 
-    struct lua_vm_kind kind[DRAFTS_MAX]; /* as game->kind */
+    struct lua_vm_kind kind[KIND_DECLS_MAX]; /* as game->kind */
     struct lua_vm_thread idle[LUA_VM_IDLE_MAX];
     size_t idle_count;
 
     bool loading;
-    struct lua_vm_draft draft[DRAFTS_MAX]; /* while loading */
-    size_t draft_count;
+    struct lua_vm_kind_decl kind_decl[KIND_DECLS_MAX]; /* while loading */
+    size_t kind_decl_count;
     int start;            /* of ringhold.start(); LUA_NOREF = none */
     uint64_t version;     /* of the source that it runs */
     uint64_t looked_ms;   /* for a newer file */

@@ -2,7 +2,7 @@
  *
  * Reads and checks what a script declares of a kind.
  */
-#include "lua/draft.h"
+#include "lua/kind_decl.h"
 
 #include <ringhold.h>
 
@@ -38,32 +38,32 @@ static const struct field {
     uint32_t min;
     uint32_t max;
 } fields[] = {
-    {"number", FIELD_COUNT, offsetof(struct draft, number), 0, UINT16_MAX},
-    {"idle", FIELD_SECONDS, offsetof(struct draft, idle_ms), 1, SECONDS_MAX},
-    {"flush", FIELD_SECONDS, offsetof(struct draft, flush_ms), 1, SECONDS_MAX},
-    {"mailbox", FIELD_COUNT, offsetof(struct draft, mailbox), 1, 1000000},
-    {"state_max", FIELD_COUNT, offsetof(struct draft, state_max), 64, STATE_MAX},
-    {"placement", FIELD_PLACEMENT, offsetof(struct draft, placement), 0, 0},
-    {"daemons", FIELD_COUNT, offsetof(struct draft, daemons), 1, DAEMONS_MAX},
-    {"sessions", FIELD_SESSIONS, offsetof(struct draft, policy), 0, 0},
-    {"sessions_max", FIELD_COUNT, offsetof(struct draft, sessions_max), 1, RH_SESSIONS_MAX},
-    {"timeout", FIELD_COUNT, offsetof(struct draft, call_ms), 1, CALL_MAX_MS},
-    {"limit", FIELD_COUNT, offsetof(struct draft, limit_ms), 1, 3600000},
-    {"raw", FIELD_SWITCH, offsetof(struct draft, raw), 0, 0},
-    {"remembered", FIELD_IDS, offsetof(struct draft, remembers), 0, 0},
+    {"number", FIELD_COUNT, offsetof(struct kind_decl, number), 0, UINT16_MAX},
+    {"idle", FIELD_SECONDS, offsetof(struct kind_decl, idle_ms), 1, SECONDS_MAX},
+    {"flush", FIELD_SECONDS, offsetof(struct kind_decl, flush_ms), 1, SECONDS_MAX},
+    {"mailbox", FIELD_COUNT, offsetof(struct kind_decl, mailbox), 1, 1000000},
+    {"state_max", FIELD_COUNT, offsetof(struct kind_decl, state_max), 64, STATE_MAX},
+    {"placement", FIELD_PLACEMENT, offsetof(struct kind_decl, placement), 0, 0},
+    {"daemons", FIELD_COUNT, offsetof(struct kind_decl, daemons), 1, DAEMONS_MAX},
+    {"sessions", FIELD_SESSIONS, offsetof(struct kind_decl, policy), 0, 0},
+    {"sessions_max", FIELD_COUNT, offsetof(struct kind_decl, sessions_max), 1, RH_SESSIONS_MAX},
+    {"timeout", FIELD_COUNT, offsetof(struct kind_decl, call_ms), 1, CALL_MAX_MS},
+    {"limit", FIELD_COUNT, offsetof(struct kind_decl, limit_ms), 1, 3600000},
+    {"raw", FIELD_SWITCH, offsetof(struct kind_decl, raw), 0, 0},
+    {"remembered", FIELD_IDS, offsetof(struct kind_decl, remembers), 0, 0},
 };
 
-static void *target(struct draft *d, const struct field *f)
+static void *target(struct kind_decl *d, const struct field *f)
 {
     return (char *)d + f->offset;
 }
 
-static void refuse(lua_State *L, const struct draft *d, const char *option, const char *what)
+static void refuse(lua_State *L, const struct kind_decl *d, const char *option, const char *what)
 {
     (void)luaL_error(L, "kind '%s': %s %s", d->name, option, what);
 }
 
-static void read_count(lua_State *L, const struct field *f, struct draft *d)
+static void read_count(lua_State *L, const struct field *f, struct kind_decl *d)
 {
     char text[80];
     int is_integer = 0;
@@ -74,7 +74,7 @@ static void read_count(lua_State *L, const struct field *f, struct draft *d)
         (void)snprintf(text, sizeof text, "must be a whole number, %u to %u", f->min, f->max);
         refuse(L, d, f->name, text);
     }
-    if (f->offset == offsetof(struct draft, number)) {
+    if (f->offset == offsetof(struct kind_decl, number)) {
         d->number = (uint16_t)n;
     } else {
         const uint32_t value = (uint32_t)n;
@@ -82,7 +82,7 @@ static void read_count(lua_State *L, const struct field *f, struct draft *d)
     }
 }
 
-static void read_seconds(lua_State *L, const struct field *f, struct draft *d)
+static void read_seconds(lua_State *L, const struct field *f, struct kind_decl *d)
 {
     uint32_t ms = UINT32_MAX;
 
@@ -102,7 +102,7 @@ static void read_seconds(lua_State *L, const struct field *f, struct draft *d)
 enum { WORDS = 3 };
 
 /* One of three words: its number. */
-static void read_word(lua_State *L, const struct field *f, struct draft *d,
+static void read_word(lua_State *L, const struct field *f, struct kind_decl *d,
                       const char *const words[WORDS])
 {
     const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
@@ -118,7 +118,7 @@ static void read_word(lua_State *L, const struct field *f, struct draft *d,
     refuse(L, d, f->name, text);
 }
 
-static void read_field(lua_State *L, const struct field *f, struct draft *d)
+static void read_field(lua_State *L, const struct field *f, struct kind_decl *d)
 {
     static const char *const places[WORDS] = {[RH_PLACE_HASH] = "hash",
                                               [RH_PLACE_SINGLETON] = "singleton",
@@ -165,21 +165,21 @@ static const struct field *field_named(const char *name)
     return NULL;
 }
 
-static void read_name(lua_State *L, struct draft *out)
+static void read_name(lua_State *L, struct kind_decl *out)
 {
     size_t size = 0;
     const char *name = luaL_checklstring(L, 1, &size);
 
-    if (size == 0 || size > DRAFT_NAME_MAX ||
+    if (size == 0 || size > KIND_DECL_NAME_MAX ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != size) {
-        (void)luaL_error(L, "a kind's name must be 1 to %d of a-z 0-9 _ -", DRAFT_NAME_MAX);
+        (void)luaL_error(L, "a kind's name must be 1 to %d of a-z 0-9 _ -", KIND_DECL_NAME_MAX);
     }
     memcpy(out->name, name, size + 1);
 }
 
-void draft_read(lua_State *L, uint16_t position, struct draft *out)
+void kind_decl_read(lua_State *L, uint16_t position, struct kind_decl *out)
 {
-    *out = (struct draft){
+    *out = (struct kind_decl){
         .number = position, .call_ms = CALL_DEFAULT_MS, .limit_ms = LIMIT_DEFAULT_MS};
     read_name(L, out);
     if (!lua_isnoneornil(L, OPTIONS_INDEX)) {
@@ -205,13 +205,13 @@ void draft_read(lua_State *L, uint16_t position, struct draft *out)
     }
 }
 
-void draft_learn(lua_State *L, struct draft *d)
+void kind_decl_learn(lua_State *L, struct kind_decl *d)
 {
     d->sessions = lua_getfield(L, -1, "on_session") == LUA_TFUNCTION;
     lua_pop(L, 1);
 }
 
-const char *draft_change(const struct draft *was, const struct draft *now)
+const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl *now)
 {
     if (was->sessions == now->sessions) {
         return NULL;

@@ -2,20 +2,20 @@
  *
  * What a script declares by ringhold.kind(name, options), checked.
  */
-#ifndef LUA_DRAFT_H
-#define LUA_DRAFT_H
+#ifndef LUA_KIND_DECL_H
+#define LUA_KIND_DECL_H
 
 #include <lua5.4/lua.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    DRAFTS_MAX = 64, /* kinds of one script */
-    DRAFT_NAME_MAX = 63,
+    KIND_DECLS_MAX = 64, /* kinds of one script */
+    KIND_DECL_NAME_MAX = 63,
 };
 
-struct draft {
-    char name[DRAFT_NAME_MAX + 1];
+struct kind_decl {
+    char name[KIND_DECL_NAME_MAX + 1];
     uint16_t number;
     uint32_t idle_ms; /* as in rh_actor_ops; 0 = the library's default, as below */
     uint32_t flush_ms;
@@ -34,13 +34,13 @@ struct draft {
 
 /* Read the options at stack index 2 (a table or nil) of a kind named at index 1; `position` is its
  * number if they say none. Raises a Lua error that names what is wrong. */
-void draft_read(lua_State *L, uint16_t position, struct draft *out);
+void kind_decl_read(lua_State *L, uint16_t position, struct kind_decl *out);
 
 /* Learn from its methods, the table on top of the stack, whether a client may be bound to it. */
-void draft_learn(lua_State *L, struct draft *d);
+void kind_decl_learn(lua_State *L, struct kind_decl *d);
 
 /* What a reload can't change, since the library was told it when the node started: "has an
  * on_session now". NULL: nothing of that. */
-const char *draft_change(const struct draft *was, const struct draft *now);
+const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl *now);
 
 #endif
