@@ -32,7 +32,7 @@ void arrival_free(struct arrival *a)
 
 static void count(struct listener *l, enum transport_event event)
 {
-    l->transports.figures->count[event]++;
+    l->transports.stats->count[event]++;
 }
 
 static void leave(struct connection *c)

@@ -45,7 +45,7 @@ struct gateway {
     struct seat seat[GATEWAY_THREADS_MAX];
     unsigned count;  /* of threads that are open */
     unsigned cursor; /* the seat after the one that was given a connection last */
-    struct board *board;
+    struct thread_stats *shared_stats;
     struct unauthenticated *unauthenticated;
     struct admission *admission;
     uv_loop_t *loop; /* of the first */
@@ -174,10 +174,10 @@ static bool listen_on(struct gateway *g, enum entry entry)
 static void put_metrics(void *owner, struct metrics *m)
 {
     const struct gateway *g = owner;
-    struct tally tally;
+    struct gateway_stats stats;
 
-    clients_tally_all(g->seat[0].thread->clients, &tally);
-    gateway_metrics(&tally, m);
+    gateway_stats_all(g->seat[0].thread->clients, &stats);
+    gateway_metrics(&stats, m);
 }
 
 static const char *why_not_ready(const struct gateway *g)
@@ -342,7 +342,7 @@ static void open_threads(struct gateway *g)
     const struct thread_config all = {.options = g->options,
                                       .process = gateway_id_process(random_u64()),
                                       .count = g->options->threads,
-                                      .board = g->board,
+                                      .shared_stats = g->shared_stats,
                                       .unauthenticated = g->unauthenticated,
                                       .admission = g->admission,
                                       .tell = on_news,
@@ -436,7 +436,7 @@ int gateway_run(const struct gateway_options *options)
     (void)pthread_mutex_init(&g->lock, NULL);
     (void)signal(SIGPIPE, SIG_IGN); // a client that hangs up is no reason to die
     raise_file_limit();
-    g->board = options->threads > 1 ? board_new(options->threads) : NULL;
+    g->shared_stats = options->threads > 1 ? thread_stats_new(options->threads) : NULL;
     g->unauthenticated = unauthenticated_new(random_u64());
     g->admission = open_admission(options);
     open_threads(g);
@@ -463,7 +463,7 @@ int gateway_run(const struct gateway_options *options)
     for (unsigned i = 0; i < g->count; i++) {
         thread_free(g->seat[i].thread);
     }
-    board_free(g->board);
+    thread_stats_free(g->shared_stats);
     unauthenticated_free(g->unauthenticated);
     admission_free(g->admission);
     (void)pthread_mutex_destroy(&g->lock);

@@ -35,7 +35,7 @@ struct gateway_options {
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     struct ranges proxies;           /* who says whose connection it is that it hands on */
     struct transport_rules transports; /* packet_size_max, keys, figures are filled in */
-    /* So are version, name, cluster, port, deadline_ms, threads, board, unauthenticated,
+    /* So are version, name, cluster, port, deadline_ms, threads, shared_stats, unauthenticated,
      * shared_admission and the seed of admission. */
     struct clients_config clients;
 };

@@ -24,13 +24,13 @@ static void on_act(struct listener *l)
 }
 
 /* For INFO at another thread. */
-static void put_tally(const struct thread *t)
+static void put_stats(const struct thread *t)
 {
-    struct tally tally;
+    struct gateway_stats stats;
 
-    if (t->config.board != NULL) {
-        clients_tally(t->clients, &tally);
-        board_put(t->config.board, t->config.index, &tally);
+    if (t->config.shared_stats != NULL) {
+        gateway_stats_own(t->clients, &stats);
+        thread_stats_put(t->config.shared_stats, t->config.index, &stats);
     }
 }
 
@@ -38,7 +38,7 @@ static void say_ready(struct thread *t)
 {
     if (!t->ready && router_view(t->router)->member_count > 0) {
         t->ready = true;
-        put_tally(t);
+        put_stats(t);
         t->config.tell(t->config.context, THREAD_READY);
     }
 }
@@ -109,7 +109,7 @@ static void on_tick(uv_timer_t *timer)
                 &(struct router_event){.type = ROUTER_TICK, .now_us = thread_now(t)},
                 &t->effects);
     listener_tick(&t->listener);
-    put_tally(t);
+    put_stats(t);
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -266,7 +266,7 @@ static void open_cores(struct thread *t, uint16_t port)
     clients.version = RINGHOLD_VERSION;
     clients.thread = t->config.index;
     clients.threads = t->config.count;
-    clients.board = t->config.board;
+    clients.shared_stats = t->config.shared_stats;
     clients.unauthenticated = t->config.unauthenticated;
     clients.shared_admission = t->config.admission;
     (void)snprintf(clients.cluster, sizeof clients.cluster, "%s", options->cluster);
@@ -279,7 +279,7 @@ static void open_cores(struct thread *t, uint16_t port)
     t->listener.transports = options->transports;
     t->listener.proxies = options->proxies;
     t->listener.transports.packet_size_max = clients.packet_size_max;
-    t->listener.transports.figures = clients_transports(t->clients);
+    t->listener.transports.stats = clients_transports(t->clients);
 }
 
 struct thread *thread_open(const struct thread_config *config)

@@ -18,7 +18,7 @@
 
 #include "gateway/auth_uv.h"
 #include "gateway/certificate_uv.h"
-#include "gateway/client/tally.h"
+#include "gateway/client/stats.h"
 #include "gateway/gateway_uv.h"
 #include "gateway/shell_uv.h"
 #include "wire/finder.h"
@@ -32,7 +32,7 @@ struct thread_config {
     uint64_t process;                        /* random; gateway_id_process() of it is itself */
     unsigned index;                          /* of this thread */
     unsigned count;                          /* of threads */
-    struct board *board;                     /* borrowed for life; NULL with one thread */
+    struct thread_stats *shared_stats;       /* borrowed for life; NULL with one thread */
     struct unauthenticated *unauthenticated; /* borrowed for life */
     struct admission *admission;             /* borrowed for life */
     void (*tell)(void *context, enum thread_news news); /* in the thread itself */

@@ -201,10 +201,10 @@ static const struct metrics_row asked[] = {
     {{"ringhold_node_calls_total",
       "Calls and sends of this node's actors to other actors.",
       METRIC_COUNTER},
-     offsetof(struct router_figures, requests),
+     offsetof(struct router_stats, requests),
      false},
     {{"ringhold_node_calls_in_flight", "Calls that wait for their answer.", METRIC_GAUGE},
-     offsetof(struct router_figures, in_flight),
+     offsetof(struct router_stats, in_flight),
      false},
 };
 
@@ -212,10 +212,10 @@ static const struct metric not_ok = {"ringhold_node_calls_not_ok_total",
                                      "Calls that ended without an answer, by reason.",
                                      METRIC_COUNTER};
 static const struct metrics_word outcomes[] = {
-    {"unknown", offsetof(struct router_figures, unknown)},
-    {"timeout", offsetof(struct router_figures, timeout)},
-    {"rejected", offsetof(struct router_figures, rejected)},
-    {"overloaded", offsetof(struct router_figures, overloaded)},
+    {"unknown", offsetof(struct router_stats, unknown)},
+    {"timeout", offsetof(struct router_stats, timeout)},
+    {"rejected", offsetof(struct router_stats, rejected)},
+    {"overloaded", offsetof(struct router_stats, overloaded)},
 };
 
 static const struct metrics_row broadcasts[] = {
@@ -240,7 +240,7 @@ static const struct metrics_word not_broadcasts[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_figures *calls,
+void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_stats *calls,
                   const struct broadcast_figures *told, struct metrics *m)
 {
     static const struct metric serving = {

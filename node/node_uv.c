@@ -190,7 +190,7 @@ static void put_metrics(void *owner, struct metrics *m)
 {
     struct shell *s = owner;
     struct host_figures host;
-    struct router_figures calls;
+    struct router_stats calls;
     struct broadcast_figures told;
 
     host_figures(s->host, &host);

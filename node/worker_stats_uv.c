@@ -89,7 +89,7 @@ static void settle(struct worker_stats *g)
 
 void worker_stats_feed(struct shell *s, struct host_event *event)
 {
-    struct router_figures calls;
+    struct router_stats calls;
     struct worker_stats g = {0};
 
     for (size_t i = 0; i < s->dispatcher.worker_count; i++) {

@@ -46,7 +46,7 @@ static uint64_t backoff_ms(const struct pending *p)
 
 static void on_moved(struct router *r, struct pending *p, const struct router_event *event)
 {
-    r->figures.moved++;
+    r->stats.moved++;
     if (event->answer->aux > r->view->ring.version) {
         fetch_want(&r->fetch, event->answer->aux);
         again(r, p, MOVED_REST_MAX_MS, true);
@@ -105,7 +105,7 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
     const bool idempotent = (p->flags & REQUEST_IDEMPOTENT) != 0 || mutant(M_RESTAMP);
     struct session *session = p->session;
 
-    r->figures.cold++;
+    r->stats.cold++;
     if (!pending_never_ran(p) && (!idempotent || is_poison(p))) {
         route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
@@ -199,7 +199,7 @@ static bool is_stale(const struct router *r, const struct pending *p, const stru
 
 static void on_stale(struct router *r, struct pending *p, uint8_t copy)
 {
-    r->figures.stale_answers++;
+    r->stats.stale_answers++;
     if ((p->flags & REQUEST_IDEMPOTENT) == 0) {
         route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
@@ -282,8 +282,8 @@ void route_on_answer(struct router *r, const struct router_event *event)
     }
     if (p == NULL || !pending_is_open(p, a->copy)) {
         // Answered before, or given up.
-        r->figures.late_answers++;
-        r->figures.stale_answers += says_ran(a->code) && is_from_fenced(r, event->slot);
+        r->stats.late_answers++;
+        r->stats.stale_answers += says_ran(a->code) && is_from_fenced(r, event->slot);
         return;
     }
     const bool last = a->copy == pending_last(p);

@@ -411,10 +411,10 @@ void fleet_ask_config(struct router *r)
     get.have_version = r->fetch.whole ? 0 : r->view->ring.version;
     get.digest0 = r->view->ring.digest[0];
     get.digest1 = r->view->ring.digest[1];
-    get.requests = r->figures.requests;
-    get.in_flight = r->figures.in_flight;
-    get.unknown = r->figures.unknown;
-    get.stale_answers = r->figures.stale_answers;
+    get.requests = r->stats.requests;
+    get.in_flight = r->stats.in_flight;
+    get.unknown = r->stats.unknown;
+    get.stale_answers = r->stats.stale_answers;
     get.threads = r->config.threads > 1 ? r->config.threads : 0;
     get.unanswered = unanswered_wire(&r->unanswered);
     get.n_unanswered = r->unanswered.count;

@@ -26,11 +26,11 @@ struct pending *route_find(const struct router *r, uint64_t session, uint64_t se
 
 void route_count_reply(struct router *r, enum reply_code code)
 {
-    r->figures.unknown += code == REPLY_UNKNOWN;
-    r->figures.timeout += code == REPLY_TIMEOUT;
-    r->figures.rejected += code == REPLY_REJECTED;
-    r->figures.overloaded += code == REPLY_OVERLOADED;
-    r->figures.replied++;
+    r->stats.unknown += code == REPLY_UNKNOWN;
+    r->stats.timeout += code == REPLY_TIMEOUT;
+    r->stats.rejected += code == REPLY_REJECTED;
+    r->stats.overloaded += code == REPLY_OVERLOADED;
+    r->stats.replied++;
 }
 
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
@@ -98,7 +98,7 @@ void route_to_waiting(struct router *r, struct pending *p)
     p->state = machine_enter(&pending_machine, p->state, PENDING_WAITING);
     p->lane->sent--;
     p->lane->waiting++;
-    r->figures.waiting++;
+    r->stats.waiting++;
 }
 
 /* Take `p` out of everything and free it. */
@@ -106,7 +106,7 @@ static void forget(struct router *r, struct pending *p)
 {
     if (p->state == PENDING_WAITING) {
         p->lane->waiting--;
-        r->figures.waiting--;
+        r->stats.waiting--;
     } else {
         p->lane->sent--;
         leave_peer(r, p);
@@ -118,7 +118,7 @@ static void forget(struct router *r, struct pending *p)
         share_sub(&r->by_origin, p->origin, pending_size(p));
     }
     r->size -= pending_size(p);
-    r->figures.in_flight--;
+    r->stats.in_flight--;
     struct lane *lane = lane_remove(&r->lanes, p);
 
     if (lane != NULL) {
@@ -200,7 +200,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     if (p->first == 0) {
         p->first = r->view->ring.version;
     }
-    r->figures.resent += p->attempts > 0;
+    r->stats.resent += p->attempts > 0;
     if (p->attempts == 0 || !mutant(M_NOBASE)) {
         p->prev = lane_prev_seq(lane, p);
     }
@@ -249,7 +249,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     await_answer(r, p);
     lane->sent++;
     lane->waiting--;
-    r->figures.waiting--;
+    r->stats.waiting--;
 }
 
 uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
@@ -399,7 +399,7 @@ void route_retry(struct router *r)
                 continue;
             }
             p->retries = p->retries < ROUTER_RETRIES ? (uint8_t)(p->retries + 1) : p->retries;
-            r->figures.retried++;
+            r->stats.retried++;
             route_to_waiting(r, p);
             route_push(r, p->lane);
         }
@@ -416,7 +416,7 @@ void route_lose(struct router *r, struct list *in_flight)
         if (mutant(M_NORETRY)) {
             continue;
         }
-        r->figures.retried++;
+        r->stats.retried++;
         route_to_waiting(r, p);
         if (!lane_is_blocked(p->lane)) {
             list_push_back(&r->stalled, &p->lane->stalled);

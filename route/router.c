@@ -49,7 +49,7 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
     p->epoch = event->epoch;
     p->ticket = event->ticket;                 // the connection that asked before is gone
     p->doubtful = p->doubtful || event->again; // meanwhile another gateway may have sent it
-    r->figures.replied++;
+    r->stats.replied++;
     return true;
 }
 
@@ -84,8 +84,8 @@ static void take(struct router *r, const struct router_event *event, struct sess
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
     deadlines_put(&r->deadlines, p, timeout_ms);
     r->size += pending_size(p);
-    r->figures.in_flight++;
-    r->figures.waiting++;
+    r->stats.in_flight++;
+    r->stats.waiting++;
 }
 
 /* A client has it from the room of all. */
@@ -104,7 +104,7 @@ void route_request(struct router *r, const struct router_event *event)
     ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
     ASSERT(event->body.size <= RECORD_BODY_MAX);
     ASSERT(event->timeout_ms <= REQUEST_TTL_MAX_MS);
-    r->figures.requests++;
+    r->stats.requests++;
     r->asked = 0;
     if (event->chain_count > RECORD_CHAIN_MAX) {
         refuse(r, event, REPLY_REJECTED);
@@ -295,9 +295,9 @@ static void dispatch(struct router *r, const struct router_event *event)
 
 static void check_counts(const struct router *r)
 {
-    ASSERT(r->figures.in_flight == r->pendings.count);
-    ASSERT(r->figures.waiting <= r->figures.in_flight);
-    ASSERT(r->figures.requests == r->figures.replied + r->figures.in_flight); // I12
+    ASSERT(r->stats.in_flight == r->pendings.count);
+    ASSERT(r->stats.waiting <= r->stats.in_flight);
+    ASSERT(r->stats.requests == r->stats.replied + r->stats.in_flight); // I12
     ASSERT(r->lanes.table.count <= r->pendings.count);
     ASSERT(IMPLIES(r->pendings.count == 0, r->size == 0));
 }
@@ -444,7 +444,7 @@ bool router_tells(struct router *r, uint64_t session)
 
 bool router_has(const struct router *r, size_t part)
 {
-    return r->figures.in_flight >= r->config.in_flight_max / part ||
+    return r->stats.in_flight >= r->config.in_flight_max / part ||
            r->size >= r->config.waiting_size_max / part;
 }
 
@@ -472,7 +472,7 @@ uint64_t router_asked(const struct router *r)
 static bool is_over(const struct router *r, const struct share_held *held,
                     const struct share_rule *count, const struct share_rule *size)
 {
-    return held->count > share_allowed(count, r->config.in_flight_max, r->figures.in_flight) ||
+    return held->count > share_allowed(count, r->config.in_flight_max, r->stats.in_flight) ||
            held->size > share_allowed(size, r->config.waiting_size_max, r->size);
 }
 
@@ -499,7 +499,7 @@ static enum router_share share_of_asker(const struct router *r, const struct rou
 enum router_share router_share(const struct router *r, const struct router_asker *a)
 {
     const uint64_t count = a->known ? SHARE_COUNT : r->config.in_flight_max / 2;
-    const bool few = r->figures.in_flight <= count && r->size <= SHARE_SIZE;
+    const bool few = r->stats.in_flight <= count && r->size <= SHARE_SIZE;
 
     return few || a->origin == 0 ? ROUTER_SHARE_FAIR : share_of_asker(r, a);
 }
@@ -509,9 +509,9 @@ const struct view *router_view(const struct router *r)
     return r->view;
 }
 
-void router_figures(const struct router *r, struct router_figures *out)
+void router_stats(const struct router *r, struct router_stats *out)
 {
-    *out = r->figures;
+    *out = r->stats;
     out->version = r->view->ring.version;
     out->digest[0] = r->view->ring.digest[0];
     out->digest[1] = r->view->ring.digest[1];

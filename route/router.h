@@ -245,7 +245,7 @@ uint64_t router_id(const struct router *r);
 void router_spoil(struct router *r);
 #endif
 
-struct router_figures {
+struct router_stats {
     uint64_t version;
     uint64_t digest[2];
     uint64_t requests;
@@ -263,6 +263,6 @@ struct router_figures {
     uint64_t rejected;
     uint64_t overloaded;
 };
-void router_figures(const struct router *r, struct router_figures *out);
+void router_stats(const struct router *r, struct router_stats *out);
 
 #endif

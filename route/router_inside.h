@@ -73,7 +73,7 @@ struct router {
     struct list silent; /* struct peer: lanes stalled there wait for an answer, or a time */
     struct peers peers;
     struct fetch fetch;
-    struct router_figures figures;
+    struct router_stats stats;
     struct unanswered unanswered; /* of nodes whose links were lost */
     struct operator_request operator_request[OPERATOR_REQUESTS_MAX];
     uint64_t operator_requests_session; /* of no client: theirs are counted from 1 */

@@ -31,7 +31,7 @@ static bool refuse_resp(struct clients *all, struct admission_result *out)
 {
     static const char text[] = "-ERR max number of clients reached\r\n";
 
-    all->figures.refused++;
+    all->stats.refused++;
     out->refusal = bytes_of(text, sizeof text - 1);
     return false;
 }
@@ -39,7 +39,7 @@ static bool refuse_resp(struct clients *all, struct admission_result *out)
 static bool refuse(struct clients *all, uint32_t retry_ms, const char *why,
                    struct admission_result *out)
 {
-    all->figures.refused++;
+    all->stats.refused++;
     out->refusal = packet_refusal(all, retry_ms, why);
     return false;
 }
@@ -55,14 +55,14 @@ static bool has_room_for_unauthenticated(struct clients *all, const char *addres
     }
     if (unauthenticated_from(config->unauthenticated, address) >=
         config->unauthenticated_address_max) {
-        all->figures.refused_address++;
+        all->stats.refused_address++;
         return refuse(all,
                       admission_jitter(config->shared_admission, config->auth_ms),
                       "too many connections from this address have not logged in yet",
                       out);
     }
     if (unauthenticated_count(config->unauthenticated) >= config->unauthenticated_max) {
-        all->figures.refused_unauthenticated++;
+        all->stats.refused_unauthenticated++;
         return refuse(all,
                       admission_jitter(config->shared_admission, config->auth_ms),
                       "too many connections have not logged in yet",
@@ -114,7 +114,7 @@ static bool has_room_for_address(struct clients *all, const char *address, uint6
     if (has_share(all, &all->by_origin, origin_in(all, address), &rule)) {
         return true;
     }
-    all->figures.refused_address_share++;
+    all->stats.refused_address_share++;
     return refuse(all,
                   admission_turn_away(all->config.shared_admission, now_us),
                   "this address has used its share of connections: the rest is for others",
@@ -131,13 +131,13 @@ static bool pass_admission(struct clients *all, const char *address, uint64_t no
     case ADMISSION_OPEN:
         return true;
     case ADMISSION_ACCEPT_RATE:
-        all->figures.refused_accept_rate++;
+        all->stats.refused_accept_rate++;
         return refuse(all, retry_ms, "too many clients connect at once", out);
     case ADMISSION_ADDRESS_RATE:
-        all->figures.refused_address_rate++;
+        all->stats.refused_address_rate++;
         return refuse(all, retry_ms, "too many clients connect at once from this address", out);
     case ADMISSION_ADDRESS_COUNT:
-        all->figures.refused_address_count++;
+        all->stats.refused_address_count++;
         return refuse(all, retry_ms, "too many connections from this address", out);
     }
     UNREACHABLE();
@@ -151,7 +151,7 @@ bool clients_admit(struct clients *all, enum client_speech speech, const char *a
         return has_room(all, speech) || refuse_resp(all, out);
     }
     if (!has_room(all, speech)) {
-        all->figures.refused_full++;
+        all->stats.refused_full++;
         return refuse(all,
                       admission_turn_away(all->config.shared_admission, now_us),
                       "too many connections",

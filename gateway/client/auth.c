@@ -51,7 +51,7 @@ void auth_begin(struct client *c)
     if (c->dialect == &dialect_packets && auth_asks(c->all)) {
         c->unauthenticated_address =
             unauthenticated_add(c->all->config.unauthenticated, c->address);
-        c->all->figures.unauthenticated++;
+        c->all->stats.unauthenticated++;
     }
 }
 
@@ -59,7 +59,7 @@ static void be_known(struct client *c)
 {
     if (c->unauthenticated_address != NULL) {
         unauthenticated_remove(c->all->config.unauthenticated, c->unauthenticated_address);
-        c->all->figures.unauthenticated--;
+        c->all->stats.unauthenticated--;
         c->unauthenticated_address = NULL;
     }
 }
@@ -116,8 +116,8 @@ static void turn_away(struct client *c)
 {
     struct clients *all = c->all;
 
-    all->figures.refused++;
-    all->figures.refused_entity_share++;
+    all->stats.refused++;
+    all->stats.refused_entity_share++;
     packet_turn_away(c,
                      admission_turn_away(all->config.shared_admission, c->now_us),
                      "this entity has used its share of connections: the rest is for others");
@@ -131,7 +131,7 @@ static void come_in(struct client *c, const struct auth_ok_packet *who)
     }
     be_known(c);
     set_identity(c, who);
-    c->all->figures.authenticated++;
+    c->all->stats.authenticated++;
     packet_put_auth_ok(&c->out, who);
 }
 

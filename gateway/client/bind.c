@@ -284,7 +284,7 @@ static void asked_and_answered(struct client *c, const struct router_effect *rep
                           : "ERR the node's answer is not a valid answer";
 
     if (why != NULL) {
-        c->all->figures.errors++;
+        c->all->stats.errors++;
         c->all->pushes.gone += c->binding->type == NOTE_RETURN;
         c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, why);
         binding_free(c);

@@ -111,15 +111,15 @@ struct client *clients_find(struct clients *all, uint64_t session)
     return l == NULL ? client_session_find(all, session) : all->last;
 }
 
-void clients_figures(const struct clients *all, struct clients_figures *out)
+void clients_stats(const struct clients *all, struct clients_stats *out)
 {
-    *out = all->figures;
+    *out = all->stats;
     out->pushes = all->pushes;
 }
 
-struct transport_figures *clients_transports(struct clients *all)
+struct transport_stats *clients_transports(struct clients *all)
 {
-    return &all->figures.transports;
+    return &all->stats.transports;
 }
 
 /* ---- life ---- */
@@ -128,8 +128,8 @@ void client_account(struct client *c)
 {
     const size_t now = c->in.cap + c->out.cap + c->writing + c->slots.size;
 
-    c->all->figures.buffered += now;
-    c->all->figures.buffered -= c->held;
+    c->all->stats.buffered += now;
+    c->all->stats.buffered -= c->held;
     c->held = now;
 }
 
@@ -153,8 +153,8 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     auth_begin(c);
     table_put(&all->table, &c->link, table_mix(c->session));
     list_push_back(&all->order, &c->order);
-    all->figures.accepted++;
-    all->figures.connected++;
+    all->stats.accepted++;
+    all->stats.connected++;
     return c;
 }
 
@@ -174,8 +174,8 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
     table_remove(&all->table, &c->link);
     all->last = all->last == c ? NULL : all->last;
     list_remove(&c->order);
-    all->figures.connected--;
-    all->figures.buffered -= c->held;
+    all->stats.connected--;
+    all->stats.buffered -= c->held;
     buffer_fini(&c->in);
     buffer_fini(&c->out);
     slots_fini(&c->slots);
@@ -208,10 +208,10 @@ static void rest_if_over(struct client *c)
     case ROUTER_SHARE_FAIR:
         return;
     case ROUTER_SHARE_ENTITY:
-        c->all->figures.rests_entity += !c->rests;
+        c->all->stats.rests_entity += !c->rests;
         break;
     case ROUTER_SHARE_ORIGIN:
-        c->all->figures.rests_origin += !c->rests;
+        c->all->stats.rests_origin += !c->rests;
         break;
     }
     c->rests = true;
@@ -323,7 +323,7 @@ size_t client_unsent(const struct client *c)
 bool client_has_room(const struct client *c)
 {
     const struct clients_config *config = &c->all->config;
-    const bool all_full = c->all->figures.buffered > config->buffers_max;
+    const bool all_full = c->all->stats.buffered > config->buffers_max;
     const size_t expected = client_unsent(c) + c->in_flight * c->reply_size;
     const bool fits = expected < config->unsent_max || (c->in_flight == 0 && client_unsent(c) == 0);
 
@@ -368,7 +368,7 @@ static void run_input(struct client *c)
 /* While all buffers together are full, a command that is still coming may not grow. */
 static void limit_half_command(struct client *c)
 {
-    const bool all_full = c->all->figures.buffered > c->all->config.buffers_max;
+    const bool all_full = c->all->stats.buffered > c->all->config.buffers_max;
 
     if (all_full && client_has_room(c) && c->in.size - c->in_at > HALF_COMMAND_MAX) {
         c->dialect->refuse_half(c);
@@ -460,7 +460,7 @@ struct bytes client_output(const struct client *c)
  * by step again. client_tick() takes it from who is not. */
 static void trim_output(struct client *c)
 {
-    const bool plenty = c->all->figures.buffered < c->all->config.buffers_max / 4;
+    const bool plenty = c->all->stats.buffered < c->all->config.buffers_max / 4;
     const size_t keep = plenty && c->busy ? BUSY_BUFFER_MAX : IDLE_BUFFER_MAX;
 
     if (c->out.size == 0 && c->out.cap > keep) {
@@ -520,14 +520,14 @@ bool client_is_stuck(struct client *c, uint64_t now_us)
     const struct clients_config *config = &c->all->config;
     const uint64_t stall_us = (uint64_t)config->stall_ms * 1000;
     const size_t owed = client_unsent(c) + c->slots.size;
-    const bool all_over = c->all->figures.buffered / 2 > config->buffers_max;
+    const bool all_over = c->all->stats.buffered / 2 > config->buffers_max;
 
     if (owed > config->output_max || (all_over && owed > config->unsent_max)) {
-        c->all->figures.overrun++;
+        c->all->stats.overrun++;
         return true;
     }
     if (client_unsent(c) > 0 && now_us - c->progress_us > stall_us) {
-        c->all->figures.stalled++;
+        c->all->stats.stalled++;
         return true;
     }
     return false;

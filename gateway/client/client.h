@@ -33,7 +33,7 @@
 #include "gateway/client/pushes.h"
 #include "gateway/protocol/entry.h"
 #include "gateway/protocol/packet.h"
-#include "gateway/protocol/transport_figures.h"
+#include "gateway/protocol/transport_stats.h"
 #include "ring/hash.h"
 #include "route/router.h"
 
@@ -43,7 +43,7 @@
 
 enum { CLIENT_ADDRESS_MAX = 63, CLIENT_READ_MAX = 64 * 1024 };
 
-struct board;
+struct thread_stats;
 struct clients;
 struct client;
 
@@ -82,7 +82,8 @@ struct clients_config {
     struct ring_key secret;             /* random: what keys of sessions are drawn by */
     unsigned thread;                    /* of the gateway's process; 0 */
     unsigned threads;                   /* 1; these two keep CLIENT ID apart */
-    struct board *board; /* borrowed for life: of all threads, for INFO; NULL with one */
+    struct thread_stats
+        *shared_stats; /* borrowed for life: of all threads, for INFO; NULL with one */
 };
 struct clients_config clients_config_default(void);
 
@@ -116,7 +117,7 @@ bool clients_ready(const struct clients *all, uint64_t now_us);
 /* The client with this session, or NULL: it may have just gone. */
 struct client *clients_find(struct clients *all, uint64_t session);
 
-struct clients_figures {
+struct clients_stats {
     uint64_t connected;
     uint64_t accepted;
     uint64_t refused; /* one too many */
@@ -142,7 +143,7 @@ struct clients_figures {
     uint64_t rests_origin;            /* … and its address */
     uint64_t rests_spent;             /* … or as it asked much that is refused, or pinged much */
     uint64_t rate_limited;            /* requests beyond the rate of their connection */
-    struct login_figures {
+    struct login_stats {
         uint64_t under_way; /* now */
         uint64_t ok;
         uint64_t refused;    /* the actor said no */
@@ -153,12 +154,12 @@ struct clients_figures {
     } logins;
     uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
-    struct push_figures pushes;
-    struct transport_figures transports; /* counted by them (transport.h) */
+    struct push_stats pushes;
+    struct transport_stats transports; /* counted by them (transport.h) */
 };
-void clients_figures(const struct clients *all, struct clients_figures *out);
+void clients_stats(const struct clients *all, struct clients_stats *out);
 /* Where the transports of these clients count. */
-struct transport_figures *clients_transports(struct clients *all);
+struct transport_stats *clients_transports(struct clients *all);
 
 /* A new connection. `effects` here and below: what the router wants done, appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,

@@ -23,7 +23,7 @@ void packet_put_kick(struct client *c, uint32_t code, struct bytes text)
 void packet_kick(struct client *c, enum packet_kick code, const char *text)
 {
     log_debug("gateway", "client_kicked", "address=%s code=%d why=\"%s\"", c->address, code, text);
-    c->all->figures.kicks[code - PACKET_KICK_BAD_PACKET]++;
+    c->all->stats.kicks[code - PACKET_KICK_BAD_PACKET]++;
     packet_put_kick(c, code, bytes_of(text, strlen(text)));
     c->closing = true;
 }

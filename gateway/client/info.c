@@ -2,9 +2,9 @@
  *
  * Commands about the gateway and the fleet behind it.
  */
-#include "gateway/client/figure.h"
 #include "gateway/client/inside.h"
-#include "gateway/client/tally.h"
+#include "gateway/client/stat_rows.h"
+#include "gateway/client/stats.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -13,40 +13,40 @@
 
 /* ---- INFO ---- */
 
-void clients_tally(const struct clients *all, struct tally *out)
+void gateway_stats_own(const struct clients *all, struct gateway_stats *out)
 {
-    clients_figures(all, &out->clients);
-    router_figures(all->router, &out->router);
+    clients_stats(all, &out->clients);
+    router_stats(all->router, &out->router);
     out->connections_max = all->config.connections_max;
     out->buffers_max = all->config.buffers_max;
     out->threads = 1;
 }
 
-void clients_tally_all(const struct clients *all, struct tally *out)
+void gateway_stats_all(const struct clients *all, struct gateway_stats *out)
 {
-    struct tally own;
+    struct gateway_stats own;
 
-    clients_tally(all, &own);
-    if (all->config.board != NULL) {
-        board_sum(all->config.board, all->config.thread, &own, out);
+    gateway_stats_own(all, &own);
+    if (all->config.shared_stats != NULL) {
+        thread_stats_sum(all->config.shared_stats, all->config.thread, &own, out);
     } else {
         *out = own;
     }
 }
 
 /* What the section has in the table of figures. */
-static void put_figures(struct buffer *out, const char *section, const struct tally *t)
+static void put_rows(struct buffer *out, const char *section, const struct gateway_stats *t)
 {
-    for (size_t i = 0; i < figure_count; i++) {
-        const struct figure *f = &figures[i];
+    for (size_t i = 0; i < stat_row_count; i++) {
+        const struct stat_row *f = &stat_rows[i];
 
         if (f->section != NULL && strcmp(f->section, section) == 0) {
-            put_format(out, "%s:%" PRIu64 "\r\n", f->name, figure_of(f, t));
+            put_format(out, "%s:%" PRIu64 "\r\n", f->name, stat_row_value(f, t));
         }
     }
 }
 
-static void put_server(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_server(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     const struct clients *all = c->all;
 
@@ -60,7 +60,7 @@ static void put_server(struct buffer *out, const struct client *c, const struct 
                (c->now_us - all->since_us) / 1000000);
 }
 
-static void put_clients(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_clients(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     const struct admission_state admission =
         admission_state(c->all->config.shared_admission, c->now_us);
@@ -73,7 +73,8 @@ static void put_clients(struct buffer *out, const struct client *c, const struct
                admission.addresses);
 }
 
-static void put_persistence(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_persistence(struct buffer *out, const struct client *c,
+                            const struct gateway_stats *t)
 {
     (void)c;
     (void)t;
@@ -81,14 +82,15 @@ static void put_persistence(struct buffer *out, const struct client *c, const st
 }
 
 /* Clients that look for the primary among several addresses take each gateway for one. */
-static void put_replication(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_replication(struct buffer *out, const struct client *c,
+                            const struct gateway_stats *t)
 {
     (void)c;
     (void)t;
     put_format(out, "role:master\r\nconnected_slaves:0\r\n");
 }
 
-static void put_ringhold(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_ringhold(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     const struct view *view = router_view(c->all->router);
 
@@ -100,7 +102,7 @@ static void put_ringhold(struct buffer *out, const struct client *c, const struc
                view->member_count);
 }
 
-static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_packets(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     (void)c;
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
@@ -111,7 +113,7 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
     }
 }
 
-static void put_transport(struct buffer *out, const struct client *c, const struct tally *t)
+static void put_transport(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     (void)c;
     for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
@@ -126,7 +128,7 @@ static const struct {
     const char *title;
     const char *name; /* upper case */
     /* What is in no table of figures, before those that are; NULL = nothing. */
-    void (*put)(struct buffer *out, const struct client *c, const struct tally *t);
+    void (*put)(struct buffer *out, const struct client *c, const struct gateway_stats *t);
 } sections[] = {
     {"Server", "SERVER", put_server},
     {"Clients", "CLIENTS", put_clients},
@@ -153,26 +155,26 @@ static bool is_asked(const struct resp_command *line, const char *section)
 }
 
 static void put_section(struct buffer *out, size_t at, const struct client *c,
-                        const struct tally *t)
+                        const struct gateway_stats *t)
 {
     put_format(out, "# %s\r\n", sections[at].title);
     if (sections[at].put != NULL) {
         sections[at].put(out, c, t);
     }
-    put_figures(out, sections[at].name, t);
+    put_rows(out, sections[at].name, t);
     put_format(out, "\r\n");
 }
 
 void run_info(struct client *c, const struct command *command, const struct resp_command *line)
 {
     struct buffer text = {0};
-    struct tally tally;
+    struct gateway_stats stats;
 
     (void)command;
-    clients_tally_all(c->all, &tally);
+    gateway_stats_all(c->all, &stats);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (is_asked(line, sections[i].name)) {
-            put_section(&text, i, c, &tally);
+            put_section(&text, i, c, &stats);
         }
     }
     resp_put_bulk(client_reply(c), buffer_bytes(&text));

@@ -152,7 +152,7 @@ struct client {
 
 struct clients {
     struct clients_config config;
-    struct clients_figures figures;
+    struct clients_stats stats;
     struct router *router;
     struct table table;
     struct client *last; /* found last, or NULL: replies come in runs of one client */
@@ -160,7 +160,7 @@ struct clients {
     struct list order;
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
-    struct push_figures pushes;
+    struct push_stats pushes;
     struct keyring keys;     /* none: clients are not asked who they are */
     uint64_t unix_s;         /* the time of day */
     uint64_t spent_until_us; /* when the last of those goes on that rest for what was refused */

@@ -39,7 +39,7 @@ static void turn_away(struct client *c, uint32_t retry_ms, const char *why)
 
 static void put_off(struct client *c, const char *why)
 {
-    c->all->figures.logins.unanswered++;
+    c->all->stats.logins.unanswered++;
     turn_away(c, admission_jitter(c->all->config.shared_admission, RETRY_LOGIN_MS), why);
 }
 
@@ -70,7 +70,7 @@ static void ask(struct client *c, uint16_t kind, struct bytes credentials)
     char id[32];
     const int size = snprintf(id, sizeof id, "login-%" PRIu32, pick(all, credentials));
 
-    all->figures.logins.under_way++;
+    all->stats.logins.under_way++;
     c->login_until_us = c->now_us + (uint64_t)wait_ms * 1000;
     c->waiting = true;
     client_ask(c,
@@ -87,8 +87,8 @@ void login_ask(struct client *c, struct bytes credentials)
     struct clients *all = c->all;
     uint16_t kind = 0;
 
-    if (all->figures.logins.under_way >= all->config.login.at_once_max) {
-        all->figures.logins.full++;
+    if (all->stats.logins.under_way >= all->config.login.at_once_max) {
+        all->stats.logins.full++;
         turn_away(c,
                   admission_turn_away(all->config.shared_admission, c->now_us),
                   "too many logins are in progress");
@@ -105,7 +105,7 @@ static void over(struct client *c)
 {
     c->login_until_us = 0;
     c->waiting = false;
-    c->all->figures.logins.under_way--;
+    c->all->stats.logins.under_way--;
 }
 
 /* What an actor answers is the body of an auth-ok. */
@@ -114,7 +114,7 @@ static void take_answer(struct client *c, struct bytes body)
     struct auth_ok_packet who;
 
     if (packet_get_auth_ok(body, &who) != ERR_OK || who.expires_s <= c->all->unix_s) {
-        c->all->figures.logins.broken++;
+        c->all->stats.logins.broken++;
         log_warn(
             "gateway",
             "login_broken",
@@ -125,7 +125,7 @@ static void take_answer(struct client *c, struct bytes body)
         return;
     }
     who.token = (struct bytes){NULL, 0};
-    c->all->figures.logins.ok++;
+    c->all->stats.logins.ok++;
     auth_be(c, &who);
 }
 
@@ -144,7 +144,7 @@ static void refuse(struct client *c, struct bytes text)
                    "%.*s",
                    (int)(text.size < PACKET_TEXT_MAX ? text.size : PACKET_TEXT_MAX),
                    (const char *)text.data);
-    c->all->figures.logins.refused++;
+    c->all->stats.logins.refused++;
     packet_kick(c, PACKET_KICK_LOGIN_REFUSED, why);
 }
 
@@ -179,7 +179,7 @@ void login_leave(struct client *c, uint64_t now_us)
     if (c->login_until_us == 0) {
         return;
     }
-    c->all->figures.logins.left += c->closing ? 0 : 1; // else that is counted
+    c->all->stats.logins.left += c->closing ? 0 : 1; // else that is counted
     struct left_login *left = mem_new(1, sizeof *left);
 
     *left = (struct left_login){.until_us = c->login_until_us,
@@ -194,8 +194,8 @@ static void forget(struct clients *all, struct left_login *left)
 {
     list_remove(&left->link);
     unauthenticated_remove(all->config.unauthenticated, left->unauthenticated_address);
-    all->figures.unauthenticated--;
-    all->figures.logins.under_way--;
+    all->stats.unauthenticated--;
+    all->stats.logins.under_way--;
     mem_free(left);
 }
 

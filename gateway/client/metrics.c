@@ -4,7 +4,7 @@
  */
 #include "gateway/client/metrics.h"
 
-#include "gateway/client/figure.h"
+#include "gateway/client/stat_rows.h"
 
 static const struct metric transport = {
     "ringhold_gateway_transport_total", "WebSocket connections, by event.", METRIC_COUNTER};
@@ -14,15 +14,15 @@ static const struct metric kicked = {
     "Connections kicked with one of the gateway's own codes, by reason.",
     METRIC_COUNTER};
 
-void gateway_metrics(const struct tally *t, struct metrics *m)
+void gateway_metrics(const struct gateway_stats *t, struct metrics *m)
 {
-    for (size_t i = 0; i < figure_count; i++) {
-        const struct figure *f = &figures[i];
+    for (size_t i = 0; i < stat_row_count; i++) {
+        const struct stat_row *f = &stat_rows[i];
 
         if (f->label == NULL) {
-            metrics_put(m, f->metric, figure_of(f, t));
+            metrics_put(m, f->metric, stat_row_value(f, t));
         } else {
-            metrics_put_labelled(m, f->metric, f->label, f->word, figure_of(f, t));
+            metrics_put_labelled(m, f->metric, f->label, f->word, stat_row_value(f, t));
         }
     }
     for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {

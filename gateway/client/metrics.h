@@ -6,8 +6,8 @@
 #define GATEWAY_CLIENT_METRICS_H
 
 #include "base/metrics.h"
-#include "gateway/client/tally.h"
+#include "gateway/client/stats.h"
 
-void gateway_metrics(const struct tally *t, struct metrics *m);
+void gateway_metrics(const struct gateway_stats *t, struct metrics *m);
 
 #endif

@@ -56,7 +56,7 @@ static void put_response(struct client *c, const struct response_packet *respons
     // What did not go well is told with its reason: the status alone says only what to do.
     ASSERT(response->status == STATUS_OK || response->payload.size > 0);
     if (!c->closing) { // not behind a kick
-        c->all->figures.errors += response->status != STATUS_OK;
+        c->all->stats.errors += response->status != STATUS_OK;
         packet_put_response(&c->out, response);
     }
 }
@@ -282,7 +282,7 @@ static void on_resume(struct client *c, const struct request_packet *r)
 
     if (packet_get_return(r->payload, &wish.back) != ERR_OK || wish.back.name.key == 0 ||
         wish.back.name.session == 0) {
-        c->all->figures.bad_requests++;
+        c->all->stats.bad_requests++;
         refuse(c, r->request, STATUS_BAD_REQUEST, "a resume packet names no session");
     } else {
         on_bind(c, r, wish);
@@ -315,7 +315,7 @@ static void take_asking(struct client *c, uint8_t type, const struct request_pac
     } else if ((wrong = misnamed(c, r)) == NULL) {
         on_request(c, r, told);
     } else {
-        c->all->figures.bad_requests++;
+        c->all->stats.bad_requests++;
         if (!told) {
             refuse(c, r->request, STATUS_BAD_REQUEST, wrong);
         }
@@ -347,7 +347,7 @@ static void spend(struct client *c)
 {
     if (++c->packets.spent == SPENT_MAX) {
         c->packets.spent = 0;
-        c->all->figures.rests_spent++;
+        c->all->stats.rests_spent++;
         c->rests = true;
         c->rests_until_us = rest_end(c->all, c->now_us);
     }
@@ -364,7 +364,7 @@ static void on_asking(struct client *c, const struct packet *p)
     if (bad == ERR_CORRUPT) {
         packet_kick(c, PACKET_KICK_BAD_PACKET, "a request packet is too short");
     } else if (early_ms > 0) {
-        c->all->figures.rate_limited++;
+        c->all->stats.rate_limited++;
         if (is_again(&r)) {
             refuse(c,
                    r.request,
@@ -374,13 +374,13 @@ static void on_asking(struct client *c, const struct packet *p)
             refuse_fast(c, r.request, early_ms);
         }
     } else if (bad != ERR_OK) {
-        c->all->figures.bad_requests++;
+        c->all->stats.bad_requests++;
         spend(c);
         if (!told) {
             refuse(c, r.request, STATUS_BAD_REQUEST, "the request's flags or id are not valid");
         }
     } else if (!auth_allows(c, r.kind, r.id)) {
-        c->all->figures.unauthorized++;
+        c->all->stats.unauthorized++;
         spend(c);
         if (!told) {
             refuse(c, r.request, STATUS_UNAUTHORIZED, "the token is for another entity");
@@ -429,7 +429,7 @@ static void on_pong(struct client *c, struct bytes body)
 
 static void run(struct client *c, const struct packet *p)
 {
-    c->all->figures.packets++;
+    c->all->stats.packets++;
     if (!c->packets.greeted) {
         if (p->type == PACKET_HELLO) {
             packet_on_hello(c, p->body);
@@ -447,11 +447,11 @@ static void run(struct client *c, const struct packet *p)
     case PACKET_NOTIFY:
     case PACKET_BIND:
     case PACKET_RESUME:
-        c->all->figures.commands++;
+        c->all->stats.commands++;
         on_asking(c, p);
         break;
     case PACKET_UNBIND:
-        c->all->figures.commands++;
+        c->all->stats.commands++;
         on_unbind(c, p->body);
         break;
     case PACKET_AUTH:

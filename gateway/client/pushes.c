@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-void pushes_init(struct pushes *p, struct push_figures *figures)
+void pushes_init(struct pushes *p, struct push_stats *stats)
 {
-    *p = (struct pushes){.figures = figures, .next = 1};
+    *p = (struct pushes){.stats = stats, .next = 1};
     list_init(&p->kept);
 }
 
@@ -64,9 +64,9 @@ static void drop_before(struct pushes *p)
 
     while ((k = front(p)) != NULL && is_before(&k->record, &at)) {
         if (k->record.round < p->round) {
-            p->figures->dropped_stale++;
+            p->stats->dropped_stale++;
         } else {
-            p->figures->dropped_copy++;
+            p->stats->dropped_copy++;
         }
         take_out(p, k);
         pushes_free(k);
@@ -83,7 +83,7 @@ void pushes_begin(struct pushes *p, uint32_t round, uint64_t next)
 void pushes_skip(struct pushes *p, uint64_t next)
 {
     if (next > p->next) {
-        p->figures->lost += next - p->next;
+        p->stats->lost += next - p->next;
         p->next = next;
         drop_before(p);
     }
@@ -120,12 +120,12 @@ static void keep(struct pushes *p, const struct push_record *r, bool open, uint6
     struct kept_push *before = place_of(p, r);
 
     if (before != NULL && !is_before(&before->record, r)) {
-        p->figures->dropped_copy++;
+        p->stats->dropped_copy++;
         return;
     }
     // While they flow, who is in front leaves when it gets too much: pushes_next().
     if ((!open || r->round != p->round) && p->size + cost(r) > PUSHES_KEPT_MAX) {
-        p->figures->dropped_room++;
+        p->stats->dropped_room++;
         return;
     }
     struct kept_push *k = copy_of(r);
@@ -140,11 +140,11 @@ static void keep(struct pushes *p, const struct push_record *r, bool open, uint6
 bool pushes_take(struct pushes *p, const struct push_record *r, bool open, uint64_t now_us)
 {
     if (r->round < p->round) {
-        p->figures->dropped_stale++;
+        p->stats->dropped_stale++;
         return false;
     }
     if (r->round == p->round && r->number < p->next) {
-        p->figures->dropped_copy++;
+        p->stats->dropped_copy++;
         return false;
     }
     if (!open || r->round != p->round || r->number != p->next) {
@@ -167,7 +167,7 @@ struct kept_push *pushes_next(struct pushes *p, uint64_t now_us)
         p->size <= PUSHES_KEPT_MAX) {
         return NULL;
     }
-    p->figures->lost += k->record.number - p->next;
+    p->stats->lost += k->record.number - p->next;
     p->next = k->record.number + 1;
     p->gap_us = now_us; // the next gap, if there is one, is another
     take_out(p, k);

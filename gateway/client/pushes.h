@@ -21,7 +21,7 @@
 
 enum { PUSHES_GAP_US = 5 * 1000 * 1000, PUSHES_KEPT_MAX = 256 * 1024 };
 
-struct push_figures {
+struct push_stats {
     uint64_t delivered;
     uint64_t dropped_unknown; /* of no connection here: it has gone, or never was */
     uint64_t dropped_stale;   /* of an older round, or behind a kick */
@@ -44,15 +44,15 @@ struct kept_push {
 };
 
 struct pushes {
-    struct push_figures *figures; /* borrowed */
-    struct list kept;             /* struct kept_push, by round and number */
-    size_t size;                  /* bytes of them */
-    uint64_t next;                /* number that is delivered next */
-    uint64_t gap_us;              /* since when it is missing, 0 = nothing is kept */
-    uint32_t round;               /* 0 = none was confirmed yet */
+    struct push_stats *stats; /* borrowed */
+    struct list kept;         /* struct kept_push, by round and number */
+    size_t size;              /* bytes of them */
+    uint64_t next;            /* number that is delivered next */
+    uint64_t gap_us;          /* since when it is missing, 0 = nothing is kept */
+    uint32_t round;           /* 0 = none was confirmed yet */
 };
 
-void pushes_init(struct pushes *p, struct push_figures *figures);
+void pushes_init(struct pushes *p, struct push_stats *stats);
 void pushes_fini(struct pushes *p);
 
 /* This round was confirmed: its pushes begin with number `next`, 1 but for a client that returns.

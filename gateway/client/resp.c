@@ -45,7 +45,7 @@ void client_reply_error(struct client *c, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, list); // what a client sent may be cut
     va_end(list);
     resp_put_error(client_reply(c), bytes_of(text, strlen(text)));
-    c->all->figures.errors++;
+    c->all->stats.errors++;
 }
 
 bool client_finds(struct client *c, struct bytes key, struct target *out)
@@ -134,7 +134,7 @@ static void fail_slot(struct client *c, struct slot *slot, const struct router_e
         return; // the first error is the reply
     }
     slot->failed = true;
-    c->all->figures.errors++;
+    c->all->stats.errors++;
     if (reply->code == REPLY_APP_ERROR) {
         put_app_error(&slot->text, body);
     } else {
@@ -167,7 +167,7 @@ static void take_value(struct client *c, struct slot *slot, size_t part, struct 
     }
     if (value.type == VALUE_ERROR) {
         slot->failed = true;
-        c->all->figures.errors++;
+        c->all->stats.errors++;
     }
     if (value.type == VALUE_ERROR || slot->shape == SLOT_VALUE) {
         resp_put_value(&slot->text, slot->protocol, &value);
@@ -212,7 +212,7 @@ static bool answer_directly(struct client *c, struct slot *slot, const struct ro
     } else if (slot->shape == SLOT_VALUE) {
         const struct value value = value_of(body);
 
-        c->all->figures.errors += value.type == VALUE_ERROR;
+        c->all->stats.errors += value.type == VALUE_ERROR;
         resp_put_value(&c->out, slot->protocol, &value);
     } else {
         return false;
@@ -289,7 +289,7 @@ static void run(struct client *c, const struct resp_command *line)
     const struct command *command = command_recall(&c->all->memo, line->arg[0]);
     const uint64_t number = c->slots.tail;
 
-    c->all->figures.commands++;
+    c->all->stats.commands++;
     if (command != NULL && command_takes(command, line->count)) {
         if (c->in_multi && !command->in_multi) {
             client_reply_error(c, "ERR not run, because the MULTI before it was refused");
@@ -299,7 +299,7 @@ static void run(struct client *c, const struct resp_command *line)
     } else if (command != NULL) {
         reply_wrong_count(c, command);
     } else if (is_http(line->arg[0])) {
-        c->all->figures.bad_input++;
+        c->all->stats.bad_input++;
         c->dropped = true;
     } else {
         reply_unknown_command(c, line);
@@ -319,7 +319,7 @@ static void reply_refused(struct client *c, const char *error)
 
 static void refuse_input(struct client *c, const char *error)
 {
-    c->all->figures.bad_input++;
+    c->all->stats.bad_input++;
     reply_refused(c, error);
     c->closing = true;
 }

@@ -31,7 +31,7 @@ struct client_transport {
 
 static void count(struct client_transport *c, enum transport_event event)
 {
-    c->rules->figures->count[event]++;
+    c->rules->stats->count[event]++;
 }
 
 /* Where to say what the WebSocket says. */

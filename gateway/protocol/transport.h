@@ -17,7 +17,7 @@
 #define GATEWAY_PROTOCOL_TRANSPORT_H
 
 #include "gateway/protocol/entry.h"
-#include "gateway/protocol/transport_figures.h"
+#include "gateway/protocol/transport_stats.h"
 #include "gateway/protocol/upgrade.h"
 #include "link/tls.h"
 
@@ -27,10 +27,10 @@ enum transport_state { TRANSPORT_OPENING, TRANSPORT_OPEN, TRANSPORT_ENDED };
 
 struct transport_rules {
     struct upgrade_rules upgrade;
-    struct tls_keys *keys;             /* borrowed: of who comes from now on; NULL without TLS */
-    size_t packet_size_max;            /* as the clients' */
-    uint32_t opening_ms;               /* from the accept until it is open; 5000 */
-    struct transport_figures *figures; /* borrowed: counted here */
+    struct tls_keys *keys;         /* borrowed: of who comes from now on; NULL without TLS */
+    size_t packet_size_max;        /* as the clients' */
+    uint32_t opening_ms;           /* from the accept until it is open; 5000 */
+    struct transport_stats *stats; /* borrowed: counted here */
 };
 
 /* All but keys, figures and packet_size_max: any origin, path "/". */

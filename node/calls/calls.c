@@ -83,9 +83,9 @@ bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a,
 /* A leaving node waits for what its actors asked for, as long as it waits for gateways. */
 static void look_for_open(struct calls *c, bool quiet)
 {
-    struct router_figures f;
+    struct router_stats f;
 
-    router_figures(c->router, &f);
+    router_stats(c->router, &f);
     const bool open =
         f.in_flight > 0 || !list_empty(&c->broadcasts.boxes) || !list_empty(&c->broadcasts.barred);
 
@@ -482,11 +482,11 @@ void calls_check(const struct calls *c)
     }
 }
 
-void calls_figures(const struct calls *c, struct router_figures *out)
+void calls_figures(const struct calls *c, struct router_stats *out)
 {
-    *out = (struct router_figures){0};
+    *out = (struct router_stats){0};
     if (c->router != NULL) {
-        router_figures(c->router, out);
+        router_stats(c->router, out);
     }
 }
 

@@ -393,8 +393,8 @@ struct host_profile_row {
 /* Tell the next Inspect these, too. Borrowed until it is set anew. */
 void host_set_profile(struct host *h, const struct host_profile_row *profile, size_t count);
 /* And these: what its actors asked of others. Borrowed until it is set anew; NULL = not told. */
-struct router_figures;
-void host_set_calls(struct host *h, const struct router_figures *calls);
+struct router_stats;
+void host_set_calls(struct host *h, const struct router_stats *calls);
 /* What does a call wait for whose probe came by that link: of another node, or of its own actors?
  */
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);

@@ -220,7 +220,7 @@ void host_set_profile(struct host *h, const struct host_profile_row *profile, si
     h->inspection.profile_count = count;
 }
 
-static Rh__CallsRow *calls_row(const struct router_figures *f)
+static Rh__CallsRow *calls_row(const struct router_stats *f)
 {
     Rh__CallsRow *row = mem_new(1, sizeof *row);
 
@@ -237,7 +237,7 @@ static Rh__CallsRow *calls_row(const struct router_figures *f)
     return row;
 }
 
-void host_set_calls(struct host *h, const struct router_figures *calls)
+void host_set_calls(struct host *h, const struct router_stats *calls)
 {
     h->inspection.calls = calls;
 }

@@ -13,8 +13,8 @@
 struct inspection {
     const struct host_profile_row *profile; /* borrowed; host_set_profile() */
     size_t profile_count;
-    const struct router_figures *calls; /* borrowed; host_set_calls() */
-    struct buffer trace;                /* of the last note that was traced */
+    const struct router_stats *calls; /* borrowed; host_set_calls() */
+    struct buffer trace;              /* of the last note that was traced */
 };
 
 /* ---- inspect.c ---- */

@@ -41,17 +41,17 @@ static void start_asked(struct talk *t, const struct clients_config *clients)
     come_asked(t);
 }
 
-static struct clients_figures figures(const struct talk *t)
+static struct clients_stats stats(const struct talk *t)
 {
-    struct clients_figures f;
+    struct clients_stats f;
 
-    clients_figures(t->r.all, &f);
+    clients_stats(t->r.all, &f);
     return f;
 }
 
 static uint64_t kicked(const struct talk *t, enum packet_kick code)
 {
-    return figures(t).kicks[code - PACKET_KICK_BAD_PACKET];
+    return stats(t).kicks[code - PACKET_KICK_BAD_PACKET];
 }
 
 /* For id "me" of kind 0. */
@@ -88,10 +88,10 @@ static void who_is_known_asks_its_own_entity_alone(void **state)
 
     (void)state;
     start_asked(&t, &clients);
-    assert_int_equal(figures(&t).unauthenticated, 1);
+    assert_int_equal(stats(&t).unauthenticated, 1);
     be_known(&t);
-    assert_int_equal(figures(&t).unauthenticated, 0);
-    assert_int_equal(figures(&t).authenticated, 1);
+    assert_int_equal(stats(&t).unauthenticated, 0);
+    assert_int_equal(stats(&t).authenticated, 1);
     say(&t, PACKET_REQUEST, 1, "me");
     say(&t, PACKET_REQUEST, 2, "you");
     say(&t, PACKET_BIND, 3, "you");
@@ -104,7 +104,7 @@ static void who_is_known_asks_its_own_entity_alone(void **state)
     hears_answer(&t, 5, STATUS_UNAUTHORIZED);
     hears_nothing(&t);
     assert_int_equal(t.r.request_count, 1);
-    assert_int_equal(figures(&t).unauthorized, 4);
+    assert_int_equal(stats(&t).unauthorized, 4);
     client_rig_answer(&t.r, 1, ANSWER_OK, of("x"));
     hears_answer(&t, 1, STATUS_OK);
     pass(&t, 10 * second_us); // the time to say it is over: it did
@@ -266,12 +266,12 @@ static void what_is_refused_is_slow(void **state)
     }
     send(&t);
     for (uint64_t told = AT_ONCE; told < ASKED; told += AT_ONCE) {
-        assert_int_equal(figures(&t).unauthorized, told);
-        assert_int_equal(figures(&t).rests_spent, told / AT_ONCE);
+        assert_int_equal(stats(&t).unauthorized, told);
+        assert_int_equal(stats(&t).rests_spent, told / AT_ONCE);
         assert_false(client_wants_input(t.c));
         ticks(&t);
     }
-    assert_int_equal(figures(&t).unauthorized, ASKED);
+    assert_int_equal(stats(&t).unauthorized, ASKED);
     assert_true(client_wants_input(t.c));
     stop(&t);
 }
@@ -381,8 +381,8 @@ static void who_is_refused_wakes_at_a_time_of_its_own(void **state)
         }
         send(&t);
     }
-    assert_int_equal(figures(&t).unauthorized, LINES * AT_ONCE);
-    assert_int_equal(figures(&t).rests_spent, LINES);
+    assert_int_equal(stats(&t).unauthorized, LINES * AT_ONCE);
+    assert_int_equal(stats(&t).rests_spent, LINES);
     const uint64_t begun_us = t.r.rig.now_us;
     size_t awake = 0;
     for (uint64_t ms = 0; ms < 200; ms++) {
@@ -428,7 +428,7 @@ static void who_is_known_has_one_share_by_all_its_connections(void **state)
     // Each that is too much took one more. Those that are told without an answer count as well.
     const size_t taken = t.r.request_count;
     assert_true(taken <= SHARE + LINES);
-    assert_true(figures(&t).rests_entity >= LINES - SHARE / EACH - 1);
+    assert_true(stats(&t).rests_entity >= LINES - SHARE / EACH - 1);
     assert_true(!client_rests(c[0]) && client_rests(c[LINES - 1]));
     assert_false(client_wants_input(c[LINES - 1]) || client_has_input(c[LINES - 1]));
     client_wake(c[LINES - 1], t.r.rig.now_us);
@@ -470,16 +470,16 @@ static void one_entity_has_its_share_of_connections(void **state)
     start_asked(&t, &clients);
     c[here++] = t.c;
     be_known(&t);
-    while (here < COME && figures(&t).refused_entity_share == 0) {
+    while (here < COME && stats(&t).refused_entity_share == 0) {
         come_asked(&t);
         c[here++] = t.c;
         show(&t, "a", "here", now_s + 60);
         send(&t);
-        assert_true(hear(&t).type == PACKET_AUTH_OK || figures(&t).refused_entity_share == 1);
+        assert_true(hear(&t).type == PACKET_AUTH_OK || stats(&t).refused_entity_share == 1);
     }
     assert_in_range(here, (MAX - COME) / 8, MAX / 8); // an eighth of what is free
     assert_true(client_is_done(c[here - 1]));
-    assert_int_equal(figures(&t).refused, 1);
+    assert_int_equal(stats(&t).refused, 1);
     client_rig_free(&t.r, c[0]); // makes room
     c[0] = comes_known(&t);
     for (size_t i = 0; i + 1 < here; i++) {
@@ -504,20 +504,20 @@ static void unauthenticated_are_few_from_one_address_and_in_all(void **state)
     assert_true(comes_in(&t, CLIENT_PACKETS, "[fe80::1]:1", &c[1]));
     assert_true(comes_in(&t, CLIENT_PACKETS, "[fe80::2]:1", &c[2]));
     assert_false(comes_in(&t, CLIENT_PACKETS, "[fe80:0:0:0:1::3]:1", &c[3])); // one network
-    assert_int_equal(figures(&t).refused_address, 2);
+    assert_int_equal(stats(&t).refused_address, 2);
     assert_false(comes_in(&t, CLIENT_PACKETS, "10.0.0.2:1", &c[3]));
-    assert_int_equal(figures(&t).refused_unauthenticated, 1);
-    assert_int_equal(figures(&t).refused, 3);
+    assert_int_equal(stats(&t).refused_unauthenticated, 1);
+    assert_int_equal(stats(&t).refused, 3);
     assert_true(comes_in(&t, CLIENT_RESP, "10.0.0.1:3", &c[3])); // tools are no strangers
     be_known(&t);                                                // makes room
     assert_true(comes_in(&t, CLIENT_PACKETS, "10.0.0.1:4", &c[4]));
     client_rig_free(&t.r, c[2]); // and so does going
     assert_true(comes_in(&t, CLIENT_PACKETS, "10.0.0.2:1", &c[2]));
-    assert_int_equal(figures(&t).unauthenticated, 4);
+    assert_int_equal(stats(&t).unauthenticated, 4);
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
         client_rig_free(&t.r, c[i]);
     }
-    assert_int_equal(figures(&t).unauthenticated, 0);
+    assert_int_equal(stats(&t).unauthenticated, 0);
     stop(&t);
 }
 

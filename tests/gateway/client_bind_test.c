@@ -35,11 +35,11 @@ static void stop(struct bound_rig *b)
     client_rig_fini(&b->r);
 }
 
-static struct push_figures figures(const struct bound_rig *b)
+static struct push_stats stats(const struct bound_rig *b)
 {
-    struct clients_figures f;
+    struct clients_stats f;
 
-    clients_figures(b->r.all, &f);
+    clients_stats(b->r.all, &f);
     return f.pushes;
 }
 
@@ -119,7 +119,7 @@ static void bind(struct bound_rig *b)
     assert_int_equal(note_at(b, 1, NOTE_BIND).round, 1);
     answer(b, 1, BOUND_NEW, 1);
     reads(b, "+OK\r\n");
-    assert_int_equal(figures(b).bound, 1);
+    assert_int_equal(stats(b).bound, 1);
 }
 
 static void pushes_follow_the_reply(void **state)
@@ -179,7 +179,7 @@ static void refusals_are_told_and_leave_nothing(void **state)
         client_rig_text(&b.r, b.c, "BIND a\r\n");
         answer(&b, 1, refusals[i].result, 1);
         reads(&b, refusals[i].says);
-        assert_int_equal(figures(&b).bound, 0);
+        assert_int_equal(stats(&b).bound, 0);
         client_rig_free(&b.r, b.c); // nobody has to be told
         b.c = NULL;
         assert_int_equal(b.r.request_count, 1);
@@ -211,9 +211,9 @@ static void the_actor_is_told_when_it_goes(void **state)
     client_rig_free(&b.r, b.c);
     b.c = NULL;
     assert_int_equal(note_at(&b, 2, NOTE_LOST).why, NOTE_LOST_CLOSED);
-    assert_int_equal(figures(&b).bound, 0);
+    assert_int_equal(stats(&b).bound, 0);
     assert_false(pushed(&b, 1, 1));
-    assert_int_equal(figures(&b).dropped_unknown, 1);
+    assert_int_equal(stats(&b).dropped_unknown, 1);
     stop(&b);
 }
 
@@ -235,7 +235,7 @@ static void who_unbinds_may_bind_again(void **state)
     assert_true(pushed(&b, 1, 2)); // of the time before
     assert_true(pushed(&b, 2, 1));
     reads(&b, "+OK\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$3\r\nodd\r\n");
-    assert_int_equal(figures(&b).dropped_stale, 1);
+    assert_int_equal(stats(&b).dropped_stale, 1);
     stop(&b);
 }
 
@@ -304,7 +304,7 @@ static void who_does_not_read_is_cut(void **state)
         (void)pushed(&b, 1, ++number);
     }
     assert_true(client_output(b.c).size <= 1100);
-    assert_int_equal(figures(&b).cut, 1);
+    assert_int_equal(stats(&b).cut, 1);
     client_rig_free(&b.r, b.c);
     b.c = NULL;
     assert_int_equal(note_at(&b, 2, NOTE_LOST).why, NOTE_LOST_SLOW);
@@ -396,7 +396,7 @@ static void an_actor_that_began_afresh_counts_anew(void **state)
     reads(&b, "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$3\r\nodd\r\n");
     assert_true(pushed(&b, 1, 2)); // the one before is gone
     reads(&b, "");
-    assert_int_equal(figures(&b).dropped_stale, 1);
+    assert_int_equal(stats(&b).dropped_stale, 1);
     stop(&b);
 }
 
@@ -454,7 +454,7 @@ static void a_gap_is_waited_for_and_given_up(void **state)
     reads(&b, "");
     assert_int_equal(go_on(&b, PUSHES_GAP_US), 1);
     reads(&b, "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$3\r\nodd\r\n");
-    assert_int_equal(figures(&b).lost, 2);
+    assert_int_equal(stats(&b).lost, 2);
     assert_int_equal(go_on(&b, 10), 0);
     stop(&b);
 }
@@ -476,7 +476,7 @@ static void forged_pushes_are_counted(void **state)
     assert_null(clients_on_push(b.r.all, &push, b.r.rig.now_us));
     push = push_of(&b, 1, UINT64_MAX);
     (void)clients_on_push(b.r.all, &push, b.r.rig.now_us);
-    assert_int_equal(figures(&b).dropped_unknown, 3);
+    assert_int_equal(stats(&b).dropped_unknown, 3);
     reads(&b, "");
     stop(&b);
 }

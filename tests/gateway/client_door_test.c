@@ -6,11 +6,11 @@
 
 static const uint64_t second_us = 1000000;
 
-static struct clients_figures figures(const struct talk *t)
+static struct clients_stats stats(const struct talk *t)
 {
-    struct clients_figures f;
+    struct clients_stats f;
 
-    clients_figures(t->r.all, &f);
+    clients_stats(t->r.all, &f);
     return f;
 }
 
@@ -63,7 +63,7 @@ static void requests_are_so_many_a_second_and_the_others_are_told_when(void **st
     assert_int_equal(hear(&t).type, PACKET_PONG);
     hears_nothing(&t);
     assert_int_equal(t.r.request_count, 2);
-    assert_int_equal(figures(&t).rate_limited, 3);
+    assert_int_equal(stats(&t).rate_limited, 3);
     pass(&t, 101000);
     say(&t, PACKET_REQUEST, 6, "a");
     say(&t, PACKET_REQUEST, 7, "a");
@@ -94,8 +94,8 @@ static void operators_get_in_while_players_are_turned_away(void **state)
     assert_non_null(tool[0] = let_in(&t, CLIENT_RESP, "10.0.0.1:1"));
     assert_non_null(tool[1] = let_in(&t, CLIENT_RESP, "10.0.0.1:1"));
     assert_null(let_in(&t, CLIENT_RESP, "10.0.0.1:1"));
-    assert_int_equal(figures(&t).refused, 2);
-    assert_int_equal(figures(&t).refused_full, 1);
+    assert_int_equal(stats(&t).refused, 2);
+    assert_int_equal(stats(&t).refused_full, 1);
     for (size_t i = 0; i < 125; i++) {
         client_rig_free(&t.r, player[i]);
     }
@@ -122,8 +122,8 @@ static void an_address_leaves_room_for_others(void **state)
         here++;
     }
     assert_in_range(here, SHARE - 2, SHARE);
-    assert_int_equal(figures(&t).refused_address_share, 1);
-    assert_int_equal(figures(&t).refused_full, 0);
+    assert_int_equal(stats(&t).refused_address_share, 1);
+    assert_int_equal(stats(&t).refused_full, 0);
     assert_non_null(c[here++] = let_in(&t, CLIENT_PACKETS, "[fe80:0:0:1::1]:1"));
     assert_non_null(c[here++] = let_in(&t, CLIENT_RESP, "[fe80::1]:1")); // tools are not asked
     while (here > 0) {
@@ -163,7 +163,7 @@ static void where_nobody_is_known_an_entity_and_an_address_leave_room_for_others
     c[1] = asks(&t, "10.0.0.2:1", "hot", 2);
     assert_int_equal(t.r.request_count, ROOM / 2 + 2);
     assert_true(client_rests(c[1]));
-    assert_int_equal(figures(&t).rests_entity, 2);
+    assert_int_equal(stats(&t).rests_entity, 2);
     c[2] = asks(&t, "10.0.0.2:1", "cold", 10); // by another line of the same
     assert_int_equal(t.r.request_count, ROOM / 2 + 12);
     assert_false(client_rests(c[2]));
@@ -172,8 +172,8 @@ static void where_nobody_is_known_an_entity_and_an_address_leave_room_for_others
     c[4] = asks(&t, "10.0.0.1:1", "b", 20);
     c[5] = asks(&t, "10.0.0.1:1", "c", LEAST);
     assert_true(client_rests(c[5]));
-    assert_int_equal(figures(&t).rests_origin, 1);
-    assert_int_equal(figures(&t).rests_entity, 2);
+    assert_int_equal(stats(&t).rests_origin, 1);
+    assert_int_equal(stats(&t).rests_entity, 2);
     assert_false(router_full(t.r.rig.router));
     const size_t before = t.r.request_count;
     c[6] = asks(&t, "10.0.0.4:1", "d", 3);
@@ -204,19 +204,19 @@ static void each_limit_of_the_admission_is_counted_by_its_name(void **state)
     assert_non_null(c[0] = let_in(&t, CLIENT_PACKETS, "10.0.0.1:1"));
     assert_non_null(c[1] = let_in(&t, CLIENT_PACKETS, "10.0.0.1:2"));
     assert_in_range(refused(&t, "10.0.0.1:3"), 5000, 6500);
-    assert_int_equal(figures(&t).refused_address_count, 1);
+    assert_int_equal(stats(&t).refused_address_count, 1);
     client_rig_free(&t.r, c[1]);
     assert_non_null(c[1] = let_in(&t, CLIENT_PACKETS, "10.0.0.1:4"));
     client_rig_free(&t.r, c[1]);
     assert_true(refused(&t, "10.0.0.1:5") > 0);
-    assert_int_equal(figures(&t).refused_address_rate, 1);
+    assert_int_equal(stats(&t).refused_address_rate, 1);
     assert_non_null(c[2] = let_in(&t, CLIENT_PACKETS, "10.0.0.2:1"));
     assert_true(clients_ready(t.r.all, t.r.rig.now_us));
     assert_in_range(refused(&t, "10.0.0.3:1"), 100, 300);
-    assert_int_equal(figures(&t).refused_accept_rate, 1);
+    assert_int_equal(stats(&t).refused_accept_rate, 1);
     assert_false(clients_ready(t.r.all, t.r.rig.now_us));
     assert_non_null(c[3] = let_in(&t, CLIENT_RESP, "10.0.0.1:5")); // is asked nothing of this
-    assert_int_equal(figures(&t).refused, 3);
+    assert_int_equal(stats(&t).refused, 3);
     client_rig_free(&t.r, c[0]);
     client_rig_free(&t.r, c[2]);
     client_rig_free(&t.r, c[3]);

@@ -38,11 +38,11 @@ static void start_asked(struct talk *t, const struct clients_config *clients)
     come_asked(t);
 }
 
-static struct clients_figures figures(const struct talk *t)
+static struct clients_stats stats(const struct talk *t)
 {
-    struct clients_figures f;
+    struct clients_stats f;
 
-    clients_figures(t->r.all, &f);
+    clients_stats(t->r.all, &f);
     return f;
 }
 
@@ -97,8 +97,8 @@ static void who_the_actor_names_is_that_entity(void **state)
     assert_int_equal(q.flags, REQUEST_IDEMPOTENT);
     assert_true(q.id.size >= 7 && memcmp(q.id.data, "login-", 6) == 0);
     assert_true(bytes_equal(q.body, of("eve:secret")));
-    assert_int_equal(figures(&t).logins.under_way, 1);
-    assert_int_equal(figures(&t).unauthenticated, 1);
+    assert_int_equal(stats(&t).logins.under_way, 1);
+    assert_int_equal(stats(&t).unauthenticated, 1);
     name(&t, 1, now_s + 60, "eve");
     const struct auth_ok_packet who = hears_who(&t);
     assert_int_equal(who.expires_s, now_s + 60);
@@ -112,10 +112,10 @@ static void who_the_actor_names_is_that_entity(void **state)
     assert_int_equal(t.r.request_count, 2);
     client_rig_answer(&t.r, 2, ANSWER_OK, of("x"));
     hears_answer(&t, 1, STATUS_OK);
-    assert_int_equal(figures(&t).logins.under_way, 0);
-    assert_int_equal(figures(&t).logins.ok, 1);
-    assert_int_equal(figures(&t).unauthenticated, 0);
-    assert_int_equal(figures(&t).authenticated, 1);
+    assert_int_equal(stats(&t).logins.under_way, 0);
+    assert_int_equal(stats(&t).logins.ok, 1);
+    assert_int_equal(stats(&t).unauthenticated, 0);
+    assert_int_equal(stats(&t).authenticated, 1);
     pass(&t, 10 * second_us); // the time to say it is over
     hears_nothing(&t);
     show(&t, "eve:secret"); // nobody logs in twice
@@ -229,9 +229,9 @@ static void what_the_actor_refuses_is_kicked(void **state)
         client_rig_answer(&t.r, 1, bad[i].code, of(bad[i].body));
         hears_notice(&t, PACKET_KICK, bad[i].kick);
         assert_true(client_is_done(t.c));
-        assert_int_equal(figures(&t).kicks[bad[i].kick - PACKET_KICK_BAD_PACKET], 1);
-        assert_int_equal(figures(&t).logins.refused + figures(&t).logins.broken, 1);
-        assert_int_equal(figures(&t).logins.under_way, 0);
+        assert_int_equal(stats(&t).kicks[bad[i].kick - PACKET_KICK_BAD_PACKET], 1);
+        assert_int_equal(stats(&t).logins.refused + stats(&t).logins.broken, 1);
+        assert_int_equal(stats(&t).logins.under_way, 0);
         assert_int_equal(t.r.request_count, 1);
         stop(&t);
     }
@@ -272,25 +272,25 @@ static void without_an_answer_it_is_told_when_to_come_again(void **state)
     client_rig_answer(&t.r, 1, ANSWER_NO_KIND, (struct bytes){NULL, 0});
     (void)hears_goaway(&t);
     assert_true(client_is_done(t.c));
-    assert_int_equal(figures(&t).logins.unanswered, 1);
+    assert_int_equal(stats(&t).logins.unanswered, 1);
     client_rig_free(&t.r, t.c);
     come_asked(&t);
     show(&t, "x");
     client_rig_answer(&t.r, 2, ANSWER_APP_ERROR, of("TRYAGAIN the accounts are away"));
     (void)hears_goaway(&t);
-    assert_int_equal(figures(&t).logins.unanswered, 2);
-    assert_int_equal(figures(&t).logins.refused, 0);
+    assert_int_equal(stats(&t).logins.unanswered, 2);
+    assert_int_equal(stats(&t).logins.refused, 0);
     client_rig_free(&t.r, t.c);
     come_asked(&t);
     show(&t, "x");
     pass(&t, 6 * second_us); // 5 s from its coming
     (void)hears_goaway(&t);
     assert_true(client_is_done(t.c));
-    assert_int_equal(figures(&t).logins.unanswered, 3);
+    assert_int_equal(stats(&t).logins.unanswered, 3);
     name(&t, 3, now_s + 60, "eve"); // too late
     hears_nothing(&t);
-    assert_int_equal(figures(&t).logins.under_way, 0);
-    assert_int_equal(figures(&t).unauthenticated, 1);
+    assert_int_equal(stats(&t).logins.under_way, 0);
+    assert_int_equal(stats(&t).unauthenticated, 1);
     stop(&t);
 }
 
@@ -304,7 +304,7 @@ static void a_role_that_nobody_hosts_logs_nobody_in(void **state)
     start_asked(&t, &clients);
     show(&t, "x");
     (void)hears_goaway(&t);
-    assert_int_equal(figures(&t).logins.unanswered, 1);
+    assert_int_equal(stats(&t).logins.unanswered, 1);
     assert_int_equal(t.r.request_count, 0);
     stop(&t);
 }
@@ -323,7 +323,7 @@ static void logins_under_way_are_few(void **state)
     come_asked(&t);
     show(&t, "y");
     (void)hears_goaway(&t);
-    assert_int_equal(figures(&t).logins.full, 1);
+    assert_int_equal(stats(&t).logins.full, 1);
     assert_int_equal(t.r.request_count, 1);
     client_rig_free(&t.r, first);
     stop(&t);
@@ -341,14 +341,14 @@ static void who_leaves_makes_no_room_before_its_login_is_over(void **state)
     start_asked(&t, &clients);
     show(&t, "x");
     client_rig_free(&t.r, t.c);
-    assert_int_equal(figures(&t).logins.left, 1);
-    assert_int_equal(figures(&t).logins.under_way, 1);
+    assert_int_equal(stats(&t).logins.left, 1);
+    assert_int_equal(stats(&t).logins.under_way, 1);
     assert_false(clients_admit(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us, &in));
     name(&t, 1, now_s + 60, "eve"); // nobody is told
     t.r.rig.now_us += 5 * second_us;
     (void)clients_go_on(t.r.all, t.r.rig.now_us, &t.r.effects);
-    assert_int_equal(figures(&t).logins.under_way, 0);
-    assert_int_equal(figures(&t).unauthenticated, 0);
+    assert_int_equal(stats(&t).logins.under_way, 0);
+    assert_int_equal(stats(&t).unauthenticated, 0);
     assert_true(clients_admit(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us, &in));
     t.c = client_new(t.r.all, CLIENT_PACKETS, "10.0.0.1:5", t.r.rig.now_us);
     client_let_in(t.c, in.client_address);

@@ -178,7 +178,7 @@ static void an_older_and_a_newer_client_are_told_who_is_to_be_upgraded(void **st
 static void a_hello_must_come_in_time(void **state)
 {
     const struct clients_config clients = clients_config_default();
-    struct clients_figures f;
+    struct clients_stats f;
     struct talk t;
 
     (void)state;
@@ -189,7 +189,7 @@ static void a_hello_must_come_in_time(void **state)
     pass(&t, second_us);
     hears_notice(&t, PACKET_KICK, PACKET_KICK_NO_HELLO);
     assert_true(client_is_done(t.c));
-    clients_figures(t.r.all, &f);
+    clients_stats(t.r.all, &f);
     assert_int_equal(f.kicks[PACKET_KICK_NO_HELLO - PACKET_KICK_BAD_PACKET], 1);
     stop(&t);
 }

@@ -12,9 +12,9 @@
 
 static uint64_t buffered(const struct client_rig *r)
 {
-    struct clients_figures f;
+    struct clients_stats f;
 
-    clients_figures(r->all, &f);
+    clients_stats(r->all, &f);
     return f.buffered;
 }
 
@@ -207,7 +207,7 @@ static void who_takes_nothing_for_long_is_stuck(void **state)
 {
     const struct clients_config config = clients_config_default();
     struct client_rig r;
-    struct clients_figures f;
+    struct clients_stats f;
     struct buffer taken = {0};
 
     (void)state;
@@ -225,7 +225,7 @@ static void who_takes_nothing_for_long_is_stuck(void **state)
     assert_false(client_is_stuck(c, r.rig.now_us));
     r.rig.now_us += UINT64_C(2000000);
     assert_true(client_is_stuck(c, r.rig.now_us));
-    clients_figures(r.all, &f);
+    clients_stats(r.all, &f);
     assert_int_equal(f.stalled, 1);
     client_wrote(c, r.rig.now_us);
     assert_false(client_is_stuck(c, r.rig.now_us));
@@ -239,7 +239,7 @@ static void replies_beyond_the_hard_bound_end_the_connection(void **state)
     static uint8_t reply[60000];
     struct clients_config config = clients_config_default();
     struct client_rig r;
-    struct clients_figures f;
+    struct clients_stats f;
 
     (void)state;
     config.output_max = 100000;
@@ -252,7 +252,7 @@ static void replies_beyond_the_hard_bound_end_the_connection(void **state)
     assert_false(client_is_stuck(c, r.rig.now_us));
     client_rig_value(&r, 2, &value);
     assert_true(client_is_stuck(c, r.rig.now_us));
-    clients_figures(r.all, &f);
+    clients_stats(r.all, &f);
     assert_int_equal(f.overrun, 1);
     client_rig_free(&r, c);
     client_rig_fini(&r);
@@ -366,7 +366,7 @@ static void connections_are_counted_and_capped(void **state)
 {
     struct clients_config config = clients_config_default();
     struct client_rig r;
-    struct clients_figures f;
+    struct clients_stats f;
 
     (void)state;
     config.connections_max = 2;
@@ -378,7 +378,7 @@ static void connections_are_counted_and_capped(void **state)
     client_rig_free(&r, a);
     assert_true(comes_in(&r));
     client_rig_free(&r, b);
-    clients_figures(r.all, &f);
+    clients_stats(r.all, &f);
     assert_int_equal(f.accepted, 2);
     assert_int_equal(f.connected, 0);
     assert_int_equal(f.refused, 1);

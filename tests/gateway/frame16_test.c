@@ -81,7 +81,7 @@ static void what_does_not_fit_is_not_sent(void **state)
 /* ---- the carrier of them ---- */
 
 struct rig {
-    struct transport_figures figures;
+    struct transport_stats stats;
     struct transport_rules rules;
     struct client_transport *c;
     struct buffer plain;
@@ -90,7 +90,7 @@ struct rig {
 static void start(struct rig *r)
 {
     *r = (struct rig){.rules = transport_rules_default()};
-    r->rules.figures = &r->figures;
+    r->rules.stats = &r->stats;
     r->rules.packet_size_max = UINT16_MAX;
     r->c = transport_new(ENTRY_SKYNET, &r->rules, 1);
 }
@@ -115,7 +115,7 @@ static void it_is_open_at_once(void **state)
     transport_tick(r.c, 100000000);
     transport_close(r.c, true);
     assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
-    assert_int_equal(r.figures.count[TRANSPORT_FRAME_OPENED], 1);
+    assert_int_equal(r.stats.count[TRANSPORT_FRAME_OPENED], 1);
     stop(&r);
 }
 
@@ -128,7 +128,7 @@ static void what_breaks_the_rules_is_kicked(void **state)
     transport_on_bytes(r.c, bytes_of("\0\0\0\2\3x", 6), &r.plain);
     assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
     assert_int_equal(r.plain.size, 0);
-    assert_int_equal(r.figures.count[TRANSPORT_FRAME_EMPTY], 1);
+    assert_int_equal(r.stats.count[TRANSPORT_FRAME_EMPTY], 1);
     assert_hex(bytes_of(transport_output(r.c)->data + 2, 5), "05 00000064"); // 100: bad packet
     transport_on_bytes(r.c, bytes_of("\0\2\3x", 4), &r.plain);
     assert_int_equal(r.plain.size, 0);
@@ -148,7 +148,7 @@ static void what_does_not_fit_ends_it(void **state)
     packet_put_ping(&in, PACKET_PONG, bytes_of(body, size));
     transport_put(r.c, buffer_bytes(&in));
     assert_int_equal(transport_state(r.c), TRANSPORT_ENDED);
-    assert_int_equal(r.figures.count[TRANSPORT_FRAME_TOO_LARGE], 1);
+    assert_int_equal(r.stats.count[TRANSPORT_FRAME_TOO_LARGE], 1);
     assert_hex(bytes_of(transport_output(r.c)->data, 4), "0002 04 00");
     assert_hex(bytes_of(transport_output(r.c)->data + 6, 5), "05 00000065"); // 101: too large
     mem_free(body);

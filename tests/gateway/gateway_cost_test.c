@@ -27,12 +27,11 @@ static void requests_allocate_nothing(bool set)
     }
     assert_int_equal(allocations, 0);
     // Each was answered, and the router forgot it.
-    struct router_figures figures;
+    struct router_stats stats;
 
-    router_figures(g.base.rig.router, &figures);
-    assert_int_equal(figures.replied,
-                     (WARM_TURNS + TURNS) * GATEWAY_RIG_CLIENTS * GATEWAY_RIG_BATCH);
-    assert_int_equal(figures.in_flight, 0);
+    router_stats(g.base.rig.router, &stats);
+    assert_int_equal(stats.replied, (WARM_TURNS + TURNS) * GATEWAY_RIG_CLIENTS * GATEWAY_RIG_BATCH);
+    assert_int_equal(stats.in_flight, 0);
     gateway_rig_fini(&g);
 }
 

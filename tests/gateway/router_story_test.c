@@ -258,11 +258,11 @@ static void play_answer(const struct answer_words *w)
         (struct router_event){.type = ROUTER_ANSWER, .slot = (uint16_t)w->slot, .answer = &answer});
 }
 
-static void show_figures(void)
+static void show_stats(void)
 {
-    struct router_figures f;
+    struct router_stats f;
 
-    router_figures(rig.router, &f);
+    router_stats(rig.router, &f);
     (void)fprintf(out,
                   "version=%" PRIu64 " requests=%" PRIu64 " in_flight=%" PRIu64 " waiting=%" PRIu64
                   " resent=%" PRIu64 " moved=%" PRIu64 " unknown=%" PRIu64 " timeout=%" PRIu64
@@ -390,7 +390,7 @@ static void play(const char *command)
     if (sscanf(command, "start %u", &window) == 1) { // NOLINT(cert-err34-c)
         start(window);
     } else if (strcmp(command, "figures\n") == 0) {
-        show_figures();
+        show_stats();
     } else if (play_leader(command) || play_links(command) || play_requests(command)) {
         show_effects();
     } else {

@@ -335,21 +335,21 @@ static struct client_transport *transport_open(struct rig *r, const struct trans
 
 static void a_transport_whose_tls_can_not_write_has_ended(void **state)
 {
-    struct transport_figures figures = {{0}};
+    struct transport_stats stats = {{0}};
     struct transport_rules rules = transport_rules_default();
     struct rig r;
 
     (void)state;
     rig_start(&r);
     rules.keys = r.keys;
-    rules.figures = &figures;
+    rules.stats = &stats;
     struct client_transport *c = transport_open(&r, &rules);
 
     no_memory = true;
     transport_put(c, bytes_of("hello", 5));
     no_memory = false;
     assert_int_equal(transport_state(c), TRANSPORT_ENDED);
-    assert_int_equal(figures.count[TRANSPORT_TLS_BROKEN], 1);
+    assert_int_equal(stats.count[TRANSPORT_TLS_BROKEN], 1);
     transport_tick(c, 1000000);
     transport_close(c, false);
     transport_free(c);

@@ -372,7 +372,7 @@ static void a_send_is_answered_to_nobody_and_keeps_its_place(void **state)
 
 static void who_has_gone_hears_nothing(void **state)
 {
-    struct router_figures f;
+    struct router_stats f;
 
     (void)state;
     give("bob", 2);

@@ -307,7 +307,7 @@ static void a_node_tells_what_lives_where(void **state)
     assert_int_equal(s.host->membership.life, LIFE_SERVING); // a strange era did nothing
     assert_null(a->calls);
     control_free(said);
-    const struct router_figures calls = {.requests = 9, .in_flight = 2, .replied = 7, .timeout = 1};
+    const struct router_stats calls = {.requests = 9, .in_flight = 2, .replied = 7, .timeout = 1};
     host_set_calls(s.host, &calls);
     said = inspect_host(&s);
     assert_int_equal(said->inspect_answer->calls->requests, 9);

@@ -42,7 +42,7 @@ static uint64_t next(struct pushes *p, uint64_t now_us)
 
 static void what_comes_early_waits_for_its_turn(void **state)
 {
-    struct push_figures f = {0};
+    struct push_stats f = {0};
     struct pushes p;
 
     (void)state;
@@ -67,7 +67,7 @@ static void what_comes_early_waits_for_its_turn(void **state)
 
 static void a_gap_is_given_up_in_time(void **state)
 {
-    struct push_figures f = {0};
+    struct push_stats f = {0};
     struct pushes p;
 
     (void)state;
@@ -89,7 +89,7 @@ static void a_gap_is_given_up_in_time(void **state)
 
 static void a_gap_is_given_up_for_want_of_room(void **state)
 {
-    struct push_figures f = {0};
+    struct push_stats f = {0};
     struct pushes p;
     uint64_t number = 2;
 
@@ -110,7 +110,7 @@ static void a_gap_is_given_up_for_want_of_room(void **state)
 
 static void a_round_that_is_not_confirmed_waits_in_bounds(void **state)
 {
-    struct push_figures f = {0};
+    struct push_stats f = {0};
     struct pushes p;
 
     (void)state;
@@ -134,7 +134,7 @@ static void a_round_that_is_not_confirmed_waits_in_bounds(void **state)
 /* A reply that stands in front keeps them back, in bounds too. */
 static void what_must_not_go_yet_is_kept_in_bounds(void **state)
 {
-    struct push_figures f = {0};
+    struct push_stats f = {0};
     struct pushes p;
 
     (void)state;
@@ -155,7 +155,7 @@ static void any_mix_comes_out_in_order(void **state)
 
     (void)state;
     for (int run = 0; run < 50; run++) {
-        struct push_figures f = {0};
+        struct push_stats f = {0};
         struct pushes p;
         uint64_t at[2] = {1, COUNT / 2 + 1};
         const uint64_t end[2] = {COUNT / 2, COUNT};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each figure of a gateway, once: what it is called in INFO, and for Prometheus. A
- * field of struct tally that is in no row is neither told nor added up over threads.
+ * field of struct gateway_stats that is in no row is neither told nor added up over threads.
  */
-#ifndef GATEWAY_CLIENT_FIGURE_H
-#define GATEWAY_CLIENT_FIGURE_H
+#ifndef GATEWAY_CLIENT_STAT_ROWS_H
+#define GATEWAY_CLIENT_STAT_ROWS_H
 
 #include "base/metrics.h"
-#include "gateway/client/tally.h"
+#include "gateway/client/stats.h"
 
 #include <string.h>
 
-struct figure {
-    size_t offset;       /* of a uint64_t in struct tally */
+struct stat_row {
+    size_t offset;       /* of a uint64_t in struct gateway_stats */
     const char *section; /* of INFO, in capitals; NULL = it is not there */
     const char *name;    /* in INFO */
     const struct metric *metric;
@@ -20,10 +20,10 @@ struct figure {
     const char *word;  /* of the label; rows of one name follow each other */
 };
 
-extern const struct figure figures[];
-extern const size_t figure_count;
+extern const struct stat_row stat_rows[];
+extern const size_t stat_row_count;
 
-static inline uint64_t figure_of(const struct figure *f, const struct tally *t)
+static inline uint64_t stat_row_value(const struct stat_row *f, const struct gateway_stats *t)
 {
     uint64_t value = 0;
 

@@ -3,34 +3,34 @@
  * Adds up the figures of a gateway's threads on a board that each of them writes
  * to.
  */
-#include "gateway/client/tally.h"
+#include "gateway/client/stats.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "gateway/client/figure.h"
+#include "gateway/client/stat_rows.h"
 
 #include <pthread.h>
 
-struct board {
+struct thread_stats {
     pthread_mutex_t lock; /* all below */
     unsigned threads;
-    struct tally *tally; /* owned; threads = 0: nothing was put yet */
+    struct gateway_stats *stats; /* owned; threads = 0: nothing was put yet */
 };
 
-static void add(struct tally *sum, const struct tally *more, size_t offset)
+static void add(struct gateway_stats *sum, const struct gateway_stats *more, size_t offset)
 {
     uint64_t *at = (uint64_t *)(void *)((char *)sum + offset);
 
     *at += *(const uint64_t *)(const void *)((const char *)more + offset);
 }
 
-void tally_add(struct tally *sum, const struct tally *more)
+void gateway_stats_add(struct gateway_stats *sum, const struct gateway_stats *more)
 {
-    const struct router_figures before = sum->router;
+    const struct router_stats before = sum->router;
     const bool older = more->router.version < before.version;
 
-    for (size_t i = 0; i < figure_count; i++) {
-        add(sum, more, figures[i].offset);
+    for (size_t i = 0; i < stat_row_count; i++) {
+        add(sum, more, stat_rows[i].offset);
     }
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->clients.kicks[i] += more->clients.kicks[i];
@@ -38,46 +38,47 @@ void tally_add(struct tally *sum, const struct tally *more)
     for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
         sum->clients.transports.count[i] += more->clients.transports.count[i];
     }
-    const struct router_figures *ring = older ? &more->router : &before;
+    const struct router_stats *ring = older ? &more->router : &before;
     sum->router.version = ring->version;
     sum->router.digest[0] = ring->digest[0];
     sum->router.digest[1] = ring->digest[1];
 }
 
-struct board *board_new(unsigned threads)
+struct thread_stats *thread_stats_new(unsigned threads)
 {
-    struct board *b = mem_new(1, sizeof *b);
+    struct thread_stats *b = mem_new(1, sizeof *b);
 
     (void)pthread_mutex_init(&b->lock, NULL);
     b->threads = threads;
-    b->tally = mem_new(threads, sizeof *b->tally);
+    b->stats = mem_new(threads, sizeof *b->stats);
     return b;
 }
 
-void board_free(struct board *b)
+void thread_stats_free(struct thread_stats *b)
 {
     if (b != NULL) {
         (void)pthread_mutex_destroy(&b->lock);
-        mem_free(b->tally);
+        mem_free(b->stats);
         mem_free(b);
     }
 }
 
-void board_put(struct board *b, unsigned thread, const struct tally *own)
+void thread_stats_put(struct thread_stats *b, unsigned thread, const struct gateway_stats *own)
 {
     ASSERT(thread < b->threads);
     (void)pthread_mutex_lock(&b->lock);
-    b->tally[thread] = *own;
+    b->stats[thread] = *own;
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-void board_sum(struct board *b, unsigned thread, const struct tally *own, struct tally *sum)
+void thread_stats_sum(struct thread_stats *b, unsigned thread, const struct gateway_stats *own,
+                      struct gateway_stats *sum)
 {
     *sum = *own;
     (void)pthread_mutex_lock(&b->lock);
     for (unsigned i = 0; i < b->threads; i++) {
-        if (i != thread && b->tally[i].threads > 0) {
-            tally_add(sum, &b->tally[i]);
+        if (i != thread && b->stats[i].threads > 0) {
+            gateway_stats_add(sum, &b->stats[i]);
         }
     }
     (void)pthread_mutex_unlock(&b->lock);

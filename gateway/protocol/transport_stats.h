@@ -2,8 +2,8 @@
  *
  * What happened on the way between sockets and clients, by reason: INFO transport.
  */
-#ifndef GATEWAY_PROTOCOL_TRANSPORT_FIGURES_H
-#define GATEWAY_PROTOCOL_TRANSPORT_FIGURES_H
+#ifndef GATEWAY_PROTOCOL_TRANSPORT_STATS_H
+#define GATEWAY_PROTOCOL_TRANSPORT_STATS_H
 
 #include <stdint.h>
 
@@ -56,7 +56,7 @@ enum transport_event { TRANSPORT_EVENTS(TRANSPORT_EVENT) TRANSPORT_EVENT_COUNT }
 /* "ws_opened" */
 const char *transport_event_name(enum transport_event event);
 
-struct transport_figures {
+struct transport_stats {
     uint64_t count[TRANSPORT_EVENT_COUNT];
 };
 

@@ -3,20 +3,20 @@
  * The table of a gateway's figures: a row for each, with its names in INFO and
  * for Prometheus.
  */
-#include "gateway/client/figure.h"
+#include "gateway/client/stat_rows.h"
 
 #include <stddef.h>
 
 /* The only value of its metric, … */
-#define ONE(field, section, name, ...)                                                           \
-    {                                                                                            \
-        offsetof(struct tally, field), section, name, &(const struct metric){__VA_ARGS__}, NULL, \
-            NULL                                                                                 \
+#define ONE(field, section, name, ...)                                                             \
+    {                                                                                              \
+        offsetof(struct gateway_stats, field), section, name, &(const struct metric){__VA_ARGS__}, \
+            NULL, NULL                                                                             \
     }
 /* … or one of several. */
-#define OF(field, section, name, metric, label, word)                     \
-    {                                                                     \
-        offsetof(struct tally, field), section, name, metric, label, word \
+#define OF(field, section, name, metric, label, word)                             \
+    {                                                                             \
+        offsetof(struct gateway_stats, field), section, name, metric, label, word \
     }
 
 static const struct metric outcome = {
@@ -39,7 +39,7 @@ static const struct metric dropped = {"ringhold_gateway_pushes_dropped_total",
                                       "Pushes that reached no client, by reason.",
                                       METRIC_COUNTER};
 
-const struct figure figures[] = {
+const struct stat_row stat_rows[] = {
     ONE(router.requests, "RINGHOLD", "requests", "ringhold_gateway_requests_total",
         "Requests accepted from clients.", METRIC_COUNTER),
     ONE(router.replied, NULL, NULL, "ringhold_gateway_replies_total",
@@ -153,4 +153,4 @@ const struct figure figures[] = {
     OF(clients.pushes.dropped_room, "SESSIONS", "pushes_dropped_room", &dropped, "reason", "room"),
 };
 
-const size_t figure_count = sizeof figures / sizeof figures[0];
+const size_t stat_row_count = sizeof stat_rows / sizeof stat_rows[0];
