@@ -387,11 +387,12 @@ run-lint: $(pb)
 	$(Q)printf '%s\n' $(code) | xargs -P $$(nproc) -n 100 clang-format --dry-run --Werror
 	+$(Q)$(submake) -k run-tidy
 	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations'
-	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
+	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
 	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
 	$(Q)./tools/layers
 	$(Q)./tools/states
 	$(Q)./tools/parts
+	$(Q)./tools/tags
 	$(Q)./tools/citations
 
 ship: $(ship)

@@ -138,7 +138,7 @@ static int list(int argc, char **argv)
     return 0;
 }
 
-struct verb {
+struct coordinators_verb {
     const char *name;
     const char *full;
     const char *summary;
@@ -146,7 +146,7 @@ struct verb {
     int count;
 };
 
-static const struct verb verbs[] = {
+static const struct coordinators_verb verbs[] = {
     {"set",
      "coordinators set",
      "Make these coordinators, and no others, the group.",
@@ -169,7 +169,7 @@ static const struct verb verbs[] = {
      1},
 };
 
-static bool make(const struct query *q, const struct verb *verb, struct wishes *w)
+static bool make(const struct query *q, const struct coordinators_verb *verb, struct wishes *w)
 {
     if (strcmp(verb->name, "set") == 0) {
         return add(w, q->arguments[0]);
@@ -184,7 +184,7 @@ static bool make(const struct query *q, const struct verb *verb, struct wishes *
            (strcmp(verb->name, "remove") == 0 || add(w, q->arguments[1]));
 }
 
-static int change(int argc, char **argv, const struct verb *verb)
+static int change(int argc, char **argv, const struct coordinators_verb *verb)
 {
     struct query q;
     struct wishes w = {.count = 0};

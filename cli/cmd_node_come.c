@@ -23,19 +23,19 @@ struct coming {
 };
 
 /* What is to be known of a node; `there` false: it is no member. */
-struct member {
+struct member_row {
     bool there;
     bool live;
     char role[64];
 };
 
 /* False after printing why. */
-static bool look(const struct query *q, const char *name, struct member *out)
+static bool look(const struct query *q, const char *name, struct member_row *out)
 {
     Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
 
     Rh__AdminReply *reply = query_ask(q, &what.base);
-    *out = (struct member){.there = false};
+    *out = (struct member_row){.there = false};
     for (size_t i = 0; reply != NULL && i < reply->n_nodes; i++) {
         const Rh__NodeRow *n = reply->nodes[i];
 
@@ -77,7 +77,7 @@ static int start(const struct coming *c, const char *name)
 }
 
 /* Until it is a live member; its share may come later. */
-static int wait_there(const struct coming *c, const char *name, struct member *out)
+static int wait_there(const struct coming *c, const char *name, struct member_row *out)
 {
     const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
     const uint64_t end_us = clock_boottime_us() + (uint64_t)c->deadline_s * 1000000;
@@ -103,7 +103,7 @@ static int wait_there(const struct coming *c, const char *name, struct member *o
 
 static int add(struct coming *c, const char *name)
 {
-    struct member node;
+    struct member_row node;
 
     if (!look(&c->q, name, &node)) {
         return 1;
@@ -119,8 +119,8 @@ static int add(struct coming *c, const char *name)
  * there from the old one, whose share that is. */
 static int replace(struct coming *c, const char *old, const char *new)
 {
-    struct member former;
-    struct member latter;
+    struct member_row former;
+    struct member_row latter;
 
     if (strcmp(old, new) == 0) {
         (void)fprintf(stderr,

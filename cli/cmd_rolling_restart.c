@@ -40,7 +40,7 @@ struct rollout {
 };
 
 /* One node, as it was at first. */
-struct target {
+struct restart_target {
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1];
     char command[SHELL_COMMAND_MAX];
@@ -93,14 +93,14 @@ static const char *why_skipped(const struct rollout *r, const Rh__NodeRow *n)
 }
 
 /* False after printing what is wrong with the command. */
-static bool take(const struct rollout *r, const Rh__NodeRow *n, struct target *t)
+static bool take(const struct rollout *r, const Rh__NodeRow *n, struct restart_target *t)
 {
     char why[SHELL_COMMAND_MAX];
 
-    *t = (struct target){.incarnation = n->member->incarnation,
-                         .actors = n->actors,
-                         .vnodes = n->vnodes,
-                         .skipped = why_skipped(r, n)};
+    *t = (struct restart_target){.incarnation = n->member->incarnation,
+                                 .actors = n->actors,
+                                 .vnodes = n->vnodes,
+                                 .skipped = why_skipped(r, n)};
     (void)snprintf(t->name, sizeof t->name, "%s", n->member->name);
     (void)snprintf(t->address, sizeof t->address, "%s", n->member->address);
     const struct shell_words words = {.node = t->name, .address = t->address};
@@ -112,7 +112,7 @@ static bool take(const struct rollout *r, const Rh__NodeRow *n, struct target *t
 }
 
 /* Owned, mem_free(); NULL after printing why. */
-static struct target *choose(struct rollout *r, size_t *count)
+static struct restart_target *choose(struct rollout *r, size_t *count)
 {
     Rh__AdminReply *reply = ask_nodes(&r->q);
     bool good = reply != NULL;
@@ -129,7 +129,7 @@ static struct target *choose(struct rollout *r, size_t *count)
             good = false;
         }
     }
-    struct target *targets = mem_new(reply->n_nodes + 1, sizeof *targets);
+    struct restart_target *targets = mem_new(reply->n_nodes + 1, sizeof *targets);
     for (size_t i = 0; i < reply->n_nodes && good; i++) {
         if (is_wanted(r, reply->nodes[i])) {
             good = take(r, reply->nodes[i], &targets[(*count)++]);
@@ -143,7 +143,7 @@ static struct target *choose(struct rollout *r, size_t *count)
     return targets;
 }
 
-static void print_plan(const struct rollout *r, const struct target *targets, size_t count)
+static void print_plan(const struct rollout *r, const struct restart_target *targets, size_t count)
 {
     static const char *const columns[] = {
         "NODE", "ADDRESS", "VNODES", "ACTORS", "DO", "COMMAND", NULL};
@@ -151,7 +151,7 @@ static void print_plan(const struct rollout *r, const struct target *targets, si
 
     rows_init(&rows, columns);
     for (size_t i = 0; i < count; i++) {
-        const struct target *t = &targets[i];
+        const struct restart_target *t = &targets[i];
 
         rows_text(&rows, "%s", t->name);
         rows_text(&rows, "%s", t->address);
@@ -166,14 +166,14 @@ static void print_plan(const struct rollout *r, const struct target *targets, si
 /* ---- doing it ---- */
 
 /* It is what it was before, as far as that can be. */
-static void take_back(const struct rollout *r, const struct target *t)
+static void take_back(const struct rollout *r, const struct restart_target *t)
 {
     (void)fprintf(stderr, "%s: its drain is cancelled\n", t->name);
     (void)drain_wish(&r->q, t->name, true);
 }
 
 /* 0, or the exit code. */
-static int drain(const struct rollout *r, const struct target *t)
+static int drain(const struct rollout *r, const struct restart_target *t)
 {
     if (!drain_wish(&r->q, t->name, false)) {
         return 1;
@@ -187,7 +187,7 @@ static int drain(const struct rollout *r, const struct target *t)
     return drain_exit_code(end);
 }
 
-static int restart(const struct rollout *r, const struct target *t)
+static int restart(const struct rollout *r, const struct restart_target *t)
 {
     (void)printf("%s: %s\n", t->name, t->command);
     (void)fflush(stdout);
@@ -204,7 +204,7 @@ static int restart(const struct rollout *r, const struct target *t)
 }
 
 /* A new process of it has registered. One that the old process' drain outlived is told to stay. */
-static bool is_back(const struct rollout *r, const struct target *t)
+static bool is_back(const struct rollout *r, const struct restart_target *t)
 {
     Rh__AdminReply *reply = ask_nodes(&r->q);
     const Rh__NodeRow *n = reply == NULL ? NULL : find(reply, t->name);
@@ -216,7 +216,7 @@ static bool is_back(const struct rollout *r, const struct target *t)
 }
 
 /* It is still a member: what isn't can't be wished anything. */
-static void give_up_on(const struct rollout *r, const struct target *t)
+static void give_up_on(const struct rollout *r, const struct restart_target *t)
 {
     Rh__AdminReply *reply = ask_nodes(&r->q);
     const bool member = reply != NULL && find(reply, t->name) != NULL;
@@ -229,7 +229,7 @@ static void give_up_on(const struct rollout *r, const struct target *t)
     }
 }
 
-static int wait_back(const struct rollout *r, const struct target *t)
+static int wait_back(const struct rollout *r, const struct restart_target *t)
 {
     const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
     const uint64_t end_us = clock_boottime_us() + (uint64_t)r->deadline_s * 1000000;
@@ -244,7 +244,7 @@ static int wait_back(const struct rollout *r, const struct target *t)
     return node_wait(&r->q, t->name, t->incarnation, r->deadline_s);
 }
 
-static int roll(const struct rollout *r, const struct target *t)
+static int roll(const struct rollout *r, const struct restart_target *t)
 {
     int code = drain(r, t);
 
@@ -257,7 +257,7 @@ static int roll(const struct rollout *r, const struct target *t)
     return code;
 }
 
-static int roll_all(const struct rollout *r, const struct target *targets, size_t count)
+static int roll_all(const struct rollout *r, const struct restart_target *targets, size_t count)
 {
     size_t done = 0;
     int code = 0;
@@ -314,7 +314,7 @@ static bool check(struct rollout *r)
 static int run(struct rollout *r)
 {
     size_t count = 0;
-    struct target *targets = check(r) ? choose(r, &count) : NULL;
+    struct restart_target *targets = check(r) ? choose(r, &count) : NULL;
     int code = 1;
 
     if (targets != NULL && r->dry_run) {

@@ -24,7 +24,7 @@ struct measured {
 };
 
 /* Between two nodes, in all waves. */
-struct pair {
+struct diff_pair {
     const char *from; /* borrowed from the reply, as `to` */
     const char *to;
     uint64_t vnodes;
@@ -34,14 +34,14 @@ struct pair {
 
 struct diff {
     const Rh__AdminReply *reply; /* borrowed */
-    struct pair *pair;           /* owned */
+    struct diff_pair *pair;      /* owned */
     size_t pair_count;
     size_t splits; /* vnodes that are parted, and put together again */
     size_t merges;
     size_t transactions; /* of moves */
     uint32_t waves;
     uint64_t all_cells;
-    struct pair sum;
+    struct diff_pair sum;
 };
 
 /* ---- asking ---- */
@@ -132,7 +132,7 @@ static void measure(const struct query *q, struct measured *out)
 
 /* ---- adding up ---- */
 
-static struct pair *pair_of(struct diff *d, const Rh__PlanRow *row)
+static struct diff_pair *pair_of(struct diff *d, const Rh__PlanRow *row)
 {
     for (size_t i = 0; i < d->pair_count; i++) {
         if (strcmp(d->pair[i].from, row->from) == 0 && strcmp(d->pair[i].to, row->to) == 0) {
@@ -140,12 +140,12 @@ static struct pair *pair_of(struct diff *d, const Rh__PlanRow *row)
         }
     }
     d->pair = mem_resize(d->pair, (d->pair_count + 1) * sizeof *d->pair);
-    d->pair[d->pair_count] = (struct pair){.from = row->from, .to = row->to};
+    d->pair[d->pair_count] = (struct diff_pair){.from = row->from, .to = row->to};
     return &d->pair[d->pair_count++];
 }
 
 /* As many as its cells hold on the average. */
-static uint64_t actors_in(const Rh__AdminReply *reply, const struct pair *p)
+static uint64_t actors_in(const Rh__AdminReply *reply, const struct diff_pair *p)
 {
     for (size_t i = 0; i < reply->n_nodes; i++) {
         const Rh__NodeRow *n = reply->nodes[i];
@@ -169,7 +169,7 @@ static void add_up(struct diff *d, const Rh__AdminReply *reply)
         } else if (strcmp(row->kind, "merge") == 0) {
             d->merges += row->n_vnodes;
         } else {
-            struct pair *p = pair_of(d, row);
+            struct diff_pair *p = pair_of(d, row);
 
             p->vnodes += row->n_vnodes;
             p->cells += row->cells;
@@ -220,7 +220,7 @@ static void put_pairs(const struct diff *d, const struct measured *m, struct row
 
     rows_init(r, columns);
     for (size_t i = 0; i < d->pair_count; i++) {
-        const struct pair *p = &d->pair[i];
+        const struct diff_pair *p = &d->pair[i];
 
         rows_text(r, "%s", p->from[0] == '\0' ? "nobody" : p->from);
         rows_text(r, "%s", p->to);

@@ -44,7 +44,8 @@ struct rhc_bytes rhc_output(struct rhc *c)
         return bytes_at(NULL, 0);
     }
     if (l->partial > 0 && (c->control_size > 0 || !may_ask(c))) {
-        const struct entry *half = log_entry(l, l->next); // nothing may come between its halves
+        const struct asked_entry *half =
+            log_entry(l, l->next); // nothing may come between its halves
 
         return bytes_at(log_packet(l, half) + l->partial, half->size - l->partial);
     }

@@ -187,7 +187,7 @@ static int ask(struct rhc *c, const struct rhc_request *r, uint64_t now_ms, bool
     if (c == NULL || r == NULL) {
         return RHC_INVALID;
     }
-    struct entry *e = NULL;
+    struct asked_entry *e = NULL;
 
     c->now_ms = now_ms;
     if (r->id.data == NULL || (r->payload.data == NULL && r->payload.size > 0) || r->id.size < 1 ||
@@ -247,7 +247,7 @@ static bool tell(struct rhc *c, bool *flag, enum rhc_event_type type, struct rhc
 
 static bool tell_doomed(struct rhc *c, struct rhc_event *event)
 {
-    struct entry *e = log_next_doomed(&c->log);
+    struct asked_entry *e = log_next_doomed(&c->log);
 
     if (e == NULL) {
         return false;

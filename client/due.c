@@ -39,7 +39,7 @@ static void end_due(struct rhc *c)
     }
     c->scan_ms = c->now_ms + SCAN_MS;
     for (uint32_t i = 0; i < c->log.count; i++) {
-        struct entry *e = log_entry(&c->log, i);
+        struct asked_entry *e = log_entry(&c->log, i);
 
         const bool half = i == c->log.next && c->log.partial > 0;
 

@@ -120,7 +120,7 @@ static bool on_auth_ok(struct rhc *c, struct rhc_bytes body, struct rhc_event *e
 
 /* The fields of a session that is kept, and begins: its pushes count from 1, and if the next one is
  * a later one, those between are lost. */
-static void take_session(struct session *s, struct rhc_bytes payload)
+static void take_session(struct client_state_session *s, struct rhc_bytes payload)
 {
     s->keeps = payload.size >= BEGUN_SIZE;
     s->pushed = 0;
@@ -131,7 +131,7 @@ static void take_session(struct session *s, struct rhc_bytes payload)
 
 static bool bound(struct rhc *c, struct rhc_bytes payload, struct rhc_event *event)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
     const bool resumed = s->state == BIND_RESUMING;
 
     if (resumed) {
@@ -210,7 +210,7 @@ static bool on_resume_refused(struct rhc *c, unsigned status, uint32_t retry_ms,
 static bool on_bind_refused(struct rhc *c, unsigned status, uint32_t retry_ms,
                             struct rhc_bytes payload, struct rhc_event *event)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     switch (status) {
     case RHC_BAD_REQUEST:
@@ -243,7 +243,7 @@ static bool on_bind_refused(struct rhc *c, unsigned status, uint32_t retry_ms,
 static bool on_bind_answer(struct rhc *c, unsigned status, uint32_t retry_ms,
                            struct rhc_bytes payload, struct rhc_event *event)
 {
-    const struct session *s = &c->session;
+    const struct client_state_session *s = &c->session;
 
     if (s->state != BIND_ASKED && s->state != BIND_RESUMING) {
         return false;
@@ -260,7 +260,7 @@ static bool on_unbind_answer(struct rhc *c, struct rhc_event *event)
     if (c->session.state != BIND_LEAVING) {
         return false;
     }
-    c->session = (struct session){.state = BIND_NONE, .plain = c->session.plain};
+    c->session = (struct client_state_session){.state = BIND_NONE, .plain = c->session.plain};
     c->log.in_session = false;
     log_forget_session(&c->log);
     *event = (struct rhc_event){.type = RHC_EVENT_UNBOUND};
@@ -277,7 +277,7 @@ void bind_if_it_waits(struct rhc *c)
 
 static bool on_rebound(struct rhc *c, struct rhc_bytes body, struct rhc_event *event)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     if (!c->known || !take_entity(c, body, RHC_EVENT_REBOUND, event)) {
         return makes_no_sense(c);
@@ -286,15 +286,16 @@ static bool on_rebound(struct rhc *c, struct rhc_bytes body, struct rhc_event *e
         return true; // it is leaving
     }
     if (c->home.state == BIND_NONE) {
-        c->home = (struct session){.state = BIND_WANTED, .kind = s->kind, .id_size = s->id_size};
+        c->home = (struct client_state_session){
+            .state = BIND_WANTED, .kind = s->kind, .id_size = s->id_size};
         memcpy(c->home.id, s->id, s->id_size);
     }
     c->log.in_session = false;
     log_forget_session(&c->log);
-    *s = (struct session){.state = BIND_WANTED,
-                          .kind = (uint16_t)event->code,
-                          .id_size = (uint8_t)event->payload.size,
-                          .waits = true};
+    *s = (struct client_state_session){.state = BIND_WANTED,
+                                       .kind = (uint16_t)event->code,
+                                       .id_size = (uint8_t)event->payload.size,
+                                       .waits = true};
     memcpy(s->id, event->payload.data, event->payload.size);
     bind_if_it_waits(c);
     return true;
@@ -319,7 +320,7 @@ static bool on_response(struct rhc *c, struct rhc_bytes body, struct rhc_event *
     if (name == NAME_UNBIND) {
         return on_unbind_answer(c, event);
     }
-    struct entry *e = log_find(&c->log, name);
+    struct asked_entry *e = log_find(&c->log, name);
 
     if (e == NULL) {
         return false; // it has ended here, as nobody answered in time
@@ -348,7 +349,7 @@ static bool on_response(struct rhc *c, struct rhc_bytes body, struct rhc_event *
 
 static bool on_push(struct rhc *c, struct rhc_bytes body, struct rhc_event *event)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     if (body.size < PUSH_HEADER) {
         return makes_no_sense(c);

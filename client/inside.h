@@ -57,7 +57,7 @@ enum entry_state {
     ENTRY_DOOMED /* ends as `status`, which is to be told */
 };
 
-struct entry {
+struct asked_entry {
     uint64_t at; /* of its packet, in bytes since the log began */
     size_t size;
     uint64_t due_ms;
@@ -74,7 +74,7 @@ struct entry {
 };
 
 struct log {
-    struct entry *entry; /* a ring of `max` */
+    struct asked_entry *entry; /* a ring of `max` */
     uint32_t max;
     uint32_t first;
     uint32_t count;
@@ -90,29 +90,29 @@ struct log {
 };
 
 /* Entry number `i`, from the oldest. */
-static inline struct entry *log_entry(const struct log *l, uint32_t i)
+static inline struct asked_entry *log_entry(const struct log *l, uint32_t i)
 {
     return &l->entry[(l->first + i) % l->max];
 }
 
 /* Room for a packet of `size` behind the last; NULL: none. Entry and bytes are the caller's to
  * fill. */
-uint8_t *log_put(struct log *l, size_t size, struct entry **entry);
+uint8_t *log_put(struct log *l, size_t size, struct asked_entry **entry);
 
 /* Its packet. */
-uint8_t *log_packet(struct log *l, const struct entry *e);
+uint8_t *log_packet(struct log *l, const struct asked_entry *e);
 
 /* Needs nothing more. */
-void log_over(struct log *l, struct entry *e);
+void log_over(struct log *l, struct asked_entry *e);
 
 /* Ends so; log_next_doomed() tells. */
-void log_doom(struct log *l, struct entry *e, enum rhc_status status);
+void log_doom(struct log *l, struct asked_entry *e, enum rhc_status status);
 
 /* The oldest that is doomed, which then is over. NULL: none. */
-struct entry *log_next_doomed(struct log *l);
+struct asked_entry *log_next_doomed(struct log *l);
 
 /* What waits for an answer under this name; NULL: nothing. */
-struct entry *log_find(struct log *l, uint32_t name);
+struct asked_entry *log_find(struct log *l, uint32_t name);
 
 /* What goes out next: packets that lie one behind the other. */
 struct rhc_bytes log_output(struct log *l);
@@ -135,7 +135,7 @@ bool log_blame(struct log *l);
 void log_mark_again(struct log *l, bool again);
 
 /* It is so marked. */
-bool log_is_again(struct log *l, const struct entry *e);
+bool log_is_again(struct log *l, const struct asked_entry *e);
 
 /* The session is over: what was sent in it may not be sent again. */
 void log_forget_session(struct log *l);
@@ -160,7 +160,7 @@ enum bind_state {
     BIND_LEAVING, /* an unbind is under way */
 };
 
-struct session {
+struct client_state_session {
     enum bind_state state;
     uint16_t kind;
     uint8_t id_size;
@@ -209,8 +209,9 @@ struct rhc {
     uint64_t scan_ms; /* when to look for requests that are due */
     uint32_t last_name;
     uint32_t attempts; /* resumes that it sent, of all its sessions */
-    struct session session;
-    struct session home; /* what it was bound to before it was rebound; BIND_NONE = it wasn't */
+    struct client_state_session session;
+    struct client_state_session
+        home; /* what it was bound to before it was rebound; BIND_NONE = it wasn't */
     struct log log;
     uint8_t control[CONTROL_MAX];
     size_t control_size;

@@ -27,7 +27,7 @@ static uint64_t oldest(const struct log *l)
     return l->count > 0 ? log_entry(l, 0)->at : l->end;
 }
 
-uint8_t *log_put(struct log *l, size_t size, struct entry **entry)
+uint8_t *log_put(struct log *l, size_t size, struct asked_entry **entry)
 {
     const uint64_t from = oldest(l);
 
@@ -38,27 +38,27 @@ uint8_t *log_put(struct log *l, size_t size, struct entry **entry)
         memmove(l->bytes, l->bytes + (from - l->begin), (size_t)(l->end - from));
         l->begin = from;
     }
-    struct entry *e = log_entry(l, l->count++);
+    struct asked_entry *e = log_entry(l, l->count++);
 
-    *e = (struct entry){.at = l->end, .size = size};
+    *e = (struct asked_entry){.at = l->end, .size = size};
     l->end += size;
     *entry = e;
     return log_packet(l, e);
 }
 
-uint8_t *log_packet(struct log *l, const struct entry *e)
+uint8_t *log_packet(struct log *l, const struct asked_entry *e)
 {
     return l->bytes + (e->at - l->begin);
 }
 
-void log_over(struct log *l, struct entry *e)
+void log_over(struct log *l, struct asked_entry *e)
 {
     l->doomed -= e->state == ENTRY_DOOMED;
     e->state = ENTRY_OVER;
     drop_old(l);
 }
 
-void log_doom(struct log *l, struct entry *e, enum rhc_status status)
+void log_doom(struct log *l, struct asked_entry *e, enum rhc_status status)
 {
     if (e->told) {
         e->state = ENTRY_OVER;
@@ -69,10 +69,10 @@ void log_doom(struct log *l, struct entry *e, enum rhc_status status)
     }
 }
 
-struct entry *log_next_doomed(struct log *l)
+struct asked_entry *log_next_doomed(struct log *l)
 {
     for (uint32_t i = 0; l->doomed > 0 && i < l->count; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
 
         if (e->state == ENTRY_DOOMED) {
             return e;
@@ -81,10 +81,10 @@ struct entry *log_next_doomed(struct log *l)
     return NULL;
 }
 
-struct entry *log_find(struct log *l, uint32_t name)
+struct asked_entry *log_find(struct log *l, uint32_t name)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
 
         if (e->name == name && !e->told && e->state == ENTRY_ASKED) {
             return e;
@@ -95,7 +95,7 @@ struct entry *log_find(struct log *l, uint32_t name)
 
 static bool goes_out(const struct log *l, uint32_t i)
 {
-    const struct entry *e = log_entry(l, i);
+    const struct asked_entry *e = log_entry(l, i);
 
     return (e->state == ENTRY_ASKED) || (i == l->next && l->partial > 0);
 }
@@ -108,7 +108,7 @@ struct rhc_bytes log_output(struct log *l)
     if (l->next == l->count) {
         return bytes_at(NULL, 0);
     }
-    const struct entry *from = log_entry(l, l->next);
+    const struct asked_entry *from = log_entry(l, l->next);
     size_t size = from->size - l->partial;
 
     for (uint32_t i = l->next + 1; i < l->count && goes_out(l, i); i++) {
@@ -121,7 +121,7 @@ void log_sent(struct log *l, size_t size)
 {
     while (size > 0) {
         assert(l->next < l->count);
-        struct entry *e = log_entry(l, l->next);
+        struct asked_entry *e = log_entry(l, l->next);
         const size_t left = e->size - l->partial;
 
         if (size < left) {
@@ -147,7 +147,7 @@ void log_rewind(struct log *l, bool keeps)
     l->partial = 0; // half a packet never ran
     l->told_max = 0;
     for (uint32_t i = 0; i < l->count; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
         const bool again = !e->sent || (keeps && e->kept) || e->idempotent;
 
         e->former = e->sent;
@@ -161,7 +161,7 @@ void log_rewind(struct log *l, bool keeps)
 void log_limit(struct log *l, size_t size_max)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
 
         if (e->state == ENTRY_ASKED && e->size > size_max) {
             log_doom(l, e, e->sent ? RHC_UNKNOWN : RHC_BAD_REQUEST);
@@ -175,12 +175,12 @@ bool log_blame(struct log *l)
     size_t most = 0;
 
     for (uint32_t i = 0; i < out; i++) {
-        const struct entry *e = log_entry(l, i);
+        const struct asked_entry *e = log_entry(l, i);
 
         most = e->state == ENTRY_ASKED && e->size > most ? e->size : most;
     }
     for (uint32_t i = 0; i < out && most > 0; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
 
         // A gateway reads in order and stops at the first that is too large: what is as large as
         // any that went out was that one, or came behind it. If a notify was as large it isn't
@@ -195,14 +195,14 @@ bool log_blame(struct log *l)
 void log_mark_again(struct log *l, bool again)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct entry *e = log_entry(l, i);
+        const struct asked_entry *e = log_entry(l, i);
         uint8_t *flags = log_packet(l, e) + HEAD + 4;
 
         *flags = (uint8_t)((*flags & ~F_AGAIN) | (again && e->sent && e->kept ? F_AGAIN : 0));
     }
 }
 
-bool log_is_again(struct log *l, const struct entry *e)
+bool log_is_again(struct log *l, const struct asked_entry *e)
 {
     return (log_packet(l, e)[HEAD + 4] & F_AGAIN) != 0;
 }
@@ -210,7 +210,7 @@ bool log_is_again(struct log *l, const struct entry *e)
 void log_forget_session(struct log *l)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
 
         // Not yet sent again: it may have run in what is over, and the gateway would not know.
         if (i >= l->next && e->state == ENTRY_ASKED && e->sent && !e->idempotent) {
@@ -226,7 +226,7 @@ void log_end(struct log *l)
     l->next = 0;
     l->partial = 0;
     for (uint32_t i = 0; i < l->count; i++) {
-        struct entry *e = log_entry(l, i);
+        struct asked_entry *e = log_entry(l, i);
 
         log_doom(l, e, e->sent ? RHC_UNKNOWN : RHC_MOVING);
     }
@@ -236,7 +236,7 @@ void log_end(struct log *l)
 uint32_t log_least(const struct log *l, uint32_t none)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct entry *e = log_entry(l, i);
+        const struct asked_entry *e = log_entry(l, i);
 
         if (e->state == ENTRY_ASKED && !e->told) {
             return e->name;
@@ -248,7 +248,7 @@ uint32_t log_least(const struct log *l, uint32_t none)
 bool log_owes(const struct log *l)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct entry *e = log_entry(l, i);
+        const struct asked_entry *e = log_entry(l, i);
 
         if (e->state == ENTRY_ASKED &&
             ((e->sent && i < l->next) || (i == l->next && l->partial > 0))) {

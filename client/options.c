@@ -40,7 +40,7 @@ size_t rhc_size(const struct rhc_options *o)
         return 0;
     }
     return rounded(sizeof(struct rhc)) +
-           rounded(or_else(o->requests_max, REQUESTS_MAX) * sizeof(struct entry)) +
+           rounded(or_else(o->requests_max, REQUESTS_MAX) * sizeof(struct asked_entry)) +
            rounded(or_else(o->in_max, IN_MAX)) + rounded(or_else(o->out_max, OUT_MAX));
 }
 
@@ -67,7 +67,7 @@ struct rhc *rhc_init(void *memory, const struct rhc_options *o)
     uint8_t *at = (uint8_t *)memory + rounded(sizeof *c);
 
     c->log.entry = (void *)at;
-    at += rounded(c->requests_max * sizeof(struct entry));
+    at += rounded(c->requests_max * sizeof(struct asked_entry));
     c->in = at;
     c->log.bytes = at + rounded(c->in_max);
     (void)rhc_set_token(c, o->token);

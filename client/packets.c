@@ -59,7 +59,7 @@ void say_auth(struct rhc *c)
 
 static uint8_t *begin_asking(struct rhc *c, enum packet_number type, uint8_t flags, size_t more)
 {
-    const struct session *s = &c->session;
+    const struct client_state_session *s = &c->session;
     uint8_t *at = begin(c, type, REQUEST_HEADER + s->id_size + more);
 
     if (at == NULL) {
@@ -81,7 +81,7 @@ void say_bind(struct rhc *c)
 
 void say_resume(struct rhc *c)
 {
-    const struct session *s = &c->session;
+    const struct client_state_session *s = &c->session;
     uint8_t *at = begin_asking(c, P_RESUME, 0, SESSION_SIZE + 8 + 4 + 2);
 
     if (at == NULL) {

@@ -14,10 +14,10 @@ enum {
 
 void session_leave(struct rhc *c)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     if (s->state == BIND_LEAVING) {
-        *s = (struct session){.state = BIND_NONE, .plain = s->plain};
+        *s = (struct client_state_session){.state = BIND_NONE, .plain = s->plain};
         c->tell_unbound = true;
     } else if (s->state != BIND_NONE) {
         s->state = BIND_WANTED;
@@ -34,7 +34,7 @@ void be_ready(struct rhc *c)
 
 void session_ask(struct rhc *c)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     s->again_ms = 0;
     s->state = s->keeps ? BIND_RESUMING : BIND_ASKED;
@@ -58,7 +58,7 @@ void go_on(struct rhc *c)
 
 void note_heard(struct rhc *c, size_t size)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     if (s->state != BIND_HELD || !s->keeps) {
         return;
@@ -77,12 +77,13 @@ int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id)
     if (c == NULL || id.data == NULL) {
         return RHC_INVALID;
     }
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     if (s->state != BIND_NONE || id.size < 1 || id.size > UINT8_MAX) {
         return RHC_INVALID;
     }
-    *s = (struct session){.state = BIND_WANTED, .kind = kind, .id_size = (uint8_t)id.size};
+    *s = (struct client_state_session){
+        .state = BIND_WANTED, .kind = kind, .id_size = (uint8_t)id.size};
     memcpy(s->id, id.data, id.size);
     if (c->state == RHC_READY) {
         session_ask(c);
@@ -95,7 +96,7 @@ int rhc_unbind(struct rhc *c)
     if (c == NULL) {
         return RHC_INVALID;
     }
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     if (s->state == BIND_NONE || s->state == BIND_LEAVING) {
         return RHC_INVALID;
@@ -105,7 +106,7 @@ int rhc_unbind(struct rhc *c)
         s->state = BIND_LEAVING;
         say_unbind(c);
     } else if (s->state == BIND_WANTED) {
-        *s = (struct session){.state = BIND_NONE};
+        *s = (struct client_state_session){.state = BIND_NONE};
         log_forget_session(&c->log);
         log_rewind(&c->log, false);
         c->tell_unbound = true;
@@ -117,7 +118,7 @@ int rhc_unbind(struct rhc *c)
 
 void session_tend(struct rhc *c)
 {
-    struct session *s = &c->session;
+    struct client_state_session *s = &c->session;
 
     bind_if_it_waits(c);
     if (s->again_ms > 0 && c->now_ms >= s->again_ms) {

@@ -81,14 +81,14 @@ static bool settle(struct conform_args *w)
     return true;
 }
 
-struct tally {
+struct conform_tally {
     size_t number; /* of the line */
     size_t passed;
     size_t failed;
     size_t skipped;
 };
 
-static void run_one(struct conform_args *w, const struct vector *v, struct tally *t)
+static void run_one(struct conform_args *w, const struct vector *v, struct conform_tally *t)
 {
     static struct play p;
     const char *skip = w->only[0] != '\0' && strstr(v->name, w->only) == NULL
@@ -117,7 +117,7 @@ static void run_one(struct conform_args *w, const struct vector *v, struct tally
 /* Its exit code. */
 static int run(struct conform_args *w)
 {
-    struct tally t = {.number = 0};
+    struct conform_tally t = {.number = 0};
     size_t count = 0;
     struct play p;
 

@@ -24,7 +24,7 @@
 #include <uv.h>
 
 /* One link that said hello. Known to the machine by its id, which is never used again. */
-struct peer {
+struct daemon_peer {
     struct table_link by_id;
     uint64_t id;
     struct link *link;
@@ -97,7 +97,7 @@ void daemon_step(struct daemon *d, struct coordinator_event *event);
 void daemon_tell_refusals(struct daemon *d);
 /* Number of the coordinator that leads; 0 = none is known. */
 uint64_t daemon_leader(const struct daemon *d);
-struct peer *daemon_peer(const struct daemon *d, uint64_t id); /* NULL = gone */
+struct daemon_peer *daemon_peer(const struct daemon *d, uint64_t id); /* NULL = gone */
 void daemon_make_machine(struct daemon *d);
 
 /* The folder: raft.db, state.db, witness. False after printing why. */

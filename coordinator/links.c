@@ -38,7 +38,7 @@ static void on_up(void *context, struct link *link)
 {
     struct daemon *d = context;
     const struct hello *hello = link_peer(link);
-    struct peer *p = mem_new(1, sizeof *p);
+    struct daemon_peer *p = mem_new(1, sizeof *p);
 
     p->id = ++d->last_peer;
     p->link = link;
@@ -64,7 +64,7 @@ static void on_up(void *context, struct link *link)
 static void on_down(void *context, struct link *link, const char *reason)
 {
     struct daemon *d = context;
-    struct peer *p = link_user(link);
+    struct daemon_peer *p = link_user(link);
 
     (void)reason;
     if (p == NULL) {
@@ -142,7 +142,7 @@ static void add_address(Rh__Admin *in, const struct link *link)
 
 static void on_control(struct daemon *d, struct link *link, const struct frame *frame)
 {
-    const struct peer *p = link_user(link);
+    const struct daemon_peer *p = link_user(link);
     Rh__Control *message = control_get(frame->body);
 
     if (message == NULL || p == NULL) {
@@ -183,7 +183,7 @@ static void on_control(struct daemon *d, struct link *link, const struct frame *
 static void on_frame(void *context, struct link *link, const struct frame *frame)
 {
     struct daemon *d = context;
-    const struct peer *p = link_user(link);
+    const struct daemon_peer *p = link_user(link);
 
     if (frame->type == FRAME_CONTROL) {
         on_control(d, link, frame);

@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
-struct peer *daemon_peer(const struct daemon *d, uint64_t id)
+struct daemon_peer *daemon_peer(const struct daemon *d, uint64_t id)
 {
     struct table_link *found = table_first(&d->peers, table_mix(id));
 
-    return found == NULL ? NULL : CONTAINER_OF(found, struct peer, by_id);
+    return found == NULL ? NULL : CONTAINER_OF(found, struct daemon_peer, by_id);
 }
 
 static void refuse_later(struct daemon *d, uint64_t tag, enum err error)
@@ -61,7 +61,7 @@ static void propose(struct daemon *d, uint64_t tag, struct bytes command)
 
 static void send_to(struct daemon *d, uint64_t peer, struct bytes message)
 {
-    const struct peer *p = daemon_peer(d, peer);
+    const struct daemon_peer *p = daemon_peer(d, peer);
 
     if (p == NULL) {
         return; // It has just gone; whoever it was asks again.

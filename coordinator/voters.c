@@ -33,7 +33,7 @@ struct link *daemon_voter_link(const struct daemon *d, uint64_t voter)
     struct table_walk at = {0};
     for (struct table_link *l = table_walk(&d->peers, &at); l != NULL;
          l = table_walk(&d->peers, &at)) {
-        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+        const struct daemon_peer *p = CONTAINER_OF(l, struct daemon_peer, by_id);
 
         if (p->voter == voter) {
             return p->link;
@@ -273,7 +273,7 @@ void daemon_note_generation(struct daemon *d)
 static void answer(struct daemon *d, uint64_t peer, uint64_t tag, const char *error)
 {
     const struct generation *g = replica_generation(d->replica);
-    const struct peer *p = daemon_peer(d, peer);
+    const struct daemon_peer *p = daemon_peer(d, peer);
     Rh__Control out = RH__CONTROL__INIT;
     Rh__AdminReply reply = RH__ADMIN_REPLY__INIT;
     Rh__VoterRow row[GENERATION_VOTERS_MAX];
@@ -349,7 +349,7 @@ static bool is_done(const struct daemon *d, const struct voters_wish *w)
 
 void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
 {
-    const struct peer *p = link_user(link);
+    const struct daemon_peer *p = link_user(link);
     struct voters_wish w = {.peer = p->id, .tag = in->tag};
 
     if (d->wish.peer == w.peer && d->wish.tag == w.tag) {

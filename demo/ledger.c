@@ -36,7 +36,7 @@ struct books {
 };
 
 /* What one client had run here. */
-struct seen {
+struct ledger_seen {
     uint32_t client;
     uint64_t last;
     uint64_t count;
@@ -44,7 +44,7 @@ struct seen {
 
 struct ledger {
     uint64_t id_hash;
-    struct seen *seen; /* owned */
+    struct ledger_seen *seen; /* owned */
     size_t seen_count;
     struct ballast ballast;
     uint32_t client; /* of the request that runs */
@@ -117,7 +117,7 @@ static void note(const struct rh_actor *actor, const struct ledger *l, enum jour
     tell(actor, l, event);
 }
 
-static struct seen *seen_of(struct ledger *l, uint32_t client)
+static struct ledger_seen *seen_of(struct ledger *l, uint32_t client)
 {
     for (size_t i = 0; i < l->seen_count; i++) {
         if (l->seen[i].client == client) {
@@ -125,7 +125,7 @@ static struct seen *seen_of(struct ledger *l, uint32_t client)
         }
     }
     l->seen = mem_resize(l->seen, (l->seen_count + 1) * sizeof *l->seen);
-    l->seen[l->seen_count] = (struct seen){.client = client};
+    l->seen[l->seen_count] = (struct ledger_seen){.client = client};
     return &l->seen[l->seen_count++];
 }
 
@@ -201,7 +201,7 @@ static bool load(struct ledger *l, const struct rh_bytes *state)
         return false;
     }
     while (r.left > 0) {
-        struct seen *s = seen_of(l, get_u32(&r));
+        struct ledger_seen *s = seen_of(l, get_u32(&r));
 
         s->last = get_u64(&r);
         s->count = get_u64(&r);
@@ -237,7 +237,7 @@ static int ledger_activate(struct rh_actor *actor, const struct rh_bytes *state,
 
 static void end_run(struct rh_actor *actor, struct ledger *l)
 {
-    struct seen *s = seen_of(l, l->client);
+    struct ledger_seen *s = seen_of(l, l->client);
     char text[32];
 
     s->last = l->seq;

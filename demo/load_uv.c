@@ -30,7 +30,7 @@ struct sent {
     uint64_t at_us;
 };
 
-struct client {
+struct load_client {
     struct load *load;
     uint32_t number; /* from 1: what the payload says */
     uv_tcp_t tcp;
@@ -54,7 +54,7 @@ struct load {
     uv_loop_t loop;
     uv_timer_t timer;
     uv_thread_t thread;
-    struct client client[LOAD_CLIENTS];
+    struct load_client client[LOAD_CLIENTS];
     bool slow_flying[LOAD_SLOW_IDS];
     struct prng prng;
     atomic_uint phase;
@@ -100,7 +100,7 @@ static bool is_slow(const struct load *l, uint32_t id)
     return id >= l->options.ids;
 }
 
-static void tell(const struct client *c, const struct sent *s, enum history_event_type type,
+static void tell(const struct load_client *c, const struct sent *s, enum history_event_type type,
                  const char *code)
 {
     char name[24];
@@ -145,7 +145,7 @@ static const char *code_of(const char *text, size_t size)
     return "APPERR";
 }
 
-static void request(struct client *c, uint32_t id)
+static void request(struct load_client *c, uint32_t id)
 {
     struct load *l = c->load;
     char name[24];
@@ -176,7 +176,7 @@ static void request(struct client *c, uint32_t id)
     uv_mutex_unlock(&l->lock);
 }
 
-static void on_answer(struct client *c, const char *text, size_t size, bool error)
+static void on_answer(struct load_client *c, const char *text, size_t size, bool error)
 {
     struct load *l = c->load;
     const struct sent *s = &c->ring[c->head++ % IN_FLIGHT_MAX];
@@ -214,7 +214,7 @@ static void on_answer(struct client *c, const char *text, size_t size, bool erro
 }
 
 /* Take one whole reply off the front; how many bytes it had, 0 if it is not whole. */
-static size_t take_reply(struct client *c, const char *at, size_t size)
+static size_t take_reply(struct load_client *c, const char *at, size_t size)
 {
     const char *end = memchr(at, '\n', size);
 
@@ -235,7 +235,7 @@ static size_t take_reply(struct client *c, const char *at, size_t size)
     return whole;
 }
 
-static void lose(struct client *c, const char *why)
+static void lose(struct load_client *c, const char *why)
 {
     c->connected = false;
     while (c->head != c->tail) {
@@ -246,7 +246,7 @@ static void lose(struct client *c, const char *why)
 
 static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 {
-    struct client *c = handle->data;
+    struct load_client *c = handle->data;
 
     (void)wanted;
     *out = uv_buf_init((char *)buffer_reserve(&c->in, READ_SIZE), READ_SIZE);
@@ -254,7 +254,7 @@ static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 {
-    struct client *c = stream->data;
+    struct load_client *c = stream->data;
     size_t used = 0;
 
     (void)buf;
@@ -275,11 +275,11 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
     buffer_consume(&c->in, used);
 }
 
-static void flush(struct client *c);
+static void flush(struct load_client *c);
 
 static void on_written(uv_write_t *write, int status)
 {
-    struct client *c = write->data;
+    struct load_client *c = write->data;
 
     c->writing = false;
     if (status == 0) {
@@ -287,7 +287,7 @@ static void on_written(uv_write_t *write, int status)
     }
 }
 
-static void flush(struct client *c)
+static void flush(struct load_client *c)
 {
     if (c->writing || c->out.size == 0 || !c->connected) {
         return;
@@ -303,7 +303,7 @@ static void flush(struct client *c)
 
 static void on_connect(uv_connect_t *connect, int status)
 {
-    struct client *c = connect->data;
+    struct load_client *c = connect->data;
 
     if (status != 0) {
         note_error(c->load, uv_strerror(status), strlen(uv_strerror(status)));
@@ -315,7 +315,7 @@ static void on_connect(uv_connect_t *connect, int status)
     (void)uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
 }
 
-static void pay(struct client *c, uint64_t now_us)
+static void pay(struct load_client *c, uint64_t now_us)
 {
     const double rate = (double)c->load->options.rate / (LOAD_CLIENTS - 1);
 
@@ -332,7 +332,7 @@ static void pay(struct client *c, uint64_t now_us)
 /* Slow ids belong to the last client: replies come in order, and a slow one delays what follows. */
 static void keep_slow_ones(struct load *l)
 {
-    struct client *c = &l->client[LOAD_CLIENTS - 1];
+    struct load_client *c = &l->client[LOAD_CLIENTS - 1];
     const uint32_t wanted = atomic_load(&l->slow);
 
     for (uint32_t i = 0; i < wanted && i < LOAD_SLOW_IDS; i++) {
@@ -359,7 +359,7 @@ static void on_turn(uv_timer_t *timer)
     const bool finishing = atomic_load(&l->finishing);
 
     for (size_t i = 0; i < LOAD_CLIENTS; i++) {
-        struct client *c = &l->client[i];
+        struct load_client *c = &l->client[i];
 
         // The last client has the slow ids to itself.
         if (c->connected && !finishing && i + 1 < LOAD_CLIENTS) {
@@ -394,7 +394,7 @@ static bool connect_all(struct load *l)
         return false;
     }
     for (uint32_t i = 0; i < LOAD_CLIENTS; i++) {
-        struct client *c = &l->client[i];
+        struct load_client *c = &l->client[i];
 
         c->load = l;
         c->number = i + 1;

@@ -16,13 +16,13 @@
 
 enum { ARRIVING_MAX = 1024 };
 
-struct arrival {
+struct proxy_arrival {
     enum entry entry;
     uint64_t since_us;
     struct buffer head; /* what came of the header, and maybe behind it */
 };
 
-void arrival_free(struct arrival *a)
+void arrival_free(struct proxy_arrival *a)
 {
     if (a != NULL) {
         buffer_fini(&a->head);
@@ -30,7 +30,7 @@ void arrival_free(struct arrival *a)
     }
 }
 
-static void count(struct listener *l, enum transport_event event)
+static void count(struct gateway_listener *l, enum transport_event event)
 {
     l->transports.stats->count[event]++;
 }
@@ -53,7 +53,7 @@ static void end(struct connection *c, enum transport_event why)
 /* The header is whole: whoever it names comes in now, or the proxy itself. */
 static void pass(struct connection *c, const struct proxy_header *header, bool named)
 {
-    struct arrival *a = c->arrival;
+    struct proxy_arrival *a = c->arrival;
     char peer[CONNECTION_PEER_SIZE];
 
     count(c->listener, named ? TRANSPORT_PROXY_NAMED : TRANSPORT_PROXY_UNNAMED);
@@ -95,7 +95,7 @@ static void on_arrival_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *b
     }
 }
 
-bool arrival_wanted(const struct listener *l, enum entry entry, const struct connection *c)
+bool arrival_wanted(const struct gateway_listener *l, enum entry entry, const struct connection *c)
 {
     uint8_t address[PROXY_ADDRESS_SIZE];
 
@@ -105,7 +105,7 @@ bool arrival_wanted(const struct listener *l, enum entry entry, const struct con
 
 void arrival_begin(struct connection *c, enum entry entry)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
 
     c->arrival = mem_new(1, sizeof *c->arrival);
     c->arrival->entry = entry;
@@ -123,7 +123,7 @@ void arrival_begin(struct connection *c, enum entry entry)
 }
 
 /* The oldest are in front. */
-void arrival_sweep(struct listener *l)
+void arrival_sweep(struct gateway_listener *l)
 {
     const uint64_t opening_us = (uint64_t)l->transports.opening_ms * 1000;
 
@@ -137,7 +137,7 @@ void arrival_sweep(struct listener *l)
     }
 }
 
-void arrival_close(struct listener *l)
+void arrival_close(struct gateway_listener *l)
 {
     while (!list_empty(&l->arriving)) {
         end(CONTAINER_OF(list_front(&l->arriving), struct connection, link),

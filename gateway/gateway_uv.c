@@ -32,7 +32,7 @@ enum {
     PORTS_SIZE = ENTRY_COUNT * (PORT_BOUND_SIZE + 16),
 };
 
-struct seat {
+struct thread_seat {
     struct thread *thread; /* owned */
     pthread_t id;          /* not of the first, which runs where gateway_run() was called */
     bool running;          /* it has one */
@@ -42,12 +42,12 @@ struct seat {
 struct gateway {
     const struct gateway_options *options;
     struct port port[ENTRY_COUNT];
-    struct seat seat[GATEWAY_THREADS_MAX];
+    struct thread_seat seat[GATEWAY_THREADS_MAX];
     unsigned count;  /* of threads that are open */
     unsigned cursor; /* the seat after the one that was given a connection last */
     struct thread_stats *shared_stats;
     struct unauthenticated *unauthenticated;
-    struct admission *admission;
+    struct admission_control *admission;
     uv_loop_t *loop; /* of the first */
     uv_prepare_t turn;
     unsigned accepted; /* connections in this turn of the loop */
@@ -84,7 +84,7 @@ static int complain(const char *what, const char *which, const char *why)
 /* ---- clients ---- */
 
 /* How many more it may have. What left is told by another thread, never too early. */
-static int64_t room_of(const struct gateway *g, const struct seat *seat)
+static int64_t room_of(const struct gateway *g, const struct thread_seat *seat)
 {
     const size_t most = thread_share(&seat->thread->config, g->options->clients.connections_max);
     const uint64_t left = atomic_load_explicit(&seat->thread->listener.left, memory_order_relaxed);
@@ -92,12 +92,12 @@ static int64_t room_of(const struct gateway *g, const struct seat *seat)
     return (int64_t)most - (int64_t)(seat->given - left);
 }
 
-static struct seat *most_room(struct gateway *g)
+static struct thread_seat *most_room(struct gateway *g)
 {
-    struct seat *best = NULL;
+    struct thread_seat *best = NULL;
 
     for (unsigned i = 0; i < g->count; i++) {
-        struct seat *seat = &g->seat[(g->cursor + i) % g->count];
+        struct thread_seat *seat = &g->seat[(g->cursor + i) % g->count];
 
         best = best == NULL || room_of(g, seat) > room_of(g, best) ? seat : best;
     }
@@ -107,7 +107,7 @@ static struct seat *most_room(struct gateway *g)
 
 static void accept_one(struct gateway *g, struct port *port)
 {
-    struct seat *seat = most_room(g);
+    struct thread_seat *seat = most_room(g);
 
     if (seat == &g->seat[0]) {
         seat->given++;
@@ -328,7 +328,7 @@ static void raise_file_limit(void)
     }
 }
 
-static struct admission *open_admission(const struct gateway_options *options)
+static struct admission_control *open_admission(const struct gateway_options *options)
 {
     struct admission_config admission = options->clients.admission;
 
@@ -400,7 +400,7 @@ static int start(struct gateway *g)
         }
     }
     for (unsigned i = 1; i < g->count; i++) {
-        struct seat *seat = &g->seat[i];
+        struct thread_seat *seat = &g->seat[i];
 
         seat->running = pthread_create(&seat->id, NULL, serve, seat->thread) == 0;
         if (!seat->running) {

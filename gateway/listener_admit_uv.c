@@ -36,7 +36,7 @@ bool connection_address(const struct connection *c, uint8_t address[16])
 }
 
 /* A connection without a socket yet, or NULL. */
-static struct connection *begin(struct listener *l, uv_loop_t *loop)
+static struct connection *begin(struct gateway_listener *l, uv_loop_t *loop)
 {
     struct connection *c = mem_new(1, sizeof *c);
 
@@ -54,7 +54,7 @@ static struct connection *begin(struct listener *l, uv_loop_t *loop)
 void connection_admit(struct connection *c, enum entry entry, const char *peer, struct bytes in)
 {
     const enum client_speech speech = entry_shape(entry).speech;
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
     struct admission_result admission_result;
 
     c->transport = transport_new(entry, &l->transports, l->now_us);
@@ -91,7 +91,7 @@ static void admit(struct connection *c, enum entry entry, int failed)
     }
 }
 
-void listener_accept(struct listener *l, struct port *port)
+void listener_accept(struct gateway_listener *l, struct port *port)
 {
     struct connection *c = begin(l, port->tcp.loop);
 
@@ -100,7 +100,7 @@ void listener_accept(struct listener *l, struct port *port)
     }
 }
 
-void listener_take(struct listener *l, uv_loop_t *loop, enum entry entry, int fd)
+void listener_take(struct gateway_listener *l, uv_loop_t *loop, enum entry entry, int fd)
 {
     struct connection *c = begin(l, loop);
     const int failed = c == NULL ? UV_ENOMEM : uv_tcp_open(&c->tcp, fd);

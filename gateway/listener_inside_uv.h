@@ -9,16 +9,16 @@
 
 enum { CONNECTION_PEER_SIZE = ADDRESS_SIZE_MAX + 8 };
 
-struct arrival;
+struct proxy_arrival;
 
 /* It is in one of the listener's lists at a time, by `link`: arriving, connections, parting or
  * refused. */
 struct connection {
     uv_tcp_t tcp;
     uv_write_t write;
-    struct listener *listener;
+    struct gateway_listener *listener;
     struct client_transport *transport; /* owned; NULL = the client's bytes go as they are */
-    struct arrival *arrival;            /* owned; NULL: it needs no header, or had it */
+    struct proxy_arrival *arrival;      /* owned; NULL: it needs no header, or had it */
     struct client *client;              /* NULL: it isn't let in, or is being closed */
     struct list_link link;
     struct list_link touched;
@@ -64,14 +64,14 @@ void connection_admit(struct connection *c, enum entry entry, const char *peer, 
 /* ---- arrival_uv.c */
 
 /* Must it say first whose it is? */
-bool arrival_wanted(const struct listener *l, enum entry entry, const struct connection *c);
+bool arrival_wanted(const struct gateway_listener *l, enum entry entry, const struct connection *c);
 /* Let it say so; then connection_admit() it. Takes it. */
 void arrival_begin(struct connection *c, enum entry entry);
 /* About once a second; close them all. */
-void arrival_sweep(struct listener *l);
-void arrival_close(struct listener *l);
+void arrival_sweep(struct gateway_listener *l);
+void arrival_close(struct gateway_listener *l);
 /* Takes NULL. */
-void arrival_free(struct arrival *a);
+void arrival_free(struct proxy_arrival *a);
 
 /* ---- turned_away_uv.c */
 
@@ -82,8 +82,8 @@ void turned_away(struct connection *c, struct bytes words, struct bytes in);
  * Takes it. */
 void turned_away_see_off(struct connection *c);
 /* Every 10 ms; about once a second; close them all. */
-void turned_away_tick(struct listener *l);
-void turned_away_sweep(struct listener *l);
-void turned_away_close(struct listener *l);
+void turned_away_tick(struct gateway_listener *l);
+void turned_away_sweep(struct gateway_listener *l);
+void turned_away_close(struct gateway_listener *l);
 
 #endif

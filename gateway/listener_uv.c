@@ -19,7 +19,7 @@ void connection_touch(struct connection *c)
 
 static void set_paused(struct connection *c, bool paused)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
 
     if (paused && !list_linked(&c->paused)) {
         list_push_back(client_rests(c->client) ? &l->resting : &l->paused, &c->paused);
@@ -82,7 +82,7 @@ void connection_stop_reading(struct connection *c)
 /* Bytes of a socket whose client's bytes don't go as they are. */
 static void carried_bytes(struct connection *c, struct bytes in)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
     const bool opening = transport_state(c->transport) == TRANSPORT_OPENING;
 
     buffer_clear(&l->plain);
@@ -103,7 +103,7 @@ static void carried_bytes(struct connection *c, struct bytes in)
 
 void connection_take_bytes(struct connection *c, struct bytes in)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
 
     if (c->transport != NULL) {
         carried_bytes(c, in);
@@ -243,7 +243,7 @@ static void read_on(struct connection *c, bool wanted)
 
 static void flush_carried(struct connection *c)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
     bool good = send_carried(c);
 
     if (good && client_is_done(c->client)) {
@@ -264,7 +264,7 @@ static void flush_carried(struct connection *c)
     }
 }
 
-void listener_flush(struct listener *l)
+void listener_flush(struct gateway_listener *l)
 {
     for (struct list_link *i = list_pop_front(&l->touched); i != NULL;
          i = list_pop_front(&l->touched)) {
@@ -282,7 +282,7 @@ void listener_flush(struct listener *l)
     }
 }
 
-bool listener_resume(struct listener *l)
+bool listener_resume(struct gateway_listener *l)
 {
     struct list_link *next = NULL;
 
@@ -308,7 +308,8 @@ bool listener_resume(struct listener *l)
     return l->effects->count > 0;
 }
 
-void listener_reply(struct listener *l, const struct router_effect *reply, struct bytes body)
+void listener_reply(struct gateway_listener *l, const struct router_effect *reply,
+                    struct bytes body)
 {
     struct client *client = clients_find(l->clients, reply->session);
 
@@ -318,7 +319,7 @@ void listener_reply(struct listener *l, const struct router_effect *reply, struc
     }
 }
 
-void listener_vouch(struct listener *l, const struct router_effect *e)
+void listener_vouch(struct gateway_listener *l, const struct router_effect *e)
 {
     struct client *client = clients_find(l->clients, e->session);
 
@@ -328,7 +329,7 @@ void listener_vouch(struct listener *l, const struct router_effect *e)
     }
 }
 
-void listener_push(struct listener *l, const struct push_record *push)
+void listener_push(struct gateway_listener *l, const struct push_record *push)
 {
     struct client *client = clients_on_push(l->clients, push, l->now_us);
 
@@ -337,7 +338,7 @@ void listener_push(struct listener *l, const struct push_record *push)
     }
 }
 
-void listener_tick(struct listener *l)
+void listener_tick(struct gateway_listener *l)
 {
     struct client *client = NULL;
 
@@ -350,7 +351,7 @@ void listener_tick(struct listener *l)
 
 /* ---- start ---- */
 
-void listener_init(struct listener *l)
+void listener_init(struct gateway_listener *l)
 {
     list_init(&l->connections);
     list_init(&l->touched);
@@ -366,7 +367,7 @@ void listener_init(struct listener *l)
 
 static void sweep_carried(struct connection *c)
 {
-    const struct listener *l = c->listener;
+    const struct gateway_listener *l = c->listener;
 
     transport_tick(c->transport, l->now_us);
     if (transport_state(c->transport) == TRANSPORT_OPEN) {
@@ -380,7 +381,7 @@ static void sweep_carried(struct connection *c)
     }
 }
 
-void listener_sweep(struct listener *l)
+void listener_sweep(struct gateway_listener *l)
 {
     arrival_sweep(l);
     turned_away_sweep(l);
@@ -401,7 +402,7 @@ void listener_sweep(struct listener *l)
     }
 }
 
-void listener_drain(struct listener *l)
+void listener_drain(struct gateway_listener *l)
 {
     arrival_close(l); // they have nothing that could be answered
     for (struct list_link *i = list_front(&l->connections); i != NULL;
@@ -413,12 +414,12 @@ void listener_drain(struct listener *l)
     }
 }
 
-bool listener_is_drained(const struct listener *l)
+bool listener_is_drained(const struct gateway_listener *l)
 {
     return list_empty(&l->connections);
 }
 
-void listener_close(struct listener *l)
+void listener_close(struct gateway_listener *l)
 {
     arrival_close(l);
     turned_away_close(l);
@@ -427,7 +428,7 @@ void listener_close(struct listener *l)
     }
 }
 
-void listener_fini(struct listener *l)
+void listener_fini(struct gateway_listener *l)
 {
     ASSERT(list_empty(&l->connections));
     mem_free(l->input);

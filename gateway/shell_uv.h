@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-struct listener {
+struct gateway_listener {
     struct clients *clients;           /* borrowed */
     struct router_effects *effects;    /* borrowed: what the cores want done */
     struct list connections;           /* struct connection, all */
@@ -40,7 +40,7 @@ struct listener {
     struct buffer plain;               /* what a read means to its client */
     struct transport_rules transports; /* of clients that don't come as they are */
     /* There are effects: what can be done at once may be, while it is in the cache. */
-    void (*act)(struct listener *l);
+    void (*act)(struct gateway_listener *l);
     uint64_t now_us; /* of this turn of the loop, from its first callback on */
     bool clocked;    /* it is */
     /* Connections that were given to it and are no more: for who gives them, in another thread. */
@@ -48,7 +48,7 @@ struct listener {
 };
 
 /* The time of this turn: the clock is read once for all that it brought. */
-static inline uint64_t listener_now(struct listener *l)
+static inline uint64_t listener_now(struct gateway_listener *l)
 {
     if (!l->clocked) {
         l->now_us = clock_boottime_us();
@@ -57,46 +57,47 @@ static inline uint64_t listener_now(struct listener *l)
     return l->now_us;
 }
 
-static inline void listener_count_left(struct listener *l)
+static inline void listener_count_left(struct gateway_listener *l)
 {
     (void)atomic_fetch_add_explicit(&l->left, 1, memory_order_relaxed);
 }
 
 /* Before anything else. */
-void listener_init(struct listener *l);
+void listener_init(struct gateway_listener *l);
 /* A client is there: a connection of this loop, or one too many, which is told so. */
-void listener_accept(struct listener *l, struct port *port);
+void listener_accept(struct gateway_listener *l, struct port *port);
 /* The same, by a socket that another thread accepted. Takes `fd`. */
-void listener_take(struct listener *l, uv_loop_t *loop, enum entry entry, int fd);
+void listener_take(struct gateway_listener *l, uv_loop_t *loop, enum entry entry, int fd);
 /* Free what is left once the loop is done with all handles. */
-void listener_fini(struct listener *l);
+void listener_fini(struct gateway_listener *l);
 
 /* A reply for a client of this listener: a ROUTER_REPLY effect. */
-void listener_reply(struct listener *l, const struct router_effect *reply, struct bytes body);
+void listener_reply(struct gateway_listener *l, const struct router_effect *reply,
+                    struct bytes body);
 
 /* The same of a ROUTER_VOUCH. */
-void listener_vouch(struct listener *l, const struct router_effect *e);
+void listener_vouch(struct gateway_listener *l, const struct router_effect *e);
 
 /* A push for a client of this listener. */
-void listener_push(struct listener *l, const struct push_record *push);
+void listener_push(struct gateway_listener *l, const struct push_record *push);
 
 /* Do what is due for clients that are bound to actors. */
-void listener_tick(struct listener *l);
+void listener_tick(struct gateway_listener *l);
 
 /* Go on with clients that had to wait. True: there are new effects. */
-bool listener_resume(struct listener *l);
+bool listener_resume(struct gateway_listener *l);
 
 /* Send, close, read on: for all that were touched. */
-void listener_flush(struct listener *l);
+void listener_flush(struct gateway_listener *l);
 
 /* Close those that are stuck. About once a second. */
-void listener_sweep(struct listener *l);
+void listener_sweep(struct gateway_listener *l);
 
 /* Take no more commands. */
-void listener_drain(struct listener *l);
+void listener_drain(struct gateway_listener *l);
 /* True when nothing is owed to anybody. */
-bool listener_is_drained(const struct listener *l);
+bool listener_is_drained(const struct gateway_listener *l);
 /* Close every connection. */
-void listener_close(struct listener *l);
+void listener_close(struct gateway_listener *l);
 
 #endif

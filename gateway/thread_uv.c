@@ -18,7 +18,7 @@
 
 enum { TICK_MS = 10, SWEEP_MS = 1000 };
 
-static void on_act(struct listener *l)
+static void on_act(struct gateway_listener *l)
 {
     thread_do_requests(CONTAINER_OF(l, struct thread, listener));
 }

@@ -34,7 +34,7 @@ struct thread_config {
     unsigned count;                          /* of threads */
     struct thread_stats *shared_stats;       /* borrowed for life; NULL with one thread */
     struct unauthenticated *unauthenticated; /* borrowed for life */
-    struct admission *admission;             /* borrowed for life */
+    struct admission_control *admission;     /* borrowed for life */
     void (*tell)(void *context, enum thread_news news); /* in the thread itself */
     void *context;
 };
@@ -58,7 +58,7 @@ struct hands {
 };
 
 /* What other threads want of it. */
-struct post {
+struct thread_post {
     pthread_mutex_t lock; /* all below */
     struct hands hands;
     struct gateway_options again; /* limits, times and rates as they are now, if `reload` */
@@ -82,11 +82,11 @@ struct thread {
     struct clients *clients;
     struct router_effects effects;
     size_t done; /* effects of this turn that are done */
-    struct listener listener;
+    struct gateway_listener listener;
     struct auth auth;
     struct certificate certificate;
     struct hands taking; /* what the post held */
-    struct post post;
+    struct thread_post post;
     bool ready;
     bool draining;
     bool stopping; /* handles are being closed */

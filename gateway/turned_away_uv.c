@@ -42,7 +42,7 @@ static void on_refused_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *b
 }
 
 /* At most `most` stay, none that was turned away before `since_us`. */
-static void end_refused_but(struct listener *l, size_t most, uint64_t since_us)
+static void end_refused_but(struct gateway_listener *l, size_t most, uint64_t since_us)
 {
     while (!list_empty(&l->refused)) {
         struct connection *c = CONTAINER_OF(list_front(&l->refused), struct connection, link);
@@ -56,7 +56,7 @@ static void end_refused_but(struct listener *l, size_t most, uint64_t since_us)
 
 void turned_away_see_off(struct connection *c)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
     uv_os_fd_t fd = -1;
 
     connection_stop_reading(c);
@@ -104,7 +104,7 @@ static void flush_parting(struct connection *c)
 
 static void take(struct connection *c, struct bytes in)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
 
     buffer_clear(&l->plain);
     transport_on_bytes(c->transport, in, &l->plain);
@@ -126,7 +126,7 @@ static void on_parting_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *b
 
 static void part(struct connection *c, struct bytes words, struct bytes in)
 {
-    struct listener *l = c->listener;
+    struct gateway_listener *l = c->listener;
 
     transport_part(c->transport, words);
     if (uv_read_start((uv_stream_t *)&c->tcp, connection_alloc, on_parting_read) != 0) {
@@ -163,12 +163,12 @@ void turned_away(struct connection *c, struct bytes words, struct bytes in)
 
 /* ---- time ---- */
 
-void turned_away_tick(struct listener *l)
+void turned_away_tick(struct gateway_listener *l)
 {
     end_refused_but(l, REFUSED_MAX, l->now_us - REFUSED_US);
 }
 
-void turned_away_sweep(struct listener *l)
+void turned_away_sweep(struct gateway_listener *l)
 {
     for (struct list_link *i = list_front(&l->parting); i != NULL;) {
         struct connection *c = CONTAINER_OF(i, struct connection, link);
@@ -186,7 +186,7 @@ void turned_away_sweep(struct listener *l)
     }
 }
 
-void turned_away_close(struct listener *l)
+void turned_away_close(struct gateway_listener *l)
 {
     while (!list_empty(&l->parting)) {
         end_parting(CONTAINER_OF(list_front(&l->parting), struct connection, link));

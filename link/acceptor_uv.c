@@ -20,7 +20,7 @@ enum {
 };
 
 struct acceptor {
-    struct task task;
+    struct transport_task task;
     struct listener *listener;
     uv_poll_t poll;
     int fd;
@@ -49,7 +49,7 @@ static int accept_one(struct acceptor *a, struct stream **stream)
     return error;
 }
 
-static void tell(struct task *task)
+static void tell(struct transport_task *task)
 {
     struct acceptor *a = CONTAINER_OF(task, struct acceptor, task);
 
@@ -136,7 +136,7 @@ int acceptor_uv_new(struct transport *t, struct address *address, struct listene
         return error;
     }
     address->port = bound_port(fd);
-    a->task = (struct task){.transport = transport, .tell = tell};
+    a->task = (struct transport_task){.transport = transport, .tell = tell};
     a->listener = listener;
     a->poll.data = a;
     a->fd = fd;

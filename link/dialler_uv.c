@@ -12,17 +12,17 @@
 #include <stdio.h>
 
 /* Lives until libuv has called back, which no cancel hurries when it has begun. */
-struct lookup {
+struct name_lookup {
     uv_getaddrinfo_t request;
     struct dialler *dialler; /* NULL = it waits no more */
 };
 
 struct dialler {
-    struct task task;
+    struct transport_task task;
     struct link *link;
     struct address address;
     bool busy;
-    struct lookup *lookup;
+    struct name_lookup *lookup;
     struct addrinfo *found; /* owned */
     struct addrinfo *next;  /* of it, to be tried */
     struct socket *socket;  /* connecting, or connected and to be told */
@@ -90,7 +90,7 @@ void dialler_on_connect(struct dialler *d, int error)
 
 static void on_found(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
 {
-    struct lookup *lookup = request->data;
+    struct name_lookup *lookup = request->data;
     struct dialler *d = lookup->dialler;
 
     mem_free(lookup);
@@ -106,7 +106,7 @@ static void on_found(uv_getaddrinfo_t *request, int status, struct addrinfo *fou
 static int look_up(struct dialler *d)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct lookup *lookup = mem_new(1, sizeof *lookup);
+    struct name_lookup *lookup = mem_new(1, sizeof *lookup);
     char port[8];
 
     (void)snprintf(port, sizeof port, "%u", (unsigned)d->address.port);
@@ -153,7 +153,7 @@ void dialler_uv_stop(struct dialler *d)
     }
 }
 
-static void tell(struct task *task)
+static void tell(struct transport_task *task)
 {
     struct dialler *d = CONTAINER_OF(task, struct dialler, task);
     struct socket *s = d->socket;
@@ -169,7 +169,8 @@ struct dialler *dialler_uv_new(struct transport *t, const char *address, struct 
     const enum err e = address_parse(address, &d->address);
 
     ASSERT(e == ERR_OK); // links_dial() has looked
-    d->task = (struct task){.transport = CONTAINER_OF(t, struct transport_uv, base), .tell = tell};
+    d->task = (struct transport_task){.transport = CONTAINER_OF(t, struct transport_uv, base),
+                                      .tell = tell};
     d->link = link;
     return d;
 }

@@ -92,7 +92,7 @@ static void on_poll(uv_poll_t *handle, int status, int events)
     watch(s);
 }
 
-static void tell(struct task *task)
+static void tell(struct transport_task *task)
 {
     struct socket *s = CONTAINER_OF(task, struct socket, task);
 
@@ -123,7 +123,7 @@ struct socket *socket_new(struct transport_uv *t, int fd, int *error)
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     s->fd = fd;
     s->poll.data = s;
-    s->task = (struct task){.transport = t, .tell = tell};
+    s->task = (struct transport_task){.transport = t, .tell = tell};
     return s;
 }
 

@@ -7,14 +7,14 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-void task_done(struct task *task)
+void task_done(struct transport_task *task)
 {
     if (!list_linked(&task->done)) {
         list_push_back(&task->transport->done, &task->done);
     }
 }
 
-void task_forget(struct task *task)
+void task_forget(struct transport_task *task)
 {
     if (list_linked(&task->done)) {
         list_remove(&task->done);
@@ -40,7 +40,7 @@ static void transport_poll(struct transport *transport)
     list_init(&done);
     list_splice_back(&done, &t->done);
     while ((at = list_pop_front(&done)) != NULL) {
-        struct task *task = CONTAINER_OF(at, struct task, done);
+        struct transport_task *task = CONTAINER_OF(at, struct transport_task, done);
 
         task->tell(task);
     }

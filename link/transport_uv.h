@@ -26,17 +26,17 @@ struct transport_uv {
 };
 
 /* Something that is done, to be told from poll(). Embedded where that is known. */
-struct task {
+struct transport_task {
     struct list_link done; /* transport->done */
     struct transport_uv *transport;
-    void (*tell)(struct task *task);
+    void (*tell)(struct transport_task *task);
 };
-void task_done(struct task *task);
-void task_forget(struct task *task);
+void task_done(struct transport_task *task);
+void task_forget(struct transport_task *task);
 
 struct socket {
     struct stream base;
-    struct task task;
+    struct transport_task task;
     uv_poll_t poll;
     int fd;
     int events;              /* polled for */

@@ -34,13 +34,13 @@ struct line {
     uv_connect_t connect;
     uv_write_t write;
     struct buffer writing; /* owned: what the write under way sends */
-    struct seat *seat;     /* NULL once it is closing */
+    struct bot_seat *seat; /* NULL once it is closing */
     struct crowd *crowd;
     bool writes;
 };
 
 /* A bot, its line, and when it is looked at. */
-struct seat {
+struct bot_seat {
     struct bot *bot;
     struct line *line; /* or NULL */
     struct list_link due;
@@ -50,7 +50,7 @@ struct seat {
 struct crowd {
     const struct bots_plan *plan;
     struct bots *bots;
-    struct seat *seat; /* owned */
+    struct bot_seat *seat; /* owned */
     struct list wheel[SLOTS];
     uint64_t slot; /* looked at last */
     struct list queue;
@@ -71,12 +71,12 @@ struct crowd {
     char reason[128];
 };
 
-static void attend(struct crowd *c, struct seat *s);
+static void attend(struct crowd *c, struct bot_seat *s);
 static void connect_some(struct crowd *c);
 
 /* ---- time ---- */
 
-static void set_due(struct crowd *c, struct seat *s)
+static void set_due(struct crowd *c, struct bot_seat *s)
 {
     const uint64_t due_us = bot_due_us(s->bot);
     const uint64_t soonest = c->slot + 1;
@@ -117,7 +117,7 @@ static void close_line(struct line *l)
 }
 
 /* Closed, by whom ever. */
-static void lose(struct seat *s)
+static void lose(struct bot_seat *s)
 {
     struct crowd *c = s->line->crowd;
 
@@ -226,7 +226,7 @@ static int bind_source(struct crowd *c, uv_tcp_t *tcp)
     return uv_tcp_bind(tcp, (const struct sockaddr *)&in4, 0);
 }
 
-static void connect_bot(struct crowd *c, struct seat *s)
+static void connect_bot(struct crowd *c, struct bot_seat *s)
 {
     struct line *l = mem_new(1, sizeof *l);
     const uint32_t to = bot_address(s->bot);
@@ -260,7 +260,7 @@ static void connect_some(struct crowd *c)
         if (next == NULL) {
             return;
         }
-        struct seat *s = CONTAINER_OF(next, struct seat, queued);
+        struct bot_seat *s = CONTAINER_OF(next, struct bot_seat, queued);
 
         if (bot_wish(s->bot) == BOT_CONNECT) { // it may have changed its mind
             c->connects++;
@@ -271,7 +271,7 @@ static void connect_some(struct crowd *c)
 }
 
 /* Do what the bot wants. */
-static void attend(struct crowd *c, struct seat *s)
+static void attend(struct crowd *c, struct bot_seat *s)
 {
     if (bot_wish(s->bot) == BOT_CLOSE) {
         if (s->line != NULL) {
@@ -345,7 +345,7 @@ static void look_at(struct crowd *c, struct list *slot)
     list_init(&now);
     list_splice_back(&now, slot);
     while ((i = list_pop_front(&now)) != NULL) {
-        struct seat *s = CONTAINER_OF(i, struct seat, due);
+        struct bot_seat *s = CONTAINER_OF(i, struct bot_seat, due);
 
         bot_tick(s->bot, c->now_us);
         attend(c, s);

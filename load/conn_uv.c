@@ -10,14 +10,14 @@
 #include <math.h>
 #include <stdio.h>
 
-static void touch(struct conn *c)
+static void touch(struct load_conn *c)
 {
     if (!c->gone && !list_linked(&c->touched)) {
         list_push_back(&c->run->touched, &c->touched);
     }
 }
 
-void conn_lose(struct conn *c, const char *why)
+void conn_lose(struct load_conn *c, const char *why)
 {
     struct run *r = c->run;
 
@@ -36,7 +36,7 @@ void conn_lose(struct conn *c, const char *why)
 
 /* ---- requests ---- */
 
-static void ask(struct conn *c, uint64_t since_us)
+static void ask(struct load_conn *c, uint64_t since_us)
 {
     struct run *r = c->run;
     const uint32_t number = c->free[--c->free_count];
@@ -63,7 +63,7 @@ static double gap_us(struct run *r)
     return r->load->poisson ? -mean * log(uniform) : mean;
 }
 
-static void ask_what_is_due(struct conn *c)
+static void ask_what_is_due(struct load_conn *c)
 {
     struct run *r = c->run;
 
@@ -82,7 +82,7 @@ static void ask_what_is_due(struct conn *c)
 void load_ask_all(struct run *r)
 {
     for (uint32_t i = 0; i < r->load->connections; i++) {
-        struct conn *c = &r->conn[i];
+        struct load_conn *c = &r->conn[i];
 
         if (c->gone) {
             continue;
@@ -104,7 +104,7 @@ bool load_asks(const struct run *r)
 
 /* ---- answers ---- */
 
-static void on_response(struct conn *c, const struct response_packet *p)
+static void on_response(struct load_conn *c, const struct response_packet *p)
 {
     struct run *r = c->run;
 
@@ -136,7 +136,7 @@ static void on_response(struct conn *c, const struct response_packet *p)
     }
 }
 
-static void on_hello_ack(struct conn *c, const struct hello_ack_packet *ack)
+static void on_hello_ack(struct load_conn *c, const struct hello_ack_packet *ack)
 {
     struct run *r = c->run;
 
@@ -149,7 +149,7 @@ static void on_hello_ack(struct conn *c, const struct hello_ack_packet *ack)
     c->free_count = c->depth;
 }
 
-static void on_packet(struct conn *c, const struct packet *p)
+static void on_packet(struct load_conn *c, const struct packet *p)
 {
     struct hello_ack_packet ack;
     struct response_packet response;
@@ -178,7 +178,7 @@ static void on_packet(struct conn *c, const struct packet *p)
 }
 
 /* Returns how many bytes of `in` were whole packets. */
-static size_t take(struct conn *c, struct bytes in)
+static size_t take(struct load_conn *c, struct bytes in)
 {
     size_t at = 0;
     struct packet p;
@@ -193,7 +193,7 @@ static size_t take(struct conn *c, struct bytes in)
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
-    const struct conn *c = handle->data;
+    const struct load_conn *c = handle->data;
 
     (void)suggested;
     *buf = uv_buf_init((char *)c->run->input, LOAD_READ_SIZE);
@@ -201,7 +201,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 {
-    struct conn *c = stream->data;
+    struct load_conn *c = stream->data;
 
     if (size < 0) {
         conn_lose(c, size == UV_EOF ? "the gateway closed the connection" : uv_strerror((int)size));
@@ -223,7 +223,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
 static void on_written(uv_write_t *request, int status)
 {
-    struct conn *c = request->data;
+    struct load_conn *c = request->data;
 
     c->writes = false;
     buffer_clear(&c->writing);
@@ -234,7 +234,7 @@ static void on_written(uv_write_t *request, int status)
     }
 }
 
-static void flush(struct conn *c)
+static void flush(struct load_conn *c)
 {
     uv_buf_t buf = uv_buf_init((char *)c->out.data, (unsigned)c->out.size);
 
@@ -271,13 +271,13 @@ void load_on_prepare(uv_prepare_t *prepare)
     struct list_link *l = NULL;
 
     while ((l = list_pop_front(&r->touched)) != NULL) {
-        flush(CONTAINER_OF(l, struct conn, touched));
+        flush(CONTAINER_OF(l, struct load_conn, touched));
     }
 }
 
 void conn_on_connected(uv_connect_t *connect, int status)
 {
-    struct conn *c = connect->data;
+    struct load_conn *c = connect->data;
 
     if (status < 0) {
         conn_lose(c, uv_strerror(status));

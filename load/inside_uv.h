@@ -19,7 +19,7 @@ enum stage { GREETING, WARMING, COUNTING, LINGERING };
 
 struct run;
 
-struct conn {
+struct load_conn {
     uv_tcp_t tcp;
     uv_connect_t connect;
     uv_write_t write;
@@ -45,7 +45,7 @@ struct run {
     uv_prepare_t prepare;
     uv_poll_t poll;
     uv_timer_t tick; /* for stages */
-    struct conn *conn;
+    struct load_conn *conn;
     struct list touched;
     struct prng random;
     enum stage stage;
@@ -63,7 +63,7 @@ struct run {
 /* It is connected, or is not. */
 void conn_on_connected(uv_connect_t *connect, int status);
 /* It is gone; the first reason is told. */
-void conn_lose(struct conn *c, const char *why);
+void conn_lose(struct load_conn *c, const char *why);
 
 /* Do requests leave now? */
 bool load_asks(const struct run *r);

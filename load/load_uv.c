@@ -139,7 +139,7 @@ static int resolve(struct run *r, struct sockaddr_storage *out)
 static void dial_all(struct run *r, const struct sockaddr_storage *to)
 {
     for (uint32_t i = 0; i < r->load->connections; i++) {
-        struct conn *c = &r->conn[i];
+        struct load_conn *c = &r->conn[i];
 
         c->run = r;
         c->depth = r->load->rate > 0 ? OPEN_DEPTH_MAX : r->load->depth;
@@ -190,7 +190,7 @@ static void free_all(struct run *r)
     (void)uv_run(&r->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&r->loop);
     for (uint32_t i = 0; i < r->load->connections; i++) {
-        struct conn *c = &r->conn[i];
+        struct load_conn *c = &r->conn[i];
 
         buffer_fini(&c->in);
         buffer_fini(&c->out);

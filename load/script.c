@@ -20,7 +20,7 @@ enum {
 };
 
 /* A statement in words, and what becomes of it. */
-struct reader {
+struct script_reader {
     struct script *script;
     const char *at;
     uint32_t number; /* of the line */
@@ -30,7 +30,7 @@ struct reader {
     char *why;
 };
 
-static bool fail(struct reader *r, const char *what, const char *word)
+static bool fail(struct script_reader *r, const char *what, const char *word)
 {
     (void)snprintf(r->why,
                    SCRIPT_WHY_SIZE,
@@ -45,7 +45,7 @@ static bool fail(struct reader *r, const char *what, const char *word)
 /* ---- words ---- */
 
 /* One word into `out`. A quoted one may hold anything but a quote and the end of the line. */
-static bool take_word(struct reader *r, char out[SCRIPT_PAYLOAD_MAX + 1])
+static bool take_word(struct script_reader *r, char out[SCRIPT_PAYLOAD_MAX + 1])
 {
     const bool quoted = *r->at == '"';
     size_t size = 0;
@@ -67,7 +67,7 @@ static bool take_word(struct reader *r, char out[SCRIPT_PAYLOAD_MAX + 1])
 }
 
 /* The next statement, up to the end of its line or a `;`. */
-static bool take_words(struct reader *r)
+static bool take_words(struct script_reader *r)
 {
     r->count = 0;
     r->next = 0;
@@ -92,7 +92,7 @@ static bool take_words(struct reader *r)
 }
 
 /* The next word is this one, and is passed. */
-static bool has(struct reader *r, const char *word)
+static bool has(struct script_reader *r, const char *word)
 {
     const bool is = r->next < r->count && strcmp(r->word[r->next], word) == 0;
 
@@ -100,7 +100,7 @@ static bool has(struct reader *r, const char *word)
     return is;
 }
 
-static bool take_time(struct reader *r, const char *of, uint32_t *ms)
+static bool take_time(struct script_reader *r, const char *of, uint32_t *ms)
 {
     uint64_t got = 0;
 
@@ -117,7 +117,7 @@ static bool take_time(struct reader *r, const char *of, uint32_t *ms)
 
 /* ---- statements ---- */
 
-static bool take_ask(struct reader *r, struct script_line *l)
+static bool take_ask(struct script_reader *r, struct script_line *l)
 {
     struct script *s = r->script;
 
@@ -138,7 +138,7 @@ static bool take_ask(struct reader *r, struct script_line *l)
     return take_time(r, "every", &l->every_ms);
 }
 
-static bool take_percent(struct reader *r, struct script_line *l)
+static bool take_percent(struct script_reader *r, struct script_line *l)
 {
     char *end = NULL;
 
@@ -155,7 +155,7 @@ static bool take_percent(struct reader *r, struct script_line *l)
     return true;
 }
 
-static bool take_drop(struct reader *r, struct script_line *l)
+static bool take_drop(struct script_reader *r, struct script_line *l)
 {
     l->max_ms = AWAY_MS;
     if (!take_percent(r, l) || !has(r, "resume")) {
@@ -184,7 +184,7 @@ static bool waits(const struct script *s)
     return false;
 }
 
-static bool take_act(struct reader *r, struct script_line *l)
+static bool take_act(struct script_reader *r, struct script_line *l)
 {
     if (has(r, "request")) {
         l->act = SCRIPT_REQUEST;
@@ -213,7 +213,7 @@ static bool take_act(struct reader *r, struct script_line *l)
     return fail(r, "unknown action:", r->word[0]);
 }
 
-static bool take_statement(struct reader *r, bool first)
+static bool take_statement(struct script_reader *r, bool first)
 {
     struct script *s = r->script;
     struct script_line l = {0};
@@ -232,7 +232,7 @@ static bool take_statement(struct reader *r, bool first)
     return r->next == r->count || fail(r, "nothing is expected at", r->word[r->next]);
 }
 
-static bool take_all(struct reader *r)
+static bool take_all(struct script_reader *r)
 {
     bool first = true;
 
@@ -256,7 +256,7 @@ static bool take_all(struct reader *r)
 
 bool script_parse(struct script *s, const char *text, uint32_t *number, char why[SCRIPT_WHY_SIZE])
 {
-    struct reader *r = mem_new(1, sizeof *r);
+    struct script_reader *r = mem_new(1, sizeof *r);
 
     *s = (struct script){0};
     why[0] = '\0';

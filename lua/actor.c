@@ -164,7 +164,7 @@ int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 /* ---- the other callbacks ---- */
 
 /* A callback with a word as its argument, or with what is told of a session. */
-struct call {
+struct lua_call {
     struct lua_actor *lua_actor;
     const char *name;
     const char *word;            /* NULL = none */
@@ -186,7 +186,7 @@ static int push_session(lua_State *L, const struct rh_session *e, const char *wh
 
 static void begin_call(lua_State *L, void *argument)
 {
-    const struct call *c = argument;
+    const struct lua_call *c = argument;
     int count = 0;
 
     if (c->word != NULL) {
@@ -199,7 +199,7 @@ static void begin_call(lua_State *L, void *argument)
     begin_callback(L, c->lua_actor, c->name, count);
 }
 
-static void begin_words(struct call *c)
+static void begin_words(struct lua_call *c)
 {
     struct lua_actor *p = c->lua_actor;
     char error[LUA_VM_ERROR_SIZE];
@@ -215,7 +215,7 @@ static void begin_words(struct call *c)
 
 static void begin(struct lua_actor *p, const char *name, const char *word)
 {
-    struct call c = {.lua_actor = p, .name = name, .word = word};
+    struct lua_call c = {.lua_actor = p, .name = name, .word = word};
 
     begin_words(&c);
 }
@@ -342,11 +342,11 @@ static const char *session_why(const struct rh_session *event)
 int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
 {
     struct lua_actor *p = instance;
-    struct call c = {.lua_actor = p,
-                     .name = "on_session",
-                     .word = session_word(event->type),
-                     .of = event,
-                     .why = session_why(event)};
+    struct lua_call c = {.lua_actor = p,
+                         .name = "on_session",
+                         .word = session_word(event->type),
+                         .of = event,
+                         .why = session_why(event)};
 
     (void)actor;
     lua_vm_refresh(p->lua_vm);

@@ -6,7 +6,7 @@
 
 #include <lua5.4/lauxlib.h>
 
-struct listing {
+struct lua_listing {
     struct lua_vm *lua_vm;
     size_t index;
     struct rh_ids *out;
@@ -14,7 +14,7 @@ struct listing {
 
 static void list_ids(lua_State *L, void *argument)
 {
-    const struct listing *l = argument;
+    const struct lua_listing *l = argument;
 
     (void)lua_rawgeti(L, LUA_REGISTRYINDEX, l->lua_vm->kind[l->index].remembered);
     if (lua_isfunction(L, -1)) {
@@ -42,7 +42,7 @@ int lua_actor_list(void *shared, struct rh_ids *out)
         lua_vm_complain(kind->kind_decl.name, (struct rh_bytes){0}, error);
         return RH_FAILED;
     }
-    struct listing l = {r, kind->index, out};
+    struct lua_listing l = {r, kind->index, out};
     lua_vm_wind(r, r->L);
     const bool done = lua_vm_try(r, list_ids, &l, error);
     if (!done) {

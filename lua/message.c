@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct ask {
+struct lua_ask {
     struct lua_actor *lua_actor;
     const struct rh_message *message;
     struct words words;
@@ -18,7 +18,7 @@ struct ask {
 
 /* Methods that others may call: functions of the kind's table, but for callbacks and _private ones.
  */
-static bool push_method(lua_State *L, struct ask *a, struct bytes name)
+static bool push_method(lua_State *L, struct lua_ask *a, struct bytes name)
 {
     const struct lua_actor *p = a->lua_actor;
 
@@ -40,7 +40,7 @@ static void push_words(lua_State *L, const struct bytes *word, size_t count)
     }
 }
 
-static void begin_method(lua_State *L, struct ask *a, int argument_count)
+static void begin_method(lua_State *L, struct lua_ask *a, int argument_count)
 {
     lua_actor_push_self(L, a->lua_actor);
     lua_rotate(L, -(argument_count + 1), 1);
@@ -59,7 +59,7 @@ static void raise_unknown(lua_State *L, const struct lua_actor *p, struct bytes 
 }
 
 /* No such method: on_message is told all of it, the name first. */
-static void begin_default(lua_State *L, struct ask *a, struct bytes name, int argument_count)
+static void begin_default(lua_State *L, struct lua_ask *a, struct bytes name, int argument_count)
 {
     if (!lua_actor_push_function(L, a->lua_actor, "on_message")) {
         raise_unknown(L, a->lua_actor, name);
@@ -71,7 +71,7 @@ static void begin_default(lua_State *L, struct ask *a, struct bytes name, int ar
 }
 
 /* {"GET", key, …}: the key is the actor's id again. */
-static void begin_command(lua_State *L, struct ask *a)
+static void begin_command(lua_State *L, struct lua_ask *a)
 {
     const struct rh_message *m = a->message;
     struct bytes rest[WORDS_MAX];
@@ -97,7 +97,7 @@ static void begin_command(lua_State *L, struct ask *a)
     }
 }
 
-static void begin_packed(lua_State *L, struct ask *a, struct bytes payload)
+static void begin_packed(lua_State *L, struct lua_ask *a, struct bytes payload)
 {
     size_t size = 0;
     const int count = answer_unpack(L, payload);
@@ -115,7 +115,7 @@ static void begin_packed(lua_State *L, struct ask *a, struct bytes payload)
     }
 }
 
-static void begin_payload(lua_State *L, struct ask *a)
+static void begin_payload(lua_State *L, struct lua_ask *a)
 {
     const struct bytes payload = bytes_of(a->message->payload.data, a->message->payload.size);
     const bool raw = a->lua_actor->kind->kind_decl.raw;
@@ -143,7 +143,7 @@ static void begin_payload(lua_State *L, struct ask *a)
 
 static void begin_ask(lua_State *L, void *argument)
 {
-    struct ask *a = argument;
+    struct lua_ask *a = argument;
     const struct rh_message *m = a->message;
     struct bytes payload = bytes_of(m->payload.data, m->payload.size);
 
@@ -160,7 +160,7 @@ static void begin_ask(lua_State *L, void *argument)
 void lua_actor_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct lua_actor *p = instance;
-    struct ask a = {.lua_actor = p, .message = message};
+    struct lua_ask a = {.lua_actor = p, .message = message};
     char error[LUA_VM_ERROR_SIZE];
 
     (void)actor;

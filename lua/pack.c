@@ -29,7 +29,7 @@ enum {
 /* ---- writing ---- */
 
 /* Where in the value we are: a key of each table that is open. */
-struct step {
+struct pack_step {
     const void *table;
     const char *text; /* NULL = an index; borrowed from the key on the Lua stack */
     lua_Integer index;
@@ -39,7 +39,7 @@ struct packer {
     lua_State *L;
     struct buffer *out;
     struct pack_limit *limit;
-    struct step path[PACK_DEPTH_MAX];
+    struct pack_step path[PACK_DEPTH_MAX];
     int depth;
 };
 
@@ -51,7 +51,7 @@ static enum err refuse(struct packer *p, enum err error, const char *what)
     size_t used = (size_t)snprintf(to, PACK_ERROR_SIZE, "%.40s", p->limit->name);
 
     for (int i = 0; i < p->depth && used < PACK_ERROR_SIZE; i++) {
-        const struct step *s = &p->path[i];
+        const struct pack_step *s = &p->path[i];
 
         if (s->text != NULL) {
             used += (size_t)snprintf(to + used, PACK_ERROR_SIZE - used, ".%.40s", s->text);
@@ -132,7 +132,7 @@ static enum err put_string(struct packer *p, int index)
 /* The key on top of the stack, for the text of an error. */
 static void note_key(struct packer *p, int index)
 {
-    struct step *s = &p->path[p->depth - 1];
+    struct pack_step *s = &p->path[p->depth - 1];
 
     s->text = NULL;
     s->index = 0;
@@ -213,7 +213,7 @@ static enum err put_table(struct packer *p, int index)
         return error;
     }
     const lua_Unsigned count = lua_rawlen(p->L, index);
-    p->path[p->depth++] = (struct step){.table = table};
+    p->path[p->depth++] = (struct pack_step){.table = table};
     error = put_list(p, index, count);
     if (error == ERR_OK) {
         error = put_pairs(p, index, count);

@@ -342,7 +342,7 @@ int turn_settle(struct lua_actor *p)
 
 /* ---- answers ---- */
 
-struct arrival {
+struct turn_answer {
     struct lua_actor *lua_actor;
     struct task *task;
     const struct rh_answer *answer;
@@ -363,7 +363,7 @@ const char *turn_refusal(int result)
 /* What ringhold.call() goes on with: true and the results, or false and a text. */
 static void take_answer(lua_State *L, void *argument)
 {
-    const struct arrival *a = argument;
+    const struct turn_answer *a = argument;
     struct bytes payload = bytes_of(a->answer->payload.data, a->answer->payload.size);
     int count = 2;
 
@@ -385,7 +385,7 @@ void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answ
 {
     struct lua_actor *p = instance;
     struct task *t = lua_actor_task(p, (uint64_t)(uintptr_t)argument);
-    struct arrival a = {p, t, answer};
+    struct turn_answer a = {p, t, answer};
     char error[LUA_VM_ERROR_SIZE];
 
     (void)actor;

@@ -257,14 +257,14 @@ static void adopt(lua_State *L, struct lua_vm_kind *k, struct lua_vm_kind_decl *
     d->methods = d->remembered = LUA_NOREF;
 }
 
-struct load {
+struct script_load {
     struct lua_vm *lua_vm;
     struct bytes source;
 };
 
 static void load_all(lua_State *L, void *argument)
 {
-    const struct load *l = argument;
+    const struct script_load *l = argument;
     struct lua_vm *r = l->lua_vm;
 
     forget_modules(L);
@@ -312,7 +312,7 @@ static bool lua_vm_adopt(struct lua_vm *r, char error[LUA_VM_ERROR_SIZE])
 
 bool lua_vm_load(struct lua_vm *r, struct bytes source, char error[LUA_VM_ERROR_SIZE])
 {
-    struct load l = {r, source};
+    struct script_load l = {r, source};
 
     for (size_t i = 0; i < r->kind_decl_count;
          i++) { // of a load that failed, or of kinds that are new

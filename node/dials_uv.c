@@ -22,7 +22,7 @@ static struct wanted *find(const struct shell *s, uint16_t slot)
 /* The link's peer, if it is up, hears that it is down: links_forget() does not say so. */
 static void forget(struct shell *s, struct link *link)
 {
-    struct peer *p = link_user(link);
+    struct shell_peer *p = link_user(link);
 
     if (p != NULL) {
         const struct host_event event = {.type = HOST_PEER_DOWN, .peer = p->id};

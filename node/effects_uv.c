@@ -39,17 +39,17 @@ void shell_queue(struct shell *s, const struct host_event *event)
 
 /* ---- sending ---- */
 
-struct peer *shell_peer(const struct shell *s, uint64_t id)
+struct shell_peer *shell_peer(const struct shell *s, uint64_t id)
 {
     // The mix is one to one: equal hashes are equal ids.
     struct table_link *found = table_first(&s->peers, table_mix(id));
 
-    return found == NULL ? NULL : CONTAINER_OF(found, struct peer, by_id);
+    return found == NULL ? NULL : CONTAINER_OF(found, struct shell_peer, by_id);
 }
 
 static void drop_later(struct shell *s, struct link *link, const char *why)
 {
-    struct peer *p = link_user(link);
+    struct shell_peer *p = link_user(link);
 
     if (p != NULL && p->drop == NULL) {
         p->drop = why;
@@ -67,7 +67,7 @@ void shell_drop_peers(struct shell *s)
     s->drops_due = false;
     for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
          l = table_walk(&s->peers, &at)) {
-        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+        const struct shell_peer *p = CONTAINER_OF(l, struct shell_peer, by_id);
 
         if (p->drop != NULL) {
             link_drop(p->link, p->drop);
@@ -106,7 +106,7 @@ static void on_send_coordinator(struct shell *s, const struct host_effect *e, st
 
 /* The host must know in time: what it has started still answers, and a link takes no more than
  * links_config.queue_size_max. */
-static void note_full(struct shell *s, struct peer *p)
+static void note_full(struct shell *s, struct shell_peer *p)
 {
     const struct host_event event = {.type = HOST_PEER_FULL, .peer = p->id};
 
@@ -119,7 +119,7 @@ static void note_full(struct shell *s, struct peer *p)
 }
 
 /* What waits goes before anything new. */
-static void send_backlog(struct shell *s, struct peer *p)
+static void send_backlog(struct shell *s, struct shell_peer *p)
 {
     while (!backlog_is_empty(&p->backlog) && p->drop == NULL && link_queued(p->link) < LINK_FULL) {
         enum frame_type type = FRAME_CONTROL;
@@ -131,7 +131,7 @@ static void send_backlog(struct shell *s, struct peer *p)
     }
 }
 
-void shell_free_peer(struct shell *s, struct peer *p)
+void shell_free_peer(struct shell *s, struct shell_peer *p)
 {
     s->full_count -= p->full ? 1 : 0;
     s->backlog_size -= p->backlog.size;
@@ -148,7 +148,7 @@ void shell_look_for_room(struct shell *s)
     }
     for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
          l = table_walk(&s->peers, &at)) {
-        struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+        struct shell_peer *p = CONTAINER_OF(l, struct shell_peer, by_id);
 
         if (p->full) {
             send_backlog(s, p);
@@ -166,7 +166,7 @@ void shell_look_for_room(struct shell *s)
 
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes)
 {
-    struct peer *p = shell_peer(s, peer);
+    struct shell_peer *p = shell_peer(s, peer);
 
     if (p == NULL) {
         return ERR_NOT_FOUND;
@@ -188,7 +188,7 @@ enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, s
 
 enum err shell_send_common(struct shell *s, uint64_t peer, const struct calls_effect *e)
 {
-    struct peer *p = shell_peer(s, peer);
+    struct shell_peer *p = shell_peer(s, peer);
 
     if (p == NULL || p->full) {
         struct buffer whole = {0};
@@ -260,7 +260,7 @@ static void on_mailbox_full(const struct host_effect *e)
 /* Its link was up before that was known; from now on its hello is refused. */
 static void on_drop_peer(struct shell *s, const struct host_effect *e)
 {
-    struct peer *p = shell_peer(s, e->peer);
+    struct shell_peer *p = shell_peer(s, e->peer);
 
     if (p != NULL) {
         refusals_count(REFUSAL_IDENTITY);
@@ -286,7 +286,7 @@ static void on_registered(struct shell *s, const struct host_effect *e)
     // Who met me before knows me by an older incarnation, or none: let them say hello again.
     for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
          l = table_walk(&s->peers, &at)) {
-        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+        const struct shell_peer *p = CONTAINER_OF(l, struct shell_peer, by_id);
 
         if (p->coordinator < 0) {
             drop_later(s, p->link, "this process's incarnation changed");

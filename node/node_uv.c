@@ -142,7 +142,7 @@ static bool all_sent(const struct shell *s)
 
     for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
          l = table_walk(&s->peers, &at)) {
-        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+        const struct shell_peer *p = CONTAINER_OF(l, struct shell_peer, by_id);
 
         if (link_queued(p->link) > 0 || !backlog_is_empty(&p->backlog)) {
             return false;
@@ -259,7 +259,7 @@ static void finish(struct shell *s)
     }
     links_close(s->links);
     while ((l = table_walk(&s->peers, &at)) != NULL) {
-        struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+        struct shell_peer *p = CONTAINER_OF(l, struct shell_peer, by_id);
 
         table_remove(&s->peers, l);
         shell_free_peer(s, p);

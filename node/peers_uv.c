@@ -50,7 +50,7 @@ static void on_up(void *context, struct link *link)
                                    : "only a coordinator that this process called may do this");
         return;
     }
-    struct peer *p = mem_new(1, sizeof *p);
+    struct shell_peer *p = mem_new(1, sizeof *p);
     p->id = ++s->last_peer;
     p->link = link;
     p->coordinator = coordinator;
@@ -84,7 +84,7 @@ static void on_up(void *context, struct link *link)
 static void on_down(void *context, struct link *link, const char *reason)
 {
     struct shell *s = context;
-    struct peer *p = link_user(link);
+    struct shell_peer *p = link_user(link);
 
     (void)reason; // The links log it.
     if (p == NULL) {
@@ -169,7 +169,7 @@ static void heed_fleet(struct shell *s)
 
 static void on_control(struct shell *s, struct link *link, const struct frame *frame)
 {
-    const struct peer *p = link_user(link);
+    const struct shell_peer *p = link_user(link);
     Rh__Control *message = control_get(frame->body);
 
     if (message == NULL) {
@@ -229,7 +229,7 @@ static bool on_some_requests(struct shell *s, struct link *link, struct reader *
 {
     struct request_record r[HOST_PREFETCH_MAX];
     uint64_t position[HOST_PREFETCH_MAX];
-    const uint64_t peer = ((const struct peer *)link_user(link))->id;
+    const uint64_t peer = ((const struct shell_peer *)link_user(link))->id;
     size_t good = 0;
 
     while (good < count && request_get_behind(in, *before, &r[good]) == ERR_OK) {
@@ -274,7 +274,7 @@ static bool on_requests(struct shell *s, struct link *link, struct reader *in, s
 static bool on_others(struct shell *s, struct link *link, struct reader *in,
                       const struct frame *frame)
 {
-    const uint64_t peer = ((const struct peer *)link_user(link))->id;
+    const uint64_t peer = ((const struct shell_peer *)link_user(link))->id;
 
     for (size_t i = 0; i < frame->count; i++) {
         struct host_event event = {.peer = peer};
@@ -310,7 +310,7 @@ static void on_records(struct shell *s, struct link *link, const struct frame *f
 static void on_frame(void *context, struct link *link, const struct frame *frame)
 {
     struct shell *s = context;
-    const struct peer *p = link_user(link);
+    const struct shell_peer *p = link_user(link);
 
     if (p == NULL) {
         return; // It is on its way out.

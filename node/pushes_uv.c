@@ -18,7 +18,7 @@ enum {
 void shell_push(struct shell *s, uint64_t gateway, struct bytes record)
 {
     struct pushes_sent *f = &s->pushes;
-    const struct peer *p = shell_peer(s, presence_link(&s->presence, gateway));
+    const struct shell_peer *p = shell_peer(s, presence_link(&s->presence, gateway));
 
     if (p == NULL) {
         f->dropped_absent++;

@@ -27,7 +27,7 @@
 #include <uv.h>
 
 /* One link that said hello. */
-struct peer {
+struct shell_peer {
     struct table_link by_id;
     uint64_t id; /* never used again */
     struct link *link;
@@ -192,11 +192,11 @@ void shell_queue(struct shell *s, const struct host_event *event);
 /* Tell the host which links have room again. */
 void shell_look_for_room(struct shell *s);
 /* A link is gone: forget what there is of it. It is in no table any more. */
-void shell_free_peer(struct shell *s, struct peer *p);
+void shell_free_peer(struct shell *s, struct shell_peer *p);
 /* At the end of a turn: drop the links that have to go. */
 void shell_drop_peers(struct shell *s);
 /* NULL = gone. */
-struct peer *shell_peer(const struct shell *s, uint64_t id);
+struct shell_peer *shell_peer(const struct shell *s, uint64_t id);
 
 /* One step of the host, and its effects. Not from within another. */
 void shell_step(struct shell *s, struct host_event *event);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* In front of each piece. Its size keeps the piece aligned for any type. */
-struct block {
+struct heap_block {
     alignas(16) struct list_link link;
 };
 
@@ -24,8 +24,8 @@ static struct heap *current = &nobody;
 
 static void *take(void *data, size_t size)
 {
-    ASSERT(size < SIZE_MAX - sizeof(struct block));
-    struct block *block = malloc(sizeof *block + size);
+    ASSERT(size < SIZE_MAX - sizeof(struct heap_block));
+    struct heap_block *block = malloc(sizeof *block + size);
 
     (void)data;
     ASSERT(block != NULL);
@@ -33,9 +33,9 @@ static void *take(void *data, size_t size)
     return block + 1;
 }
 
-static struct block *block_of(void *piece)
+static struct heap_block *block_of(void *piece)
 {
-    return (struct block *)piece - 1;
+    return (struct heap_block *)piece - 1;
 }
 
 static void give(void *data, void *piece)
@@ -61,9 +61,9 @@ static void *resize(void *data, void *piece, size_t size)
     if (piece == NULL) {
         return take(data, size);
     }
-    ASSERT(size < SIZE_MAX - sizeof(struct block));
+    ASSERT(size < SIZE_MAX - sizeof(struct heap_block));
     list_remove(&block_of(piece)->link);
-    struct block *block = realloc(block_of(piece), sizeof *block + size);
+    struct heap_block *block = realloc(block_of(piece), sizeof *block + size);
     ASSERT(block != NULL);
     list_push_back(&current->blocks, &block->link);
     return block + 1;
@@ -71,7 +71,7 @@ static void *resize(void *data, void *piece, size_t size)
 
 static void *take_aligned(void *data, size_t alignment, size_t size)
 {
-    ASSERT(alignment <= alignof(struct block));
+    ASSERT(alignment <= alignof(struct heap_block));
     return take(data, size);
 }
 
@@ -110,7 +110,7 @@ void heap_abandon(struct heap *heap)
 
     while (link != NULL) {
         struct list_link *next = list_next(&heap->blocks, link);
-        free(CONTAINER_OF(link, struct block, link));
+        free(CONTAINER_OF(link, struct heap_block, link));
         link = next;
     }
     list_init(&heap->blocks);

@@ -7,7 +7,7 @@
 #include "ring/hash.h"
 #include "ring/inside.h"
 
-struct pair {
+struct digest_pair {
     uint64_t first;
     uint64_t second;
 };
@@ -22,7 +22,7 @@ static uint64_t hash_words(struct ring_key key, const uint64_t word[5])
     return siphash_end(&s, (uint64_t)40 << 56);
 }
 
-static struct pair hash_vnode(const struct ring_vnode *v, uint32_t end)
+static struct digest_pair hash_vnode(const struct ring_vnode *v, uint32_t end)
 {
     // The keys are the ASCII of "ringhold", then "digest" after a blank.
     static const struct ring_key first = {0x646c6f68676e6972u, 0x3074736567696420u};
@@ -35,12 +35,12 @@ static struct pair hash_vnode(const struct ring_vnode *v, uint32_t end)
         v->txn,
     };
 
-    return (struct pair){hash_words(first, word), hash_words(second, word)};
+    return (struct digest_pair){hash_words(first, word), hash_words(second, word)};
 }
 
 void digest_add(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
 {
-    struct pair hash = hash_vnode(v, end);
+    struct digest_pair hash = hash_vnode(v, end);
 
     digest[0] += hash.first;
     digest[1] += hash.second;
@@ -48,13 +48,13 @@ void digest_add(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
 
 void digest_remove(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
 {
-    struct pair hash = hash_vnode(v, end);
+    struct digest_pair hash = hash_vnode(v, end);
 
     digest[0] -= hash.first;
     digest[1] -= hash.second;
 }
 
-static struct pair hash_segment(const struct ring_segment *s)
+static struct digest_pair hash_segment(const struct ring_segment *s)
 {
     // The keys are the ASCII of "ringhold", then of "segment" and "segmenu" after a blank.
     static const struct ring_key first = {0x646c6f68676e6972u, 0x746e656d67657320u};
@@ -66,13 +66,13 @@ static struct pair hash_segment(const struct ring_segment *s)
         bytes[i] = (uint8_t)(s->from >> (8 * i));
     }
     size = 4 + segment_encode(s, bytes + 4);
-    return (struct pair){siphash_bytes(first, bytes_of(bytes, size)),
-                         siphash_bytes(second, bytes_of(bytes, size))};
+    return (struct digest_pair){siphash_bytes(first, bytes_of(bytes, size)),
+                                siphash_bytes(second, bytes_of(bytes, size))};
 }
 
 void digest_add_segment(uint64_t digest[2], const struct ring_segment *s)
 {
-    struct pair hash = hash_segment(s);
+    struct digest_pair hash = hash_segment(s);
 
     digest[0] += hash.first;
     digest[1] += hash.second;
@@ -80,7 +80,7 @@ void digest_add_segment(uint64_t digest[2], const struct ring_segment *s)
 
 void digest_remove_segment(uint64_t digest[2], const struct ring_segment *s)
 {
-    struct pair hash = hash_segment(s);
+    struct digest_pair hash = hash_segment(s);
 
     digest[0] -= hash.first;
     digest[1] -= hash.second;

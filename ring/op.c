@@ -49,7 +49,7 @@ static void stamp_move(struct ring_vnode *v, uint16_t to, const struct ring_stam
 
 #define NO_NEXT UINT32_MAX
 
-struct draft {
+struct op_draft {
     struct ring_vnode *vnode; /* owned; in no order, new ones at the end */
     uint32_t *next;           /* owned; index of the right neighbour, or NO_NEXT */
     size_t count;
@@ -61,12 +61,12 @@ struct draft {
     uint64_t *digest;        /* borrowed; NULL when the change is only checked */
 };
 
-static void draft_init(struct draft *d, const struct ring *r, const struct ring_op *ops,
+static void draft_init(struct op_draft *d, const struct ring *r, const struct ring_op *ops,
                        size_t count)
 {
     size_t splits = 0;
 
-    *d = (struct draft){.count = r->vnode_count, .slot_count = r->slot_count};
+    *d = (struct op_draft){.count = r->vnode_count, .slot_count = r->slot_count};
     for (size_t i = 0; i < count; i++) {
         if (ops[i].kind == RING_SPLIT && ops[i].other <= RING_VNODES_MAX) {
             splits++;
@@ -88,7 +88,7 @@ static void draft_init(struct draft *d, const struct ring *r, const struct ring_
     }
 }
 
-static void draft_fini(struct draft *d)
+static void draft_fini(struct op_draft *d)
 {
     mem_free(d->vnode);
     mem_free(d->next);
@@ -96,18 +96,18 @@ static void draft_fini(struct draft *d)
 }
 
 /* The index of a vnode, or NO_NEXT. */
-static uint32_t draft_find(const struct draft *d, uint32_t id)
+static uint32_t draft_find(const struct op_draft *d, uint32_t id)
 {
     return id < d->slot_count && d->slot[id] != 0 ? d->slot[id] - 1 : NO_NEXT;
 }
 
-static uint32_t draft_end(const struct draft *d, uint32_t index)
+static uint32_t draft_end(const struct op_draft *d, uint32_t index)
 {
     return d->next[index] == NO_NEXT ? d->cells : d->vnode[d->next[index]].from;
 }
 
 /* Take the vnode out of the digest before it changes … */
-static void draft_close(struct draft *d, uint32_t index)
+static void draft_close(struct op_draft *d, uint32_t index)
 {
     if (d->digest != NULL) {
         digest_remove(d->digest, &d->vnode[index], draft_end(d, index));
@@ -115,7 +115,7 @@ static void draft_close(struct draft *d, uint32_t index)
 }
 
 /* … and put it back, into the cells too, after it did. */
-static void draft_open(struct draft *d, uint32_t index)
+static void draft_open(struct op_draft *d, uint32_t index)
 {
     uint32_t end = draft_end(d, index);
 
@@ -128,7 +128,7 @@ static void draft_open(struct draft *d, uint32_t index)
     }
 }
 
-static enum err draft_split(struct draft *d, const struct ring_op *op, uint32_t left)
+static enum err draft_split(struct op_draft *d, const struct ring_op *op, uint32_t left)
 {
     uint32_t right = (uint32_t)d->count;
 
@@ -159,7 +159,7 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static enum err draft_merge(struct draft *d, const struct ring_op *op, uint32_t left)
+static enum err draft_merge(struct op_draft *d, const struct ring_op *op, uint32_t left)
 {
     uint32_t right = draft_find(d, op->other);
     struct ring_vnode *l = &d->vnode[left];
@@ -183,7 +183,7 @@ static enum err draft_merge(struct draft *d, const struct ring_op *op, uint32_t 
     return ERR_OK;
 }
 
-static enum err draft_move(struct draft *d, const struct ring_op *op, uint32_t index,
+static enum err draft_move(struct op_draft *d, const struct ring_op *op, uint32_t index,
                            const struct ring_stamps *s)
 {
     enum err e = check_move(op, d->vnode[index].owner);
@@ -196,7 +196,8 @@ static enum err draft_move(struct draft *d, const struct ring_op *op, uint32_t i
     return e;
 }
 
-static enum err draft_step(struct draft *d, const struct ring_op *op, const struct ring_stamps *s)
+static enum err draft_step(struct op_draft *d, const struct ring_op *op,
+                           const struct ring_stamps *s)
 {
     uint32_t index = draft_find(d, op->vnode);
 
@@ -215,7 +216,7 @@ static enum err draft_step(struct draft *d, const struct ring_op *op, const stru
 }
 
 /* The draft's vnodes, sorted, become the ring's. */
-static void draft_finish(struct draft *d, struct ring *r)
+static void draft_finish(struct op_draft *d, struct ring *r)
 {
     struct ring_vnode *list = mem_new(d->count, sizeof *list);
     size_t count = 0;
@@ -257,7 +258,7 @@ enum err ring_check(const struct ring *r, const struct ring_op *ops, size_t coun
 {
     const struct ring_stamps none = {0};
     enum err e = ERR_OK;
-    struct draft d;
+    struct op_draft d;
 
     if (count <= FEW_MOVES && only_moves(ops, count)) {
         return check_few_moves(r, ops, count);
@@ -290,7 +291,7 @@ static void move_in_place(struct ring *r, const struct ring_op *op, const struct
 static void apply_draft(struct ring *r, const struct ring_op *ops, size_t count,
                         const struct ring_stamps *s)
 {
-    struct draft d;
+    struct op_draft d;
 
     draft_init(&d, r, ops, count);
     d.cell = r->cell;
@@ -361,7 +362,7 @@ enum err ring_foresee(const struct ring *r, const struct ring_op *ops, size_t co
 {
     const bool few = count <= FEW_MOVES && only_moves(ops, count);
     enum err e = few ? check_few_moves(r, ops, count) : ERR_OK;
-    struct draft d;
+    struct op_draft d;
 
     digest[0] = r->digest[0];
     digest[1] = r->digest[1];

@@ -34,7 +34,7 @@ enum {
 };
 
 /* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
-struct share {
+struct plan_share {
     bool known; /* named in the caller's nodes */
     bool stays; /* and has the segment's role */
     uint32_t weight;
@@ -53,7 +53,7 @@ struct planner {
     struct pieces pieces;
     const struct ring_segment *segment; /* borrowed; NULL = the default cells */
     uint32_t from;                      /* its first cell */
-    struct share share[SLOTS];
+    struct plan_share share[SLOTS];
     struct stock of[SLOTS];
     uint64_t *stock;     /* owned; see stock_key() */
     struct ranking rich; /* nodes that may give, greatest excess first */
@@ -94,7 +94,7 @@ static int64_t too_much(const struct planner *p)
 
 static bool read_node(struct planner *p, const struct plan_node *n)
 {
-    struct share *s;
+    struct plan_share *s;
 
     if (n->slot == RING_NODE_NONE || n->slot > RING_NODES_MAX) {
         return false;
@@ -103,7 +103,7 @@ static bool read_node(struct planner *p, const struct plan_node *n)
     if (s->known || n->weight < 1 || n->weight > WEIGHT_MAX) {
         return false;
     }
-    *s = (struct share){.known = true, .stays = !n->leaving, .weight = n->weight};
+    *s = (struct plan_share){.known = true, .stays = !n->leaving, .weight = n->weight};
     p->weight += n->leaving ? 0 : n->weight;
     return true;
 }
@@ -133,7 +133,7 @@ static bool read_segment(struct planner *p, const struct plan_node *nodes, size_
     p->share[RING_NODE_NONE].own = 0;
     for (size_t i = 0; i < count; i++) {
         const struct plan_node *n = &nodes[i];
-        struct share *s = &p->share[n->slot];
+        struct plan_share *s = &p->share[n->slot];
 
         s->stays = !n->leaving && plan_fits(n, p->segment);
         s->target = 0;
@@ -154,7 +154,7 @@ static void set_targets(struct planner *p)
 
     ranking_init(&remainder, SLOTS);
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
-        struct share *s = &p->share[slot];
+        struct plan_share *s = &p->share[slot];
         uint64_t part = (uint64_t)p->cells * s->weight;
 
         if (s->stays) {
@@ -632,7 +632,7 @@ static void spread(struct planner *p)
     for (uint32_t i = 0; i < p->pieces.count; i++) {
         const struct piece *piece = &p->pieces.piece[i];
         const bool open = piece->from - p->from < p->segment->open;
-        const struct share *s = &p->share[piece->owner];
+        const struct plan_share *s = &p->share[piece->owner];
         const uint32_t source = piece->owner;
         const uint32_t target = ranking_top(&p->need);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The part of a view that a change replaces. */
-struct draft {
+struct view_draft {
     struct ring ring; /* owned, unless it is `lent`: nothing but its version changes */
     bool lent;
     struct view_member *member; /* owned; sorted by slot */
@@ -48,7 +48,7 @@ static bool touches_ring(const Rh__Delta *delta)
            delta->renewed > 0;
 }
 
-static void draft_init(struct draft *d, const struct view *v, const Rh__Delta *delta)
+static void draft_init(struct view_draft *d, const struct view *v, const Rh__Delta *delta)
 {
     d->lent = !touches_ring(delta);
     d->ring = v->ring;
@@ -60,7 +60,7 @@ static void draft_init(struct draft *d, const struct view *v, const Rh__Delta *d
     quarantine_copy(&d->quarantine, &v->quarantine);
 }
 
-static void draft_fini(struct draft *d)
+static void draft_fini(struct view_draft *d)
 {
     if (!d->lent) {
         ring_fini(&d->ring);
@@ -70,7 +70,7 @@ static void draft_fini(struct draft *d)
 }
 
 /* The view takes all that the draft has. */
-static void draft_adopt(struct draft *d, struct view *v)
+static void draft_adopt(struct view_draft *d, struct view *v)
 {
     if (!d->lent) {
         ring_fini(&v->ring);
@@ -136,7 +136,7 @@ static bool member_read(struct view_member *m, const Rh__Member *in)
     return true;
 }
 
-static bool draft_put(struct draft *d, const Rh__Member *in)
+static bool draft_put(struct view_draft *d, const Rh__Member *in)
 {
     struct view_member m;
     size_t at;
@@ -159,7 +159,7 @@ static bool draft_put(struct draft *d, const Rh__Member *in)
     return true;
 }
 
-static bool draft_remove(struct draft *d, uint32_t slot)
+static bool draft_remove(struct view_draft *d, uint32_t slot)
 {
     const size_t at = member_place(d->member, d->count, slot);
 
@@ -171,7 +171,7 @@ static bool draft_remove(struct draft *d, uint32_t slot)
     return true;
 }
 
-static bool draft_quarantine(struct draft *d, Rh__Actor *const *in, size_t count)
+static bool draft_quarantine(struct view_draft *d, Rh__Actor *const *in, size_t count)
 {
     struct quarantined e;
 
@@ -183,7 +183,7 @@ static bool draft_quarantine(struct draft *d, Rh__Actor *const *in, size_t count
     return true;
 }
 
-static bool draft_release(struct draft *d, Rh__Actor *const *in, size_t count)
+static bool draft_release(struct view_draft *d, Rh__Actor *const *in, size_t count)
 {
     struct quarantined e;
 
@@ -196,7 +196,7 @@ static bool draft_release(struct draft *d, Rh__Actor *const *in, size_t count)
 }
 
 /* No vnode of a ring may belong to somebody nobody can reach; to nobody it may, for a while. */
-static bool owners_are_members(const struct draft *d)
+static bool owners_are_members(const struct view_draft *d)
 {
     bool known[RING_NODES_MAX + 1] = {[RING_NODE_NONE] = true};
 
@@ -215,7 +215,7 @@ static bool owners_are_members(const struct draft *d)
 
 enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
 {
-    struct draft d = {.member = mem_new(1, sizeof *d.member)};
+    struct view_draft d = {.member = mem_new(1, sizeof *d.member)};
     bool good;
 
     if (!force && config->version <= v->ring.version) {
@@ -245,7 +245,7 @@ enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
 
 /* ---- one change ---- */
 
-static bool draft_create(struct draft *d, const Rh__Delta *delta)
+static bool draft_create(struct view_draft *d, const Rh__Delta *delta)
 {
     const uint32_t cells = (uint32_t)1 << d->ring.grid;
 
@@ -280,7 +280,7 @@ static bool segment_read(struct ring_segment *s, const Rh__Segment *in)
     return true;
 }
 
-static bool draft_segments(struct draft *d, const Rh__Delta *delta)
+static bool draft_segments(struct view_draft *d, const Rh__Delta *delta)
 {
     for (size_t i = 0; i < delta->n_segments; i++) {
         const Rh__Segment *in = delta->segments[i];
@@ -305,7 +305,7 @@ static bool moves_only(const struct ring_op *ops, size_t count)
     return true;
 }
 
-static bool draft_ops(struct draft *d, const Rh__Delta *delta)
+static bool draft_ops(struct view_draft *d, const Rh__Delta *delta)
 {
     struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
     bool good = ops != NULL && (!delta->cold || moves_only(ops, delta->n_ops)) &&
@@ -320,7 +320,7 @@ static bool draft_ops(struct draft *d, const Rh__Delta *delta)
     return good;
 }
 
-static bool draft_change(struct draft *d, const Rh__Delta *delta)
+static bool draft_change(struct view_draft *d, const Rh__Delta *delta)
 {
     if (delta->created_vnodes > 0 && !draft_create(d, delta)) {
         return false;
@@ -396,7 +396,7 @@ static enum view_result apply_plain(struct view *v, const Rh__Delta *delta)
 
 enum view_result view_apply(struct view *v, const Rh__Delta *delta)
 {
-    struct draft d;
+    struct view_draft d;
 
     if (delta->version <= v->ring.version) {
         return VIEW_OLD;
@@ -432,7 +432,7 @@ static bool seal_plain(const struct view *v, Rh__Delta *delta)
 
 bool view_seal(const struct view *v, Rh__Delta *delta)
 {
-    struct draft d;
+    struct view_draft d;
     bool good;
 
     delta->prev_version = v->ring.version;

@@ -11,18 +11,18 @@
 
 #include "base/assert.h"
 
-struct way {
+struct prefetch_way {
     uint64_t hash;
     struct table_link *link;
     const struct lane *lane; /* NULL = not known */
 };
 
-static void look_for_bucket(const struct router *r, struct way *w)
+static void look_for_bucket(const struct router *r, struct prefetch_way *w)
 {
     table_fetch(&r->pendings, w->hash);
 }
 
-static void look_for_request(const struct router *r, struct way *w)
+static void look_for_request(const struct router *r, struct prefetch_way *w)
 {
     w->link = table_front(&r->pendings, w->hash);
     if (w->link != NULL) {
@@ -31,7 +31,7 @@ static void look_for_request(const struct router *r, struct way *w)
 }
 
 /* Few buckets have more than one. */
-static void look_for_lane(const struct router *r, struct way *w)
+static void look_for_lane(const struct router *r, struct prefetch_way *w)
 {
     (void)r;
     if (w->link != NULL && w->link->hash == w->hash) {
@@ -40,14 +40,14 @@ static void look_for_lane(const struct router *r, struct way *w)
     }
 }
 
-static void look_for_lanes(const struct router *r, struct way *w)
+static void look_for_lanes(const struct router *r, struct prefetch_way *w)
 {
     if (w->lane != NULL) {
         lanes_fetch(&r->lanes, w->lane->session, w->lane->position);
     }
 }
 
-static void look_for_front(const struct router *r, struct way *w)
+static void look_for_front(const struct router *r, struct prefetch_way *w)
 {
     if (w->lane != NULL) {
         lanes_fetch_front(&r->lanes, w->lane->session, w->lane->position);
@@ -56,13 +56,13 @@ static void look_for_front(const struct router *r, struct way *w)
 
 void router_look_ahead(const struct router *r, const struct answer_record *a, size_t count)
 {
-    static void (*const steps[])(const struct router *r, struct way *w) = {
+    static void (*const steps[])(const struct router *r, struct prefetch_way *w) = {
         look_for_bucket, look_for_request, look_for_lane, look_for_lanes, look_for_front};
-    struct way way[ROUTER_AHEAD_MAX];
+    struct prefetch_way way[ROUTER_AHEAD_MAX];
 
     ASSERT(count <= ROUTER_AHEAD_MAX);
     for (size_t i = 0; i < count; i++) {
-        way[i] = (struct way){.hash = route_hash(a[i].session, a[i].seq)};
+        way[i] = (struct prefetch_way){.hash = route_hash(a[i].session, a[i].seq)};
     }
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
         for (size_t i = 0; i < count; i++) {

@@ -51,13 +51,13 @@ bool access_may(enum access_message m, unsigned from, enum link_role to)
 /* ---- what a frame says ---- */
 
 /* Who speaks to whom, and what was found that may not be said. */
-struct judge {
+struct access_judge {
     unsigned from;
     enum link_role to;
     enum access_message refused;
 };
 
-static void say(struct judge *j, enum access_message m)
+static void say(struct access_judge *j, enum access_message m)
 {
     if (j->refused == ACCESS_NONE && !access_may(m, j->from, j->to)) {
         j->refused = m;
@@ -171,7 +171,7 @@ static bool next_field(struct reader *in, uint32_t *field, struct bytes *value)
     return !in->bad;
 }
 
-static void judge_admin(struct judge *j, struct bytes bytes)
+static void judge_admin(struct access_judge *j, struct bytes bytes)
 {
     struct reader in = {.at = bytes.data, .left = bytes.size};
     struct bytes value;
@@ -186,7 +186,7 @@ static void judge_admin(struct judge *j, struct bytes bytes)
 
 /* There may be several bodies, of which a decoder takes the last, or parts of each: all must be
  * allowed. */
-static void judge_control(struct judge *j, struct bytes bytes)
+static void judge_control(struct access_judge *j, struct bytes bytes)
 {
     struct reader in = {.at = bytes.data, .left = bytes.size};
     struct bytes value;
@@ -209,7 +209,7 @@ static void judge_control(struct judge *j, struct bytes bytes)
     }
 }
 
-static void judge_request(struct judge *j, const struct request_record *r)
+static void judge_request(struct access_judge *j, const struct request_record *r)
 {
     struct bytes body = r->body;
     struct caller caller;
@@ -231,7 +231,7 @@ static void judge_request(struct judge *j, const struct request_record *r)
     }
 }
 
-static void judge_requests(struct judge *j, const struct frame *frame)
+static void judge_requests(struct access_judge *j, const struct frame *frame)
 {
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
     struct request_record r = {.body = {0}};
@@ -246,7 +246,7 @@ static void judge_requests(struct judge *j, const struct frame *frame)
 
 enum access_message access_judge(const struct frame *frame, unsigned from, enum link_role to)
 {
-    struct judge j = {.from = from, .to = to};
+    struct access_judge j = {.from = from, .to = to};
 
     if (frame->type == FRAME_CONTROL) {
         judge_control(&j, frame->body);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct wish {
+struct resolve_wish {
     bool commit;
     bool abort;
     bool retry;
@@ -103,7 +103,7 @@ static int put(const struct query *q, const Rh__AdminReply *reply, Rh__ResolveCh
                : 0;
 }
 
-static int ask(const struct query *q, const struct wish *wish, uint64_t number)
+static int ask(const struct query *q, const struct resolve_wish *wish, uint64_t number)
 {
     Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
     char by[160];
@@ -132,7 +132,7 @@ static int ask(const struct query *q, const struct wish *wish, uint64_t number)
 
 int txn_resolve(int argc, char **argv)
 {
-    struct wish wish = {0};
+    struct resolve_wish wish = {0};
     struct query q;
     const struct option more[] = {
         option_switch("commit", &wish.commit, "commit it: possible only if all have voted"),

@@ -18,14 +18,14 @@
 
 enum { PATH_SIZE = 4096, TARGETS_MAX = BOOTSTRAP_VOTERS_MAX };
 
-struct target {
+struct recover_target {
     uint64_t voter;
     char folder[PATH_SIZE];
 };
 
 enum { LEASE_MS_MIN = 1000, LEASE_MS_MAX = 300000 }; /* as coordinators take them */
 
-struct plan {
+struct group_plan {
     const char *command;
     bool yes;
     uint32_t era_above;
@@ -34,12 +34,12 @@ struct plan {
     char out[PATH_SIZE]; /* where the founding goes that other machines install */
     struct backup backup;
     struct voters voters;
-    struct target target[TARGETS_MAX];
+    struct recover_target target[TARGETS_MAX];
     size_t target_count;
     uint64_t seen_era; /* highest one met in the folders */
 };
 
-static bool complain(const struct plan *p, const char *what, const char *why)
+static bool complain(const struct group_plan *p, const char *what, const char *why)
 {
     (void)fprintf(stderr, "ringhold %s: %s: %s\n", p->command, what, why);
     return false;
@@ -48,7 +48,7 @@ static bool complain(const struct plan *p, const char *what, const char *why)
 /* ---- what is asked ---- */
 
 /* "1,2,3" */
-static bool parse_voters(struct plan *p, const char *text)
+static bool parse_voters(struct group_plan *p, const char *text)
 {
     uint64_t id[BOOTSTRAP_VOTERS_MAX];
     size_t count = 0;
@@ -71,9 +71,9 @@ static bool parse_voters(struct plan *p, const char *text)
 }
 
 /* "ID=DIR" or "DIR": the id then is that of the coordinator whose folder it is. */
-static bool parse_target(struct plan *p, const char *text)
+static bool parse_target(struct group_plan *p, const char *text)
 {
-    struct target *t = &p->target[p->target_count];
+    struct recover_target *t = &p->target[p->target_count];
     char *end = NULL;
     const unsigned long long id = strtoull(text, &end, 10);
     const bool named = end != text && *end == '=' && id > 0 && id <= 255;
@@ -89,7 +89,7 @@ static bool parse_target(struct plan *p, const char *text)
 }
 
 /* See whose folder it is and which era it has reached; damage does not matter, it goes. */
-static bool look_at_target(struct plan *p, struct target *t)
+static bool look_at_target(struct group_plan *p, struct recover_target *t)
 {
     struct recover_folder f;
     char why[RECOVER_TEXT_MAX] = "";
@@ -116,7 +116,7 @@ static bool look_at_target(struct plan *p, struct target *t)
     return good;
 }
 
-static bool check_targets(struct plan *p)
+static bool check_targets(struct group_plan *p)
 {
     for (size_t i = 0; i < p->target_count; i++) {
         if (!look_at_target(p, &p->target[i])) {
@@ -136,7 +136,7 @@ static bool check_targets(struct plan *p)
 
 /* ---- what is done ---- */
 
-static struct backup_member *member(struct plan *p, uint64_t voter)
+static struct backup_member *member(struct group_plan *p, uint64_t voter)
 {
     for (size_t i = 0; i < BACKUP_VOTERS_MAX; i++) {
         if (p->backup.member[i].voter == voter) {
@@ -146,7 +146,7 @@ static struct backup_member *member(struct plan *p, uint64_t voter)
     return NULL;
 }
 
-static bool is_target(const struct plan *p, uint64_t voter)
+static bool is_target(const struct group_plan *p, uint64_t voter)
 {
     for (size_t i = 0; i < p->target_count; i++) {
         if (p->target[i].voter == voter) {
@@ -156,7 +156,7 @@ static bool is_target(const struct plan *p, uint64_t voter)
     return false;
 }
 
-static bool all_here(const struct plan *p)
+static bool all_here(const struct group_plan *p)
 {
     for (size_t i = 0; i < p->voters.count; i++) {
         if (!is_target(p, p->voters.id[i])) {
@@ -166,7 +166,7 @@ static bool all_here(const struct plan *p)
     return true;
 }
 
-static void describe(const struct plan *p, uint64_t era)
+static void describe(const struct group_plan *p, uint64_t era)
 {
     (void)printf("cluster %s: index %" PRIu64 ", number %" PRIu64 " of era %" PRIu64 "\n",
                  p->backup.cluster,
@@ -202,7 +202,7 @@ static void describe(const struct plan *p, uint64_t era)
 }
 
 /* The founding as a file: before anything is installed, so that no identity is lost half-way. */
-static bool save_founding(struct plan *p, bool replace)
+static bool save_founding(struct group_plan *p, bool replace)
 {
     char why[BACKUP_WHY_MAX] = "";
 
@@ -212,7 +212,7 @@ static bool save_founding(struct plan *p, bool replace)
     return true;
 }
 
-static bool install_one(struct plan *p, const struct target *t, bool keep)
+static bool install_one(struct group_plan *p, const struct recover_target *t, bool keep)
 {
     char replaced[ATOMIC_REPLACE_NAME_MAX] = "";
     char why[BOOTSTRAP_WHY_MAX] = "";
@@ -246,7 +246,7 @@ static bool install_one(struct plan *p, const struct target *t, bool keep)
     return true;
 }
 
-static bool install_all(struct plan *p, bool keep)
+static bool install_all(struct group_plan *p, bool keep)
 {
     for (size_t i = 0; i < p->target_count; i++) {
         if (!install_one(p, &p->target[i], keep)) {
@@ -256,7 +256,7 @@ static bool install_all(struct plan *p, bool keep)
     return true;
 }
 
-static void say_what_next(const struct plan *p)
+static void say_what_next(const struct group_plan *p)
 {
     for (size_t i = 0; i < p->voters.count; i++) {
         const uint64_t id = p->voters.id[i];
@@ -275,7 +275,7 @@ static void say_what_next(const struct plan *p)
 }
 
 /* With a copy in p->backup: make the founding and install it. */
-static int bootstrap_group(struct plan *p)
+static int bootstrap_group(struct group_plan *p)
 {
     char why[BOOTSTRAP_WHY_MAX] = "";
     const uint64_t wall_us = clock_wall_us();
@@ -308,7 +308,7 @@ static int bootstrap_group(struct plan *p)
 }
 
 /* With a founding in p->backup: install it on the machine at hand. */
-static int join_group(struct plan *p)
+static int join_group(struct group_plan *p)
 {
     describe(p, p->backup.era);
     if (!p->yes) {
@@ -319,7 +319,7 @@ static int join_group(struct plan *p)
 
 /* ---- restore ---- */
 
-static int restore(struct plan *p, const char *file)
+static int restore(struct group_plan *p, const char *file)
 {
     char why[BACKUP_WHY_MAX] = "";
     const enum err error = backup_read(&p->backup, file, why);
@@ -343,7 +343,7 @@ static int restore(struct plan *p, const char *file)
     return founding ? join_group(p) : bootstrap_group(p);
 }
 
-static struct option lease_option(struct plan *p)
+static struct option lease_option(struct group_plan *p)
 {
     return option_time("lease",
                        &p->lease_ms,
@@ -354,7 +354,7 @@ static struct option lease_option(struct plan *p)
 
 int cmd_recover_restore(int argc, char **argv)
 {
-    struct plan p = {.command = "recover restore", .lease_ms = LEASE_MS_MAX};
+    struct group_plan p = {.command = "recover restore", .lease_ms = LEASE_MS_MAX};
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
@@ -403,7 +403,7 @@ int cmd_recover_restore(int argc, char **argv)
 
 /* ---- new-cluster ---- */
 
-static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
+static bool take_survivor(struct group_plan *p, const char *folder, uint32_t id)
 {
     struct recover_folder f;
     char why[BOOTSTRAP_WHY_MAX] = "";
@@ -433,7 +433,7 @@ static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
     return good;
 }
 
-static int new_cluster(struct plan *p, const char *folder, uint32_t id)
+static int new_cluster(struct group_plan *p, const char *folder, uint32_t id)
 {
     if (!take_survivor(p, folder, id) || !parse_target(p, folder)) {
         return 1;
@@ -450,7 +450,7 @@ static int new_cluster(struct plan *p, const char *folder, uint32_t id)
 
 int cmd_recover_new_cluster(int argc, char **argv)
 {
-    struct plan p = {.command = "recover new-cluster", .lease_ms = LEASE_MS_MAX};
+    struct group_plan p = {.command = "recover new-cluster", .lease_ms = LEASE_MS_MAX};
     uint32_t id = 0;
     const char *arguments[8];
     int count = 0;

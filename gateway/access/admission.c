@@ -41,7 +41,7 @@ struct client_address {
 };
 _Static_assert(sizeof(struct client_address) <= ADMISSION_ADDRESS_SIZE_MAX, "as documented");
 
-struct admission {
+struct admission_control {
     pthread_mutex_t lock; /* all below */
     struct admission_config config;
     struct table table; /* struct client_address, owned */
@@ -57,7 +57,7 @@ struct admission {
 
 /* ---- addresses ---- */
 
-static struct client_address *find(const struct admission *d, const struct origin *from)
+static struct client_address *find(const struct admission_control *d, const struct origin *from)
 {
     const uint64_t hash = origin_hash(from, d->config.seed);
 
@@ -71,7 +71,7 @@ static struct client_address *find(const struct admission *d, const struct origi
     return NULL;
 }
 
-static void forget(struct admission *d, struct client_address *v)
+static void forget(struct admission_control *d, struct client_address *v)
 {
     ASSERT(v->count == 0);
     list_remove(&v->age);
@@ -81,7 +81,7 @@ static void forget(struct admission *d, struct client_address *v)
 
 /* Those that are as if they had never come, two at most: more than one comes at a time. And the
  * oldest, if there are too many. */
-static void forget_some(struct admission *d, uint64_t now_us)
+static void forget_some(struct admission_control *d, uint64_t now_us)
 {
     for (unsigned i = 0; i < 2 && !list_empty(&d->absent); i++) {
         struct client_address *v = CONTAINER_OF(list_front(&d->absent), struct client_address, age);
@@ -95,7 +95,8 @@ static void forget_some(struct admission *d, uint64_t now_us)
 }
 
 /* Known, and the one that came last. */
-static struct client_address *know(struct admission *d, const char *address, uint64_t now_us)
+static struct client_address *know(struct admission_control *d, const char *address,
+                                   uint64_t now_us)
 {
     const struct origin from = origin_of(address);
     struct client_address *v = find(d, &from);
@@ -115,14 +116,14 @@ static struct client_address *know(struct admission *d, const char *address, uin
 
 /* ---- appointments ---- */
 
-static uint32_t later(struct admission *d, uint64_t ms)
+static uint32_t later(struct admission_control *d, uint64_t ms)
 {
     return (uint32_t)prng_between(&d->chance, ms, ms + ms / 4);
 }
 
 /* The next one, `first_ms` from now at the earliest; `rate` of them are given a second. */
-static uint32_t appoint(struct admission *d, struct agenda *a, uint32_t rate, uint32_t first_ms,
-                        uint64_t now_us)
+static uint32_t appoint(struct admission_control *d, struct agenda *a, uint32_t rate,
+                        uint32_t first_ms, uint64_t now_us)
 {
     const uint64_t first_us = now_us + (uint64_t)first_ms * 1000;
     const uint64_t last_us = now_us + (uint64_t)RETRY_MAX_MS * 1000;
@@ -135,7 +136,7 @@ static uint32_t appoint(struct admission *d, struct agenda *a, uint32_t rate, ui
     return later(d, (a->last_us - now_us) / 1000);
 }
 
-static void shed(struct admission *d, uint64_t now_us)
+static void shed(struct admission_control *d, uint64_t now_us)
 {
     d->shed_us = now_us + SHED_US;
 }
@@ -143,7 +144,7 @@ static void shed(struct admission *d, uint64_t now_us)
 /* ---- who leaves ---- */
 
 /* The rate is that of the last windows, the last one counting for half. */
-static void pass_windows(struct admission *d, uint64_t now_us)
+static void pass_windows(struct admission_control *d, uint64_t now_us)
 {
     if (d->window_us == 0) {
         d->window_us = now_us;
@@ -159,7 +160,7 @@ static void pass_windows(struct admission *d, uint64_t now_us)
     }
 }
 
-static uint32_t leave_rate(struct admission *d, uint64_t now_us)
+static uint32_t leave_rate(struct admission_control *d, uint64_t now_us)
 {
     const uint32_t accepted = d->config.accept.rate;
     const uint32_t most = accepted != 0 && accepted < LEAVE_RATE_MAX ? accepted : LEAVE_RATE_MAX;
@@ -171,9 +172,9 @@ static uint32_t leave_rate(struct admission *d, uint64_t now_us)
 
 /* ---- admission ---- */
 
-struct admission *admission_new(const struct admission_config *config)
+struct admission_control *admission_new(const struct admission_config *config)
 {
-    struct admission *d = mem_new(1, sizeof *d);
+    struct admission_control *d = mem_new(1, sizeof *d);
 
     (void)pthread_mutex_init(&d->lock, NULL);
     d->config = *config;
@@ -183,7 +184,7 @@ struct admission *admission_new(const struct admission_config *config)
     return d;
 }
 
-void admission_configure(struct admission *d, const struct admission_config *config)
+void admission_configure(struct admission_control *d, const struct admission_config *config)
 {
     (void)pthread_mutex_lock(&d->lock);
     d->config.accept = config->accept;
@@ -192,7 +193,7 @@ void admission_configure(struct admission *d, const struct admission_config *con
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-void admission_free(struct admission *d)
+void admission_free(struct admission_control *d)
 {
     if (d == NULL) {
         return;
@@ -206,14 +207,14 @@ void admission_free(struct admission *d)
     mem_free(d);
 }
 
-static bool asks_addresses(const struct admission *d)
+static bool asks_addresses(const struct admission_control *d)
 {
     return d->config.address.rate > 0 || d->config.address_count_max > 0;
 }
 
 /* Those of the address come first: one that may not come in takes nobody's place. */
-static enum admission_verdict judge(struct admission *d, struct client_address *v, uint64_t now_us,
-                                    uint32_t *retry_ms)
+static enum admission_verdict judge(struct admission_control *d, struct client_address *v,
+                                    uint64_t now_us, uint32_t *retry_ms)
 {
     const struct admission_config *c = &d->config;
 
@@ -233,8 +234,9 @@ static enum admission_verdict judge(struct admission *d, struct client_address *
     return ADMISSION_OPEN;
 }
 
-enum admission_verdict admission_enter(struct admission *d, const char *address, uint64_t now_us,
-                                       struct client_address **client_address, uint32_t *retry_ms)
+enum admission_verdict admission_enter(struct admission_control *d, const char *address,
+                                       uint64_t now_us, struct client_address **client_address,
+                                       uint32_t *retry_ms)
 {
     (void)pthread_mutex_lock(&d->lock);
     struct client_address *v = asks_addresses(d) ? know(d, address, now_us) : NULL;
@@ -250,7 +252,8 @@ enum admission_verdict admission_enter(struct admission *d, const char *address,
     return verdict;
 }
 
-void admission_leave(struct admission *d, struct client_address *client_address, uint64_t now_us)
+void admission_leave(struct admission_control *d, struct client_address *client_address,
+                     uint64_t now_us)
 {
     (void)pthread_mutex_lock(&d->lock);
     pass_windows(d, now_us);
@@ -264,7 +267,7 @@ void admission_leave(struct admission *d, struct client_address *client_address,
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-uint32_t admission_turn_away(struct admission *d, uint64_t now_us)
+uint32_t admission_turn_away(struct admission_control *d, uint64_t now_us)
 {
     (void)pthread_mutex_lock(&d->lock);
     const uint32_t ms = appoint(d, &d->agenda, leave_rate(d, now_us), 10 * RETRY_MIN_MS, now_us);
@@ -273,7 +276,7 @@ uint32_t admission_turn_away(struct admission *d, uint64_t now_us)
     return ms;
 }
 
-uint32_t admission_jitter(struct admission *d, uint32_t ms)
+uint32_t admission_jitter(struct admission_control *d, uint32_t ms)
 {
     (void)pthread_mutex_lock(&d->lock);
     const uint32_t drawn = later(d, ms);
@@ -281,7 +284,7 @@ uint32_t admission_jitter(struct admission *d, uint32_t ms)
     return drawn;
 }
 
-struct admission_state admission_state(struct admission *d, uint64_t now_us)
+struct admission_state admission_state(struct admission_control *d, uint64_t now_us)
 {
     struct admission_state s = {0};
 

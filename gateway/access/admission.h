@@ -51,34 +51,36 @@ enum admission_verdict {
     ADMISSION_ADDRESS_COUNT, /* too many are here from its address */
 };
 
-struct admission;
+struct admission_control;
 /* An address that somebody came from. */
 struct client_address;
 
-struct admission *admission_new(const struct admission_config *config);
+struct admission_control *admission_new(const struct admission_config *config);
 /* From now on its rates and address_count_max hold. */
-void admission_configure(struct admission *d, const struct admission_config *config);
+void admission_configure(struct admission_control *d, const struct admission_config *config);
 /* All must have left. Takes NULL. */
-void admission_free(struct admission *d);
+void admission_free(struct admission_control *d);
 
 /* Somebody comes from this "host:port". If it is let in `client_address` is to be given back with
  * admission_leave(); if not, `retry_ms` is when it should try again. IPv6: of an address its /64.
  */
-enum admission_verdict admission_enter(struct admission *d, const char *address, uint64_t now_us,
-                                       struct client_address **client_address, uint32_t *retry_ms);
+enum admission_verdict admission_enter(struct admission_control *d, const char *address,
+                                       uint64_t now_us, struct client_address **client_address,
+                                       uint32_t *retry_ms);
 /* It has gone. `client_address` may be NULL. */
-void admission_leave(struct admission *d, struct client_address *client_address, uint64_t now_us);
+void admission_leave(struct admission_control *d, struct client_address *client_address,
+                     uint64_t now_us);
 
 /* There is no room for one who comes: when should it try again? */
-uint32_t admission_turn_away(struct admission *d, uint64_t now_us);
+uint32_t admission_turn_away(struct admission_control *d, uint64_t now_us);
 /* A wait of about so long, but not the same for all: from `ms` to a quarter more. */
-uint32_t admission_jitter(struct admission *d, uint32_t ms);
+uint32_t admission_jitter(struct admission_control *d, uint32_t ms);
 
 struct admission_state {
     bool shedding;       /* somebody has an appointment, or was turned away within a second */
     uint64_t backlog_ms; /* until the last appointment */
     uint64_t addresses;  /* remembered */
 };
-struct admission_state admission_state(struct admission *d, uint64_t now_us);
+struct admission_state admission_state(struct admission_control *d, uint64_t now_us);
 
 #endif

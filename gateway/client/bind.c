@@ -84,7 +84,7 @@ uint64_t binding_key(const struct clients *all, uint64_t number)
 }
 
 /* What it is kept by. */
-static void name_binding(struct client *c, struct binding *b, const struct wish *wish)
+static void name_binding(struct client *c, struct binding *b, const struct bind_wish *wish)
 {
     b->type = wish->type;
     if (wish->type == NOTE_RETURN) {
@@ -116,7 +116,7 @@ void binding_begin_round(struct binding *b)
 }
 
 bool binding_ask(struct client *c, struct bytes key, const struct target *to,
-                 const struct wish *wish, uint64_t ticket)
+                 const struct bind_wish *wish, uint64_t ticket)
 {
     if (c->binding != NULL && c->binding->state == BINDING_ENDING) {
         binding_end(c, c->now_us, c->effects);

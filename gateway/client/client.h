@@ -74,14 +74,15 @@ struct clients_config {
         uint32_t at_once_max;         /* logins under way; 512 */
     } login;
     struct unauthenticated
-        *unauthenticated;               /* borrowed for life: of all threads; NULL = of its own */
-    struct admission_config admission;  /* who may come in, of clients that speak packets; any */
-    struct admission *shared_admission; /* borrowed for life: of all threads; NULL = of its own */
-    struct bucket_rate requests;        /* of a connection that speaks packets; any */
-    char role[RING_ROLE_MAX + 1];       /* whose kind a key without "@KIND/" names; "": kind 0 */
-    struct ring_key secret;             /* random: what keys of sessions are drawn by */
-    unsigned thread;                    /* of the gateway's process; 0 */
-    unsigned threads;                   /* 1; these two keep CLIENT ID apart */
+        *unauthenticated;              /* borrowed for life: of all threads; NULL = of its own */
+    struct admission_config admission; /* who may come in, of clients that speak packets; any */
+    struct admission_control
+        *shared_admission;        /* borrowed for life: of all threads; NULL = of its own */
+    struct bucket_rate requests;  /* of a connection that speaks packets; any */
+    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
+    struct ring_key secret;       /* random: what keys of sessions are drawn by */
+    unsigned thread;              /* of the gateway's process; 0 */
+    unsigned threads;             /* 1; these two keep CLIENT ID apart */
     struct thread_stats
         *shared_stats; /* borrowed for life: of all threads, for INFO; NULL with one */
 };

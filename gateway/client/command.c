@@ -7,7 +7,7 @@
 #include <string.h>
 
 // clang-format off
-static const struct command table[] = { // sorted by name
+static const struct client_command table[] = { // sorted by name
     /* name      arity writes first last step  in_multi run          each */
     {"APPEND",    3,   true,   1,   1,   1,    false,    run_key,     NULL},
     {"AUTH",     -2,   false,  0,   0,   0,    false,    run_auth,    NULL},
@@ -65,7 +65,7 @@ bool word_is(struct bytes text, const char *word)
     return i == text.size && word[i] == '\0';
 }
 
-const struct command *command_find(struct bytes name)
+const struct client_command *command_find(struct bytes name)
 {
     char key[COMMAND_NAME_MAX + 1] = "";
     size_t low = 0;
@@ -96,7 +96,7 @@ const struct command *command_find(struct bytes name)
     return NULL;
 }
 
-const struct command *command_recall(struct command_memo *memo, struct bytes name)
+const struct client_command *command_recall(struct command_memo *memo, struct bytes name)
 {
     uint64_t word = 0;
 
@@ -116,7 +116,7 @@ const struct command *command_recall(struct command_memo *memo, struct bytes nam
     return memo->of[at].found;
 }
 
-bool command_takes(const struct command *command, size_t count)
+bool command_takes(const struct client_command *command, size_t count)
 {
     return command->arity >= 0 ? count == (size_t)command->arity : count >= (size_t)-command->arity;
 }
@@ -126,7 +126,7 @@ size_t command_count(void)
     return COUNT;
 }
 
-const struct command *command_at(size_t i)
+const struct client_command *command_at(size_t i)
 {
     return &table[i];
 }

@@ -15,7 +15,7 @@ struct client;
 
 enum { COMMAND_NAME_MAX = 15 };
 
-struct command {
+struct client_command {
     const char *name; /* upper case */
     int arity;        /* arguments with the name; negative: at least so many */
     bool writes;
@@ -24,12 +24,13 @@ struct command {
     int step;
     bool in_multi; /* it runs behind a MULTI, too, which is refused */
     /* Run it: the number of arguments was checked. */
-    void (*run)(struct client *c, const struct command *command, const struct resp_command *line);
+    void (*run)(struct client *c, const struct client_command *command,
+                const struct resp_command *line);
     const char *each; /* what the owner of one key is asked, when there are several keys */
 };
 
 /* By name in any case, or NULL. */
-const struct command *command_find(struct bytes name);
+const struct client_command *command_find(struct bytes name);
 
 /* Names that were looked for last, as they were written: clients use a handful. All zero is a valid
  * empty one. */
@@ -38,16 +39,16 @@ struct command_memo {
     struct {
         uint64_t name; /* up to 8 bytes */
         size_t size;
-        const struct command *found;
+        const struct client_command *found;
     } of[COMMAND_MEMO];
 };
 /* The same as command_find(), remembered. */
-const struct command *command_recall(struct command_memo *memo, struct bytes name);
+const struct client_command *command_recall(struct command_memo *memo, struct bytes name);
 
-bool command_takes(const struct command *command, size_t count);
+bool command_takes(const struct client_command *command, size_t count);
 
 size_t command_count(void);
-const struct command *command_at(size_t i); /* in the order of their names */
+const struct client_command *command_at(size_t i); /* in the order of their names */
 
 /* True if `text` is `word`, in any case. */
 bool word_is(struct bytes text, const char *word);
@@ -55,36 +56,61 @@ bool word_is(struct bytes text, const char *word);
 /* ---- what runs ---- */
 
 /* Commands to entities (keys.c). */
-void run_call(struct client *c, const struct command *command, const struct resp_command *line);
-void run_tell(struct client *c, const struct command *command, const struct resp_command *line);
-void run_key(struct client *c, const struct command *command, const struct resp_command *line);
-void run_sum(struct client *c, const struct command *command, const struct resp_command *line);
-void run_mget(struct client *c, const struct command *command, const struct resp_command *line);
-void run_mset(struct client *c, const struct command *command, const struct resp_command *line);
+void run_call(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_tell(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_key(struct client *c, const struct client_command *command,
+             const struct resp_command *line);
+void run_sum(struct client *c, const struct client_command *command,
+             const struct resp_command *line);
+void run_mget(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_mset(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
 
 /* Commands about its session with an actor (bind*.c). */
-void run_bind(struct client *c, const struct command *command, const struct resp_command *line);
-void run_unbind(struct client *c, const struct command *command, const struct resp_command *line);
+void run_bind(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_unbind(struct client *c, const struct client_command *command,
+                const struct resp_command *line);
 
 /* Commands about the connection (local.c). */
-void run_auth(struct client *c, const struct command *command, const struct resp_command *line);
-void run_client(struct client *c, const struct command *command, const struct resp_command *line);
-void run_config(struct client *c, const struct command *command, const struct resp_command *line);
-void run_discard(struct client *c, const struct command *command, const struct resp_command *line);
-void run_echo(struct client *c, const struct command *command, const struct resp_command *line);
-void run_exec(struct client *c, const struct command *command, const struct resp_command *line);
-void run_hello(struct client *c, const struct command *command, const struct resp_command *line);
-void run_multi(struct client *c, const struct command *command, const struct resp_command *line);
-void run_ping(struct client *c, const struct command *command, const struct resp_command *line);
-void run_quit(struct client *c, const struct command *command, const struct resp_command *line);
-void run_reset(struct client *c, const struct command *command, const struct resp_command *line);
-void run_select(struct client *c, const struct command *command, const struct resp_command *line);
-void run_unwatch(struct client *c, const struct command *command, const struct resp_command *line);
-void run_watch(struct client *c, const struct command *command, const struct resp_command *line);
+void run_auth(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_client(struct client *c, const struct client_command *command,
+                const struct resp_command *line);
+void run_config(struct client *c, const struct client_command *command,
+                const struct resp_command *line);
+void run_discard(struct client *c, const struct client_command *command,
+                 const struct resp_command *line);
+void run_echo(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_exec(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_hello(struct client *c, const struct client_command *command,
+               const struct resp_command *line);
+void run_multi(struct client *c, const struct client_command *command,
+               const struct resp_command *line);
+void run_ping(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_quit(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_reset(struct client *c, const struct client_command *command,
+               const struct resp_command *line);
+void run_select(struct client *c, const struct client_command *command,
+                const struct resp_command *line);
+void run_unwatch(struct client *c, const struct client_command *command,
+                 const struct resp_command *line);
+void run_watch(struct client *c, const struct client_command *command,
+               const struct resp_command *line);
 
 /* Commands about the gateway and the fleet (info.c). */
-void run_command(struct client *c, const struct command *command, const struct resp_command *line);
-void run_info(struct client *c, const struct command *command, const struct resp_command *line);
-void run_where(struct client *c, const struct command *command, const struct resp_command *line);
+void run_command(struct client *c, const struct client_command *command,
+                 const struct resp_command *line);
+void run_info(struct client *c, const struct client_command *command,
+              const struct resp_command *line);
+void run_where(struct client *c, const struct client_command *command,
+               const struct resp_command *line);
 
 #endif

@@ -165,7 +165,8 @@ static void put_section(struct buffer *out, size_t at, const struct client *c,
     put_format(out, "\r\n");
 }
 
-void run_info(struct client *c, const struct command *command, const struct resp_command *line)
+void run_info(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     struct buffer text = {0};
     struct gateway_stats stats;
@@ -183,7 +184,8 @@ void run_info(struct client *c, const struct command *command, const struct resp
 
 /* ---- WHERE ---- */
 
-void run_where(struct client *c, const struct command *command, const struct resp_command *line)
+void run_where(struct client *c, const struct client_command *command,
+               const struct resp_command *line)
 {
     const struct view *view = router_view(c->all->router);
 
@@ -217,7 +219,7 @@ void run_where(struct client *c, const struct command *command, const struct res
 
 /* ---- COMMAND ---- */
 
-static void put_name(struct buffer *out, const struct command *command)
+static void put_name(struct buffer *out, const struct client_command *command)
 {
     char name[COMMAND_NAME_MAX + 1] = "";
 
@@ -227,7 +229,7 @@ static void put_name(struct buffer *out, const struct command *command)
     resp_put_text(out, name);
 }
 
-static void put_entry(struct buffer *out, const struct command *command)
+static void put_entry(struct buffer *out, const struct client_command *command)
 {
     resp_put_array(out, 6);
     put_name(out, command);
@@ -251,7 +253,7 @@ static void put_entries(struct buffer *out, const struct client *c, const struct
 {
     resp_put_array(out, line->count - 2);
     for (size_t i = 2; i < line->count; i++) {
-        const struct command *command = command_find(line->arg[i]);
+        const struct client_command *command = command_find(line->arg[i]);
 
         if (command != NULL) {
             put_entry(out, command);
@@ -309,7 +311,8 @@ static void reply_names(struct client *c, const struct resp_command *line)
     }
 }
 
-void run_command(struct client *c, const struct command *command, const struct resp_command *line)
+void run_command(struct client *c, const struct client_command *command,
+                 const struct resp_command *line)
 {
     (void)command;
     if (line->count == 1 || (word_is(line->arg[1], "INFO") && line->count == 2)) {

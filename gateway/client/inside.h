@@ -166,7 +166,7 @@ struct clients {
     uint64_t spent_until_us; /* when the last of those goes on that rest for what was refused */
     struct unauthenticated *own_unauthenticated; /* owned; NULL = they are of all threads */
     struct list left_logins;                     /* struct left_login, owned, the oldest first */
-    struct admission *own_admission;             /* owned; NULL = it is of all threads */
+    struct admission_control *own_admission;     /* owned; NULL = it is of all threads */
     struct share by_origin;                      /* connections */
     struct share by_entity;                      /* … of those that are known */
     struct table client_sessions;                /* struct client_session, by session */
@@ -218,14 +218,14 @@ void client_account(struct client *c);
 /* ---- bind*.c */
 
 /* How it wants to be bound: BIND; or KEEP; or RETURN, with what it said. */
-struct wish {
+struct bind_wish {
     enum note_type type;
     struct return_packet back;
 };
 /* Bind it to an actor, which the client names with `key`; the key ends with the id. False: it is
  * bound already. */
 bool binding_ask(struct client *c, struct bytes key, const struct target *to,
-                 const struct wish *wish, uint64_t ticket);
+                 const struct bind_wish *wish, uint64_t ticket);
 /* What it needs to resume it; false: it is not kept. */
 bool binding_name(const struct client *c, struct session_packet *out);
 /* It has all pushes to this one. */

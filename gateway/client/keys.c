@@ -48,7 +48,7 @@ static size_t args_size(const struct args *args)
 /* Commands that only read may run again where a write is answered UNKNOWN: after a take-over that
  * lost what their owner had in memory (specification §6). Any actor that takes them must keep to
  * it. */
-static uint8_t flags_of(const struct command *command)
+static uint8_t flags_of(const struct client_command *command)
 {
     return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));
 }
@@ -67,7 +67,8 @@ static void ask_args(struct client *c, const struct ask *to, struct args *args)
     client_ask(c, &ask);
 }
 
-void run_call(struct client *c, const struct command *command, const struct resp_command *line)
+void run_call(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     struct target to;
     uint64_t number = 0;
@@ -83,7 +84,8 @@ void run_call(struct client *c, const struct command *command, const struct resp
             .ticket = ticket_of(number, 0), .kind = to.kind, .id = to.id, .body = line->arg[2]});
 }
 
-void run_tell(struct client *c, const struct command *command, const struct resp_command *line)
+void run_tell(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     struct target to;
 
@@ -98,7 +100,8 @@ void run_tell(struct client *c, const struct command *command, const struct resp
                    .flags = REQUEST_NO_REPLY, .kind = to.kind, .id = to.id, .body = line->arg[2]});
 }
 
-void run_key(struct client *c, const struct command *command, const struct resp_command *line)
+void run_key(struct client *c, const struct client_command *command,
+             const struct resp_command *line)
 {
     struct args args; // not zeroed: it has room for many more than there mostly are
     struct target to;
@@ -136,7 +139,7 @@ static bool check_keys(struct client *c, const struct resp_command *line, size_t
 }
 
 /* Ask each key's owner by the command's `each`. */
-static void ask_each(struct client *c, const struct command *command,
+static void ask_each(struct client *c, const struct client_command *command,
                      const struct resp_command *line, enum slot_shape shape)
 {
     const size_t step = (size_t)command->step;
@@ -161,21 +164,24 @@ static void ask_each(struct client *c, const struct command *command,
     }
 }
 
-void run_sum(struct client *c, const struct command *command, const struct resp_command *line)
+void run_sum(struct client *c, const struct client_command *command,
+             const struct resp_command *line)
 {
     if (check_keys(c, line, 1)) {
         ask_each(c, command, line, SLOT_SUM);
     }
 }
 
-void run_mget(struct client *c, const struct command *command, const struct resp_command *line)
+void run_mget(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     if (check_keys(c, line, 1)) {
         ask_each(c, command, line, SLOT_ARRAY);
     }
 }
 
-void run_mset(struct client *c, const struct command *command, const struct resp_command *line)
+void run_mset(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     if (line->count % 2 == 0) {
         client_reply_error(c, "ERR wrong number of arguments for 'mset' command");

@@ -13,7 +13,8 @@ static void reply_ok(struct client *c)
     resp_put_simple(client_reply(c), "OK");
 }
 
-void run_ping(struct client *c, const struct command *command, const struct resp_command *line)
+void run_ping(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     (void)command;
     if (line->count == 1) {
@@ -25,13 +26,15 @@ void run_ping(struct client *c, const struct command *command, const struct resp
     }
 }
 
-void run_echo(struct client *c, const struct command *command, const struct resp_command *line)
+void run_echo(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     (void)command;
     resp_put_bulk(client_reply(c), line->arg[1]);
 }
 
-void run_quit(struct client *c, const struct command *command, const struct resp_command *line)
+void run_quit(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -39,7 +42,8 @@ void run_quit(struct client *c, const struct command *command, const struct resp
     c->closing = true;
 }
 
-void run_reset(struct client *c, const struct command *command, const struct resp_command *line)
+void run_reset(struct client *c, const struct client_command *command,
+               const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -50,7 +54,8 @@ void run_reset(struct client *c, const struct command *command, const struct res
     resp_put_simple(client_reply(c), "RESET");
 }
 
-void run_select(struct client *c, const struct command *command, const struct resp_command *line)
+void run_select(struct client *c, const struct client_command *command,
+                const struct resp_command *line)
 {
     (void)command;
     if (word_is(line->arg[1], "0")) {
@@ -66,7 +71,8 @@ void run_select(struct client *c, const struct command *command, const struct re
  * run as one or not at all: it does not run, whether its client waits for each reply or for none.
  */
 
-void run_multi(struct client *c, const struct command *command, const struct resp_command *line)
+void run_multi(struct client *c, const struct client_command *command,
+               const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -79,7 +85,8 @@ void run_multi(struct client *c, const struct command *command, const struct res
         c, "ERR transactions are not supported: MULTI must be followed by EXEC or DISCARD");
 }
 
-void run_exec(struct client *c, const struct command *command, const struct resp_command *line)
+void run_exec(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -91,7 +98,8 @@ void run_exec(struct client *c, const struct command *command, const struct resp
     c->in_multi = false;
 }
 
-void run_discard(struct client *c, const struct command *command, const struct resp_command *line)
+void run_discard(struct client *c, const struct client_command *command,
+                 const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -103,7 +111,8 @@ void run_discard(struct client *c, const struct command *command, const struct r
     c->in_multi = false;
 }
 
-void run_watch(struct client *c, const struct command *command, const struct resp_command *line)
+void run_watch(struct client *c, const struct client_command *command,
+               const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -114,7 +123,8 @@ void run_watch(struct client *c, const struct command *command, const struct res
     }
 }
 
-void run_unwatch(struct client *c, const struct command *command, const struct resp_command *line)
+void run_unwatch(struct client *c, const struct client_command *command,
+                 const struct resp_command *line)
 {
     (void)command;
     (void)line;
@@ -131,7 +141,8 @@ static void reply_no_password(struct client *c)
                        "user. Are you sure your configuration is correct?");
 }
 
-void run_auth(struct client *c, const struct command *command, const struct resp_command *line)
+void run_auth(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     (void)command;
     if (line->count > 3) {
@@ -211,7 +222,8 @@ static bool take_hello_options(struct client *c, const struct resp_command *line
     return true;
 }
 
-void run_hello(struct client *c, const struct command *command, const struct resp_command *line)
+void run_hello(struct client *c, const struct client_command *command,
+               const struct resp_command *line)
 {
     uint8_t protocol = c->protocol;
 
@@ -345,7 +357,8 @@ static void reply_client_info(struct client *c)
     buffer_fini(&text);
 }
 
-void run_client(struct client *c, const struct command *command, const struct resp_command *line)
+void run_client(struct client *c, const struct client_command *command,
+                const struct resp_command *line)
 {
     const struct bytes what = line->arg[1];
 
@@ -397,7 +410,8 @@ static const struct {
     {"MAXMEMORY", "maxmemory", "0"},
 };
 
-void run_config(struct client *c, const struct command *command, const struct resp_command *line)
+void run_config(struct client *c, const struct client_command *command,
+                const struct resp_command *line)
 {
     enum { SETTINGS = sizeof settings / sizeof settings[0] };
     struct buffer pairs = {0};

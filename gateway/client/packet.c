@@ -245,7 +245,7 @@ static const char *misnamed(const struct client *c, const struct request_packet 
     return NULL;
 }
 
-static void on_bind(struct client *c, const struct request_packet *r, struct wish wish)
+static void on_bind(struct client *c, const struct request_packet *r, struct bind_wish wish)
 {
     const struct target to = {.kind = r->kind, .id = r->id};
     const bool keeps = wish.type != NOTE_BIND;
@@ -278,7 +278,7 @@ static void on_unbind(struct client *c, struct bytes body)
 
 static void on_resume(struct client *c, const struct request_packet *r)
 {
-    struct wish wish = {.type = NOTE_RETURN};
+    struct bind_wish wish = {.type = NOTE_RETURN};
 
     if (packet_get_return(r->payload, &wish.back) != ERR_OK || wish.back.name.key == 0 ||
         wish.back.name.session == 0) {
@@ -309,7 +309,7 @@ static void take_asking(struct client *c, uint8_t type, const struct request_pac
     const char *wrong = NULL;
 
     if (type == PACKET_BIND) {
-        on_bind(c, r, (struct wish){.type = keeps ? NOTE_KEEP : NOTE_BIND});
+        on_bind(c, r, (struct bind_wish){.type = keeps ? NOTE_KEEP : NOTE_BIND});
     } else if (type == PACKET_RESUME) {
         on_resume(c, r);
     } else if ((wrong = misnamed(c, r)) == NULL) {

@@ -264,7 +264,7 @@ static void reply_unknown_command(struct client *c, const struct resp_command *l
                        args);
 }
 
-static void reply_wrong_count(struct client *c, const struct command *command)
+static void reply_wrong_count(struct client *c, const struct client_command *command)
 {
     char name[COMMAND_NAME_MAX + 1] = "";
 
@@ -286,7 +286,7 @@ static void count_local_reply(struct client *c, uint64_t number)
 
 static void run(struct client *c, const struct resp_command *line)
 {
-    const struct command *command = command_recall(&c->all->memo, line->arg[0]);
+    const struct client_command *command = command_recall(&c->all->memo, line->arg[0]);
     const uint64_t number = c->slots.tail;
 
     c->all->stats.commands++;
@@ -369,7 +369,8 @@ static void refuse_half(struct client *c)
 
 /* ---- sessions ---- */
 
-void run_bind(struct client *c, const struct command *command, const struct resp_command *line)
+void run_bind(struct client *c, const struct client_command *command,
+              const struct resp_command *line)
 {
     const uint64_t number = c->slots.tail;
     struct target to;
@@ -379,14 +380,15 @@ void run_bind(struct client *c, const struct command *command, const struct resp
         return;
     }
     if (binding_ask(
-            c, line->arg[1], &to, &(struct wish){.type = NOTE_BIND}, ticket_of(number, 0))) {
+            c, line->arg[1], &to, &(struct bind_wish){.type = NOTE_BIND}, ticket_of(number, 0))) {
         client_add_slot(c, SLOT_BIND, 1, NULL);
     } else {
         client_reply_error(c, "ERR this connection is already bound: UNBIND first");
     }
 }
 
-void run_unbind(struct client *c, const struct command *command, const struct resp_command *line)
+void run_unbind(struct client *c, const struct client_command *command,
+                const struct resp_command *line)
 {
     const uint64_t number = c->slots.tail;
 

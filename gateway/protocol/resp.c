@@ -90,24 +90,24 @@ static bool is_space(uint8_t c)
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
 }
 
-struct words {
+struct inline_words {
     struct bytes line;
     size_t at;
     struct buffer *text; /* the words' bytes, one after the other */
 };
 
-static uint8_t peek(const struct words *w, size_t ahead)
+static uint8_t peek(const struct inline_words *w, size_t ahead)
 {
     return w->at + ahead < w->line.size ? w->line.data[w->at + ahead] : 0;
 }
 
-static void put_byte(struct words *w, uint8_t byte)
+static void put_byte(struct inline_words *w, uint8_t byte)
 {
     buffer_put(w->text, &byte, 1);
 }
 
 /* One character of a quoted word, escapes undone. */
-static void take_quoted(struct words *w, uint8_t quote)
+static void take_quoted(struct inline_words *w, uint8_t quote)
 {
     const uint8_t c = peek(w, 0);
 
@@ -128,7 +128,7 @@ static void take_quoted(struct words *w, uint8_t quote)
 }
 
 /* A quoted part, from its opening quote. False: it is not closed, or something clings to it. */
-static bool take_quotes(struct words *w)
+static bool take_quotes(struct inline_words *w)
 {
     const uint8_t quote = peek(w, 0);
 
@@ -144,7 +144,7 @@ static bool take_quotes(struct words *w)
 }
 
 /* One word; false: quotes that don't match. */
-static bool take_word(struct words *w)
+static bool take_word(struct inline_words *w)
 {
     while (w->at < w->line.size && !is_space(peek(w, 0))) {
         if (peek(w, 0) == '"' || peek(w, 0) == '\'') {
@@ -164,7 +164,7 @@ static enum resp_result parse_inline(struct resp_parser *p, struct bytes in, str
     if (found != RESP_COMMAND) {
         return found;
     }
-    struct words w = {.line = {in.data, out->taken - 1}, .text = scratch};
+    struct inline_words w = {.line = {in.data, out->taken - 1}, .text = scratch};
     size_t start[RESP_ARGS_MAX + 1];
     size_t count = 0;
 

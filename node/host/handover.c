@@ -11,16 +11,16 @@
 
 #include <string.h>
 
-struct stream *stream_new(uint64_t txn, uint64_t source)
+struct handover_stream *stream_new(uint64_t txn, uint64_t source)
 {
-    struct stream *s = mem_new(1, sizeof *s);
+    struct handover_stream *s = mem_new(1, sizeof *s);
 
     s->txn = txn;
     s->source = source;
     return s;
 }
 
-void stream_free(struct stream *s)
+void stream_free(struct handover_stream *s)
 {
     for (size_t i = 0; i < s->piece_count; i++) {
         image_free(s->piece[i].image);
@@ -29,7 +29,7 @@ void stream_free(struct stream *s)
     mem_free(s);
 }
 
-void stream_add(struct stream *s, struct image *image)
+void stream_add(struct handover_stream *s, struct image *image)
 {
     ASSERT(!s->ended && image->data.size > 0);
     for (size_t at = 0; at < image->data.size; at += RECORD_CHUNK_MAX) {
@@ -39,7 +39,7 @@ void stream_add(struct stream *s, struct image *image)
             s->piece_cap = s->piece_cap == 0 ? 16 : s->piece_cap * 2;
             s->piece = mem_resize(s->piece, s->piece_cap * sizeof *s->piece);
         }
-        s->piece[s->piece_count++] = (struct piece){
+        s->piece[s->piece_count++] = (struct handover_piece){
             .image = image_share(image),
             .offset = (uint32_t)at,
             .size = (uint32_t)(left < RECORD_CHUNK_MAX ? left : RECORD_CHUNK_MAX),
@@ -47,18 +47,18 @@ void stream_add(struct stream *s, struct image *image)
     }
 }
 
-void stream_end(struct stream *s)
+void stream_end(struct handover_stream *s)
 {
     s->ended = true;
 }
 
 /* How many records there are, END included once it is known. */
-static size_t record_count(const struct stream *s)
+static size_t record_count(const struct handover_stream *s)
 {
     return s->piece_count + (s->ended ? 1 : 0);
 }
 
-bool stream_next(struct stream *s, size_t window, struct state_record *r)
+bool stream_next(struct handover_stream *s, size_t window, struct state_record *r)
 {
     if (s->sent >= record_count(s) || s->refused || s->in_flight >= window) {
         return false;
@@ -67,7 +67,7 @@ bool stream_next(struct stream *s, size_t window, struct state_record *r)
     if (s->sent == s->piece_count) {
         r->flags = STATE_END;
     } else {
-        const struct piece *p = &s->piece[s->sent];
+        const struct handover_piece *p = &s->piece[s->sent];
 
         r->kind = p->image->kind;
         r->id = p->image->id;
@@ -82,7 +82,7 @@ bool stream_next(struct stream *s, size_t window, struct state_record *r)
     return true;
 }
 
-bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_t now_us)
+bool stream_on_ack(struct handover_stream *s, const struct state_ack_record *ack, uint64_t now_us)
 {
     if (ack->refused != 0) {
         s->refused = true;
@@ -95,7 +95,7 @@ bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_
     }
     while (s->acked < ack->next) {
         if (s->acked < s->piece_count) {
-            struct piece *p = &s->piece[s->acked];
+            struct handover_piece *p = &s->piece[s->acked];
 
             s->in_flight -= s->acked < s->sent ? p->size : 0;
             image_free(p->image);
@@ -107,13 +107,13 @@ bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_
     return true;
 }
 
-void stream_rewind(struct stream *s)
+void stream_rewind(struct handover_stream *s)
 {
     s->sent = s->acked;
     s->in_flight = 0;
 }
 
-bool stream_is_done(const struct stream *s)
+bool stream_is_done(const struct handover_stream *s)
 {
     return s->ended && s->acked == s->piece_count + 1;
 }

@@ -21,19 +21,19 @@
 #include "node/host/image.h"
 #include "wire/record.h"
 
-struct piece {
+struct handover_piece {
     struct image *image; /* a reference of its own, given back when acknowledged */
     uint32_t offset;
     uint32_t size;
 };
 
-struct stream {
+struct handover_stream {
     struct list_link link; /* in its hold */
     uint64_t txn;
-    uint64_t source;     /* my incarnation */
-    uint16_t slot;       /* of the target */
-    uint64_t target;     /* its incarnation */
-    struct piece *piece; /* owned */
+    uint64_t source;              /* my incarnation */
+    uint16_t slot;                /* of the target */
+    uint64_t target;              /* its incarnation */
+    struct handover_piece *piece; /* owned */
     size_t piece_count;
     size_t piece_cap;
     bool ended;       /* nothing is added any more: STATE_END has index piece_count */
@@ -45,18 +45,18 @@ struct stream {
     uint64_t progress_us;
 };
 
-struct stream *stream_new(uint64_t txn, uint64_t source);
-void stream_free(struct stream *s);
+struct handover_stream *stream_new(uint64_t txn, uint64_t source);
+void stream_free(struct handover_stream *s);
 /* Borrows the image, takes references. The same actor may come again: its last image counts. */
-void stream_add(struct stream *s, struct image *image);
-void stream_end(struct stream *s);
+void stream_add(struct handover_stream *s, struct image *image);
+void stream_end(struct handover_stream *s);
 /* Fill `r` with the next record to send, if the window of so many bytes has room. Its bytes are
  * good until the next call on this stream. */
-bool stream_next(struct stream *s, size_t window, struct state_record *r);
+bool stream_next(struct handover_stream *s, size_t window, struct state_record *r);
 /* False: it made no sense (beyond what was sent). */
-bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_t now_us);
-void stream_rewind(struct stream *s);
-bool stream_is_done(const struct stream *s); /* all was taken, END too */
+bool stream_on_ack(struct handover_stream *s, const struct state_ack_record *ack, uint64_t now_us);
+void stream_rewind(struct handover_stream *s);
+bool stream_is_done(const struct handover_stream *s); /* all was taken, END too */
 
 struct staging {
     struct list_link link; /* in its hold */

@@ -27,7 +27,7 @@ void hold_free(struct hold *hold)
 
     ASSERT(hold->held.count == 0);
     while ((link = list_pop_front(&hold->streams)) != NULL) {
-        stream_free(CONTAINER_OF(link, struct stream, link));
+        stream_free(CONTAINER_OF(link, struct handover_stream, link));
     }
     while ((link = list_pop_front(&hold->stagings)) != NULL) {
         staging_free(CONTAINER_OF(link, struct staging, link));
@@ -47,28 +47,29 @@ const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out
     return NULL;
 }
 
-struct stream *hold_first_stream(const struct hold *hold)
+struct handover_stream *hold_first_stream(const struct hold *hold)
 {
     struct list_link *l = list_front(&hold->streams);
 
-    return l == NULL ? NULL : CONTAINER_OF(l, struct stream, link);
+    return l == NULL ? NULL : CONTAINER_OF(l, struct handover_stream, link);
 }
 
-struct stream *hold_next_stream(const struct hold *hold, const struct stream *s)
+struct handover_stream *hold_next_stream(const struct hold *hold, const struct handover_stream *s)
 {
     struct list_link *l = list_next(&hold->streams, &s->link);
 
-    return l == NULL ? NULL : CONTAINER_OF(l, struct stream, link);
+    return l == NULL ? NULL : CONTAINER_OF(l, struct handover_stream, link);
 }
 
-struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source)
+struct handover_stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source)
 {
-    for (struct stream *s = hold_first_stream(hold); s != NULL; s = hold_next_stream(hold, s)) {
+    for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
+         s = hold_next_stream(hold, s)) {
         if (s->slot == arc->peer && s->target == arc->peer_incarnation) {
             return s;
         }
     }
-    struct stream *s = stream_new(hold->part->prepare.txn, source);
+    struct handover_stream *s = stream_new(hold->part->prepare.txn, source);
     s->slot = arc->peer;
     s->target = arc->peer_incarnation;
     list_push_back(&hold->streams, &s->link);
@@ -139,7 +140,8 @@ void hold_tick(struct host *h, struct hold *hold)
             hold_acknowledge(h, s);
         }
     }
-    for (struct stream *s = hold_first_stream(hold); s != NULL; s = hold_next_stream(hold, s)) {
+    for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
+         s = hold_next_stream(hold, s)) {
         if (s->sent > s->acked && h->now_us - s->progress_us >= resend_us) {
             stream_rewind(s);
         }

@@ -26,7 +26,7 @@ struct hold {
     bool told_refused;
     bool filling;         /* its actors are just being gone through */
     size_t busy;          /* actors of its OUT arcs that are not frozen; counted from DRAINING on */
-    struct list streams;  /* struct stream: one for each target */
+    struct list streams;  /* struct handover_stream: one for each target */
     struct list stagings; /* struct staging: one for each source that sent something */
     uint64_t actors;      /* handed over */
     uint64_t bytes;
@@ -39,9 +39,10 @@ void hold_free(struct hold *hold);
 /* The OUT or IN arc that covers the cell, or NULL. */
 const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out);
 /* The stream to that arc's target; made when missing. */
-struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
-struct stream *hold_first_stream(const struct hold *hold);                        /* NULL = none */
-struct stream *hold_next_stream(const struct hold *hold, const struct stream *s); /* NULL = none */
-struct staging *hold_staging(const struct hold *hold, uint64_t source); /* NULL = none yet */
+struct handover_stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
+struct handover_stream *hold_first_stream(const struct hold *hold); /* NULL = none */
+struct handover_stream *hold_next_stream(const struct hold *hold,
+                                         const struct handover_stream *s); /* NULL = none */
+struct staging *hold_staging(const struct hold *hold, uint64_t source);    /* NULL = none yet */
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <inttypes.h>
 
-static void pump(struct host *h, struct stream *s)
+static void pump(struct host *h, struct handover_stream *s)
 {
     const bool idle = s->sent == s->acked;
     struct state_record r = {0};
@@ -45,7 +45,8 @@ void hold_progress(struct host *h, struct hold *hold)
         hold->told_refused = true;
         return;
     }
-    for (struct stream *s = hold_first_stream(hold); s != NULL; s = hold_next_stream(hold, s)) {
+    for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
+         s = hold_next_stream(hold, s)) {
         if ((hold->busy == 0 || mutant(M_NODRAIN)) && !s->ended) {
             stream_end(s);
         }
@@ -80,7 +81,7 @@ void hold_on_frozen(struct host *h, struct actor *a)
     ASSERT(hold->busy > 0 || hold->part->state == PART_PREPARED);
     hold->busy -= hold->busy > 0 ? 1 : 0;
     if (image != NULL) {
-        struct stream *s = hold_stream(hold, arc, h->membership.incarnation);
+        struct handover_stream *s = hold_stream(hold, arc, h->membership.incarnation);
 
         if (!s->ended) {
             stream_add(s, image);
@@ -248,7 +249,7 @@ void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_rec
     if (hold == NULL || ack->source != h->membership.incarnation) {
         return;
     }
-    struct stream *s = hold_first_stream(hold);
+    struct handover_stream *s = hold_first_stream(hold);
     while (s != NULL && s->target != identity_of_node(h, peer)) {
         s = hold_next_stream(hold, s);
     }
@@ -268,7 +269,8 @@ void hold_on_peer_up(struct host *h, uint64_t incarnation)
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         struct hold *hold = hold_of(h->txns.participant.part[i]);
 
-        for (struct stream *s = hold_first_stream(hold); s != NULL; s = hold_next_stream(hold, s)) {
+        for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
+             s = hold_next_stream(hold, s)) {
             if (s->target == incarnation) {
                 stream_rewind(s);
             }

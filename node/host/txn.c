@@ -408,7 +408,7 @@ static const struct actor *busiest(const struct host *h, const struct hold *hold
 static uint16_t slow_target(const struct hold *hold)
 {
     for (struct list_link *l = list_front(&hold->streams); l; l = list_next(&hold->streams, l)) {
-        const struct stream *s = CONTAINER_OF(l, struct stream, link);
+        const struct handover_stream *s = CONTAINER_OF(l, struct handover_stream, link);
 
         if (!stream_is_done(s)) {
             return s->slot;

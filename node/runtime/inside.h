@@ -40,7 +40,7 @@ struct deferral {
 };
 
 /* A result on its way to the runtime. */
-struct arrival {
+struct group_arrival {
     uint64_t number;
     int result;            /* of rh_done() */
     struct rh_value value; /* of rh_reply_later(); its bytes are at `at` */
@@ -48,7 +48,7 @@ struct arrival {
 };
 
 struct arrivals {
-    struct arrival *item; /* owned */
+    struct group_arrival *item; /* owned */
     size_t count;
     size_t cap;
     struct buffer bytes;

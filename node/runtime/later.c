@@ -75,7 +75,7 @@ static void forget(struct latch *l, struct deferral *d)
     mem_free(d);
 }
 
-static void put_arrival(struct arrivals *to, const struct arrival *arrival)
+static void put_arrival(struct arrivals *to, const struct group_arrival *arrival)
 {
     const struct rh_bytes bytes = arrival->value.bytes;
 
@@ -83,14 +83,14 @@ static void put_arrival(struct arrivals *to, const struct arrival *arrival)
         to->cap = to->cap == 0 ? 64 : to->cap * 2;
         to->item = mem_resize(to->item, to->cap * sizeof *to->item);
     }
-    struct arrival *kept = &to->item[to->count++];
+    struct group_arrival *kept = &to->item[to->count++];
     *kept = *arrival;
     kept->at = to->bytes.size;
     buffer_put(&to->bytes, bytes.data, bytes.size);
 }
 
 /* RH_OK: it is the first that finishes what the token names. */
-static int take_token(struct latch *l, bool of_message, const struct arrival *arrival)
+static int take_token(struct latch *l, bool of_message, const struct group_arrival *arrival)
 {
     struct deferral *d = find(l, arrival->number);
 
@@ -111,7 +111,7 @@ static int take_token(struct latch *l, bool of_message, const struct arrival *ar
 
 /* ---- any thread ---- */
 
-static int finish(struct rh_token token, bool of_message, const struct arrival *arrival)
+static int finish(struct rh_token token, bool of_message, const struct group_arrival *arrival)
 {
     struct latch *l = token.scene;
 
@@ -134,14 +134,14 @@ static int finish(struct rh_token token, bool of_message, const struct arrival *
 
 int rh_done(struct rh_token token, int result)
 {
-    const struct arrival arrival = {.number = token.number, .result = result};
+    const struct group_arrival arrival = {.number = token.number, .result = result};
 
     return result == RH_PENDING ? RH_INVALID : finish(token, false, &arrival);
 }
 
 int rh_reply_later(struct rh_token token, struct rh_value value)
 {
-    struct arrival arrival = {.number = token.number, .value = value};
+    struct group_arrival arrival = {.number = token.number, .value = value};
     const bool fits = reply_fits(&value);
 
     if (!reply_makes_sense(&value)) {
@@ -233,7 +233,7 @@ static struct rh_actor *take_deferral(struct latch *l, uint64_t number)
     return actor;
 }
 
-static void take(struct runtime *s, struct arrival *arrival)
+static void take(struct runtime *s, struct group_arrival *arrival)
 {
     struct rh_actor *actor = take_deferral(s->latch, arrival->number);
 

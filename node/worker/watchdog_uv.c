@@ -27,7 +27,7 @@
 #endif
 
 /* Of one worker, on a line of the cache of its own. */
-struct slot {
+struct watchdog_slot {
     _Atomic(const struct rh_actor *) actor; /* whose code it is in; NULL = none's */
     _Atomic uint64_t since_us;
     uint8_t apart[48];
@@ -38,11 +38,11 @@ struct watchdog {
     int timer;
     enum rh_on_lease_overrun on_overrun;
     size_t slot_count;
-    struct slot *slot;    /* owned */
-    uint64_t armed_us;    /* the protocol thread's copy of `end_us` */
-    pthread_mutex_t lock; /* all below */
-    uint64_t end_us;      /* UINT64_MAX = none */
-    struct list deferred; /* struct watched, oldest first */
+    struct watchdog_slot *slot; /* owned */
+    uint64_t armed_us;          /* the protocol thread's copy of `end_us` */
+    pthread_mutex_t lock;       /* all below */
+    uint64_t end_us;            /* UINT64_MAX = none */
+    struct list deferred;       /* struct watched, oldest first */
     size_t deferred_count;
     bool told; /* about this end */
     bool stopping;
@@ -224,7 +224,7 @@ void watchdog_set(struct watchdog *w, uint64_t end_us)
 
 void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *actor, uint64_t now_us)
 {
-    struct slot *slot = &w->slot[index];
+    struct watchdog_slot *slot = &w->slot[index];
 
     atomic_store_explicit(&slot->since_us, now_us, memory_order_relaxed);
     // Before the worker looks at the clock: whoever begins after the end is seen here.
@@ -233,7 +233,7 @@ void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *act
 
 void watchdog_go_on(struct watchdog *w, size_t index, const struct rh_actor *actor, uint64_t now_us)
 {
-    struct slot *slot = &w->slot[index];
+    struct watchdog_slot *slot = &w->slot[index];
 
     // There is one all the time: whoever looks sees that something runs.
     atomic_store_explicit(&slot->since_us, now_us, memory_order_relaxed);
@@ -266,7 +266,7 @@ void watchdog_finish(struct watchdog *w, struct watched *watched)
 
 struct watched_at watchdog_at(struct watchdog *w, size_t index)
 {
-    struct slot *slot = &w->slot[index];
+    struct watchdog_slot *slot = &w->slot[index];
 
     return (struct watched_at){atomic_load(&slot->actor), atomic_load(&slot->since_us)};
 }

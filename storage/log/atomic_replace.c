@@ -20,7 +20,7 @@ enum { PATH_SIZE = 4400, TEXT_SIZE = 512, TRIES_MAX = 100, EXIT_KILLED = 137 };
 
 static const char format[] = "ringhold recovery 1\n";
 
-struct journal {
+struct replace_journal {
     bool in; /* phase "in": the old files are away */
     char replaced[ATOMIC_REPLACE_NAME_MAX];
     char staging[ATOMIC_REPLACE_NAME_MAX];
@@ -56,7 +56,7 @@ static void join(char out[PATH_SIZE], const char *folder, const char *name)
 
 /* ---- journal ---- */
 
-static enum err journal_write(const char *folder, const struct journal *j,
+static enum err journal_write(const char *folder, const struct replace_journal *j,
                               char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char temporary[PATH_SIZE];
@@ -88,7 +88,7 @@ static bool name_is_plain(const char *name)
     return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-static enum err journal_read(const char *folder, struct journal *j,
+static enum err journal_read(const char *folder, struct replace_journal *j,
                              char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char path[PATH_SIZE];
@@ -197,7 +197,7 @@ static enum err make_replaced(const char *folder, char name[ATOMIC_REPLACE_NAME_
     return fail(why, "can't make", path);
 }
 
-static enum err move_in(const char *folder, const struct journal *j,
+static enum err move_in(const char *folder, const struct replace_journal *j,
                         char why[ATOMIC_REPLACE_WHY_MAX])
 {
     char staging[PATH_SIZE];
@@ -210,7 +210,7 @@ static enum err move_in(const char *folder, const struct journal *j,
 enum err atomic_replace(const char *folder, const char *staging, const char *const *names,
                         char replaced[ATOMIC_REPLACE_NAME_MAX], char why[ATOMIC_REPLACE_WHY_MAX])
 {
-    struct journal j = {0};
+    struct replace_journal j = {0};
     char away[PATH_SIZE];
     enum err error = make_replaced(folder, replaced, why);
 
@@ -245,7 +245,7 @@ bool atomic_replace_interrupted(const char *folder)
 
 enum err atomic_replace_finish(const char *folder, bool *forward, char why[ATOMIC_REPLACE_WHY_MAX])
 {
-    struct journal j = {0};
+    struct replace_journal j = {0};
     char away[PATH_SIZE];
     enum err error = journal_read(folder, &j, why);
 

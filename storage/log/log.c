@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A block of an image's memory; the bytes follow. */
-struct block {
+struct log_block {
     struct list_link link;
 };
 
@@ -22,7 +22,7 @@ void log_image_init(struct log_image *image)
 
 void *log_image_memory(struct log_image *image, size_t size)
 {
-    struct block *block = mem_new(1, sizeof *block + size);
+    struct log_block *block = mem_new(1, sizeof *block + size);
 
     list_push_back(&image->memory, &block->link);
     return block + 1;
@@ -33,7 +33,7 @@ void log_image_fini(struct log_image *image)
     struct list_link *link;
 
     while ((link = list_pop_front(&image->memory)) != NULL) {
-        mem_free(CONTAINER_OF(link, struct block, link));
+        mem_free(CONTAINER_OF(link, struct log_block, link));
     }
     mem_free(image->entry);
     log_image_init(image);

@@ -12,7 +12,7 @@
 static const uint64_t second_us = 1000000;
 static const uint64_t now_us = 1000 * 1000000ull;
 
-static enum admission_verdict come(struct admission *d, const char *address, uint64_t at_us,
+static enum admission_verdict come(struct admission_control *d, const char *address, uint64_t at_us,
                                    uint32_t *retry)
 {
     struct client_address *v = NULL;
@@ -79,7 +79,7 @@ static void a_storm_comes_back_over_the_time_that_the_rate_needs(void **state)
 {
     enum { N = 50000, RATE = 5000 };
     const struct admission_config config = {.accept = {RATE, RATE / 10}, .seed = 7};
-    struct admission *d = admission_new(&config);
+    struct admission_control *d = admission_new(&config);
     struct attempt *a = calloc(N, sizeof *a);
     uint64_t last_us = 0;
     uint64_t tries = 0;
@@ -129,7 +129,7 @@ static void a_storm_comes_back_over_the_time_that_the_rate_needs(void **state)
 static void hints_grow_with_the_backlog_and_it_passes(void **state)
 {
     const struct admission_config config = {.accept = {100, 10}, .seed = 1};
-    struct admission *d = admission_new(&config);
+    struct admission_control *d = admission_new(&config);
     uint32_t first = 0;
     uint32_t last = 0;
 
@@ -159,7 +159,7 @@ static void hints_grow_with_the_backlog_and_it_passes(void **state)
 static void who_finds_no_room_comes_back_as_fast_as_others_leave(void **state)
 {
     const struct admission_config config = {.seed = 1};
-    struct admission *d = admission_new(&config);
+    struct admission_control *d = admission_new(&config);
     uint32_t slow = 0;
     uint32_t fast = 0;
 
@@ -188,7 +188,7 @@ static void who_finds_no_room_comes_back_as_fast_as_others_leave(void **state)
 static void an_address_has_its_own_rate(void **state)
 {
     const struct admission_config config = {.address = {10, 2}, .seed = 1};
-    struct admission *d = admission_new(&config);
+    struct admission_control *d = admission_new(&config);
     uint32_t retry = 0;
 
     (void)state;
@@ -210,7 +210,7 @@ static void an_address_has_its_own_rate(void **state)
 static void an_address_has_so_many_connections_at_a_time(void **state)
 {
     const struct admission_config config = {.address_count_max = 2, .accept = {1000, 3}, .seed = 1};
-    struct admission *d = admission_new(&config);
+    struct admission_control *d = admission_new(&config);
     struct client_address *v[3] = {NULL};
     uint32_t retry = 0;
 
@@ -233,7 +233,7 @@ static void addresses_that_are_remembered_are_bounded(void **state)
 {
     const struct admission_config config = {
         .address = {1, 1}, .address_count_max = 1, .addresses_max = 1000, .seed = 1};
-    struct admission *d = admission_new(&config);
+    struct admission_control *d = admission_new(&config);
     struct client_address *here[10] = {NULL};
     uint32_t retry = 0;
     char text[32];

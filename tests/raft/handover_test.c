@@ -14,7 +14,7 @@
 
 enum { BIG = 200000, WINDOW = 150000 };
 
-static struct stream *stream;
+static struct handover_stream *stream;
 static struct staging *staging;
 
 static int start(void **state)

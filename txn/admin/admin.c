@@ -121,7 +121,7 @@ static bool is_wish(const Rh__Admin *in)
 }
 
 /* True: it is answered later. */
-static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__Admin *in)
 {
     if (past_found(c) && is_wish(in)) {
@@ -188,7 +188,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     return false;
 }
 
-void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in)
+void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh__Admin *in)
 {
     Rh__AdminReply *reply = admin_reply_new(c, in->tag);
 

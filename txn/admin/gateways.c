@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static void begin_row(Rh__GatewayRow *row, const struct peer *peer)
+static void begin_row(Rh__GatewayRow *row, const struct leader_peer *peer)
 {
     *row = (Rh__GatewayRow)RH__GATEWAY_ROW__INIT;
     row->name = mem_string(peer->name);
@@ -22,7 +22,8 @@ static void begin_row(Rh__GatewayRow *row, const struct peer *peer)
     row->threads = 1;
 }
 
-static void add_thread(const struct coordinator *c, Rh__GatewayRow *row, const struct peer *peer)
+static void add_thread(const struct coordinator *c, Rh__GatewayRow *row,
+                       const struct leader_peer *peer)
 {
     const uint64_t silent_us = c->now_us - peer->heard_us;
 
@@ -40,18 +41,18 @@ static void add_thread(const struct coordinator *c, Rh__GatewayRow *row, const s
     row->linked++;
 }
 
-static bool is_process(const struct peer *a, const struct peer *b)
+static bool is_process(const struct leader_peer *a, const struct leader_peer *b)
 {
     return gateway_id_process(a->incarnation) == gateway_id_process(b->incarnation) &&
            strcmp(a->name, b->name) == 0;
 }
 
-void gateways_look(const struct coordinator *c, const struct peer *peer)
+void gateways_look(const struct coordinator *c, const struct leader_peer *peer)
 {
-    const struct peer *namesake = NULL;
+    const struct leader_peer *namesake = NULL;
 
     for (size_t i = 0; i < c->peer_count && peer->role == ROLE_GATEWAY; i++) {
-        const struct peer *other = c->peer[i];
+        const struct leader_peer *other = c->peer[i];
 
         if (other == peer || other->role != ROLE_GATEWAY || strcmp(other->name, peer->name) != 0) {
             continue;
@@ -74,11 +75,12 @@ void gateways_look(const struct coordinator *c, const struct peer *peer)
 
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply)
 {
-    const struct peer **first = mem_new(c->peer_count + 1, sizeof(struct peer *)); /* of each row */
+    const struct leader_peer **first =
+        mem_new(c->peer_count + 1, sizeof(struct leader_peer *)); /* of each row */
 
     reply->gateways = mem_new(c->peer_count + 1, sizeof(Rh__GatewayRow *));
     for (size_t i = 0; i < c->peer_count; i++) {
-        const struct peer *peer = c->peer[i];
+        const struct leader_peer *peer = c->peer[i];
         size_t at = 0;
 
         if (peer->role != ROLE_GATEWAY) {

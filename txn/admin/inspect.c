@@ -19,7 +19,7 @@
 
 enum { FAULT_TEXT_SIZE = 160 };
 
-static Rh__LinkRow *link_row(const struct peer *peer)
+static Rh__LinkRow *link_row(const struct leader_peer *peer)
 {
     Rh__LinkRow *row = mem_new(1, sizeof *row);
 
@@ -30,7 +30,7 @@ static Rh__LinkRow *link_row(const struct peer *peer)
     return row;
 }
 
-static bool is_inspected(const struct peer *peer)
+static bool is_inspected(const struct leader_peer *peer)
 {
     return peer->role == ROLE_NODE || peer->role == ROLE_GATEWAY;
 }
@@ -69,7 +69,7 @@ static Rh__Inspection *inspection(const struct coordinator *c)
     return i;
 }
 
-void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in)
+void inspect_ask(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in)
 {
     Rh__AdminReply *reply = admin_reply_new(c, in->tag);
     Rh__Control out = RH__CONTROL__INIT;
@@ -93,7 +93,7 @@ void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin
 
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
 {
-    const struct peer *asker = peers_find(c, answer->route);
+    const struct leader_peer *asker = peers_find(c, answer->route);
     Rh__Control out = RH__CONTROL__INIT;
     Rh__InspectAnswer copy = *answer;
 
@@ -107,10 +107,10 @@ void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
 
 /* ---- repairs ---- */
 
-static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
+static struct leader_peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
-        struct peer *p = c->peer[i];
+        struct leader_peer *p = c->peer[i];
 
         if ((uint32_t)p->role == in->role && strcmp(p->name, in->name) == 0 &&
             p->incarnation == in->incarnation) {
@@ -121,7 +121,7 @@ static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 }
 
 /* Why it must not be done, or NULL. */
-static const char *repair_fault(const struct coordinator *c, struct peer *peer,
+static const char *repair_fault(const struct coordinator *c, struct leader_peer *peer,
                                 const Rh__AdminMend *in)
 {
     const bool member = peers_node(c, peer, in->incarnation) != NULL && !mutant(M_EXITANY);
@@ -144,7 +144,7 @@ static const char *repair_fault(const struct coordinator *c, struct peer *peer,
 }
 
 /* What register_on_poll() would say, had it asked (hole 13: a barrier was done). */
-static void tell_outcome(struct coordinator *c, const struct peer *peer, uint64_t number)
+static void tell_outcome(struct coordinator *c, const struct leader_peer *peer, uint64_t number)
 {
     Rh__Poll poll = RH__POLL__INIT;
 
@@ -153,7 +153,7 @@ static void tell_outcome(struct coordinator *c, const struct peer *peer, uint64_
     register_on_poll(c, peers_find(c, peer->id), &poll);
 }
 
-void inspect_tell_repair(struct coordinator *c, const struct peer *peer, uint32_t what)
+void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, uint32_t what)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Mend body = RH__MEND__INIT;
@@ -190,7 +190,7 @@ static const char *what_text(uint32_t what)
     return texts[what];
 }
 
-static struct proposal *propose_note(struct coordinator *c, const struct peer *patient,
+static struct proposal *propose_note(struct coordinator *c, const struct leader_peer *patient,
                                      const Rh__AdminMend *in)
 {
     char subject[VIEW_NAME_MAX + 16];
@@ -205,10 +205,10 @@ static struct proposal *propose_note(struct coordinator *c, const struct peer *p
     return coordinator_propose_note(c, PROPOSAL_REPAIR, &note);
 }
 
-bool inspect_repair(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                     const Rh__AdminMend *in)
 {
-    struct peer *patient = find_process(c, in);
+    struct leader_peer *patient = find_process(c, in);
     const char *fault =
         patient == NULL ? "that process is not linked to the leader" : repair_fault(c, patient, in);
     char text[FAULT_TEXT_SIZE];
@@ -239,7 +239,7 @@ bool inspect_repair(struct coordinator *c, const struct peer *peer, Rh__AdminRep
 void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
                             const struct state_result *result)
 {
-    const struct peer *patient = peers_find(c, p->patient);
+    const struct leader_peer *patient = peers_find(c, p->patient);
     Rh__AdminReply *reply = NULL;
 
     if (patient != NULL && result->accepted) {

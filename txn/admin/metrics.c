@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Numbers of one instant. */
-struct fleet {
+struct fleet_counts {
     uint64_t leading;
     uint64_t leader;
     uint64_t term;
@@ -38,13 +38,15 @@ struct fleet {
     uint64_t lease_left_us;
 };
 
-#define ROW(field, type, name, help)                                                              \
-    {                                                                                             \
-        {"ringhold_coordinator_" name, help, METRIC_##type}, offsetof(struct fleet, field), false \
+#define ROW(field, type, name, help)                                                               \
+    {                                                                                              \
+        {"ringhold_coordinator_" name, help, METRIC_##type}, offsetof(struct fleet_counts, field), \
+            false                                                                                  \
     }
-#define ROW_US(field, type, name, help)                                                          \
-    {                                                                                            \
-        {"ringhold_coordinator_" name, help, METRIC_##type}, offsetof(struct fleet, field), true \
+#define ROW_US(field, type, name, help)                                                            \
+    {                                                                                              \
+        {"ringhold_coordinator_" name, help, METRIC_##type}, offsetof(struct fleet_counts, field), \
+            true                                                                                   \
     }
 
 static const struct metrics_row of_all[] = {
@@ -88,7 +90,7 @@ static const struct metrics_row of_leader[] = {
 };
 
 /* Somebody has that version of the ring; true: an older one. 0 = he did not say. */
-static bool count_version(struct fleet *f, uint64_t version)
+static bool count_version(struct fleet_counts *f, uint64_t version)
 {
     const uint64_t lag = version < f->version && version != 0 ? f->version - version : 0;
 
@@ -106,7 +108,7 @@ struct census {
 };
 
 static void count_node(struct coordinator *c, const struct state_node *node, struct census *census,
-                       struct fleet *f)
+                       struct fleet_counts *f)
 {
     const char *state = fence_state(c, node);
     const struct seen *seen = peers_seen(c, node);
@@ -123,7 +125,7 @@ static void count_node(struct coordinator *c, const struct state_node *node, str
     }
 }
 
-static void count_gateways(struct coordinator *c, struct fleet *f)
+static void count_gateways(struct coordinator *c, struct fleet_counts *f)
 {
     Rh__AdminReply *reply = admin_reply_new(c, 0);
 
@@ -152,9 +154,9 @@ static uint64_t oldest_us(const struct state *s, uint64_t wall_us)
     return age_us;
 }
 
-static struct fleet fleet_of(const struct coordinator *c, uint64_t wall_us)
+static struct fleet_counts fleet_of(const struct coordinator *c, uint64_t wall_us)
 {
-    return (struct fleet){
+    return (struct fleet_counts){
         .leading = c->leading,
         .term = c->term,
         .applied_index = c->applied_index,
@@ -180,7 +182,7 @@ void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_u
 {
     static const struct metric nodes = {
         "ringhold_coordinator_nodes", "Nodes of the directory, by state.", METRIC_GAUGE};
-    struct fleet f = fleet_of(c, wall_us);
+    struct fleet_counts f = fleet_of(c, wall_us);
     struct census census = {{0}};
 
     f.leader = leader;

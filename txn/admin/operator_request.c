@@ -15,12 +15,12 @@
 enum { FAULT_TEXT_SIZE = 160 };
 
 /* Linked, and the one that is wished for; the newest link, for a gateway may have come anew. */
-static const struct peer *find_gateway(const struct coordinator *c, const char *name)
+static const struct leader_peer *find_gateway(const struct coordinator *c, const char *name)
 {
-    const struct peer *found = NULL;
+    const struct leader_peer *found = NULL;
 
     for (size_t i = c->peer_count; i-- > 0;) {
-        const struct peer *p = c->peer[i];
+        const struct leader_peer *p = c->peer[i];
 
         if (p->role == ROLE_GATEWAY && (name[0] == '\0' || strcmp(p->name, name) == 0)) {
             if (p->protocol >= LINK_PROTOCOL_OPERATOR_REQUESTS) {
@@ -33,7 +33,7 @@ static const struct peer *find_gateway(const struct coordinator *c, const char *
 }
 
 /* Why it can't be sent there; NULL: it can. May use `text`. */
-static const char *fault_of(const struct peer *gateway, const char *name,
+static const char *fault_of(const struct leader_peer *gateway, const char *name,
                             char text[FAULT_TEXT_SIZE])
 {
     if (gateway == NULL && name[0] == '\0') {
@@ -111,10 +111,10 @@ static struct proposal *propose_note(struct coordinator *c, const Rh__AdminOpera
     return coordinator_propose_note(c, PROPOSAL_OPERATOR_REQUEST, &note);
 }
 
-bool operator_request_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                          const Rh__AdminOperatorRequest *in)
+bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
+                          Rh__AdminReply *reply, const Rh__AdminOperatorRequest *in)
 {
-    const struct peer *gateway = find_gateway(c, in->gateway);
+    const struct leader_peer *gateway = find_gateway(c, in->gateway);
     char text[FAULT_TEXT_SIZE];
     const char *fault = fault_of(gateway, in->gateway, text);
     Rh__Control *operator_request = NULL;
@@ -147,9 +147,9 @@ bool operator_request_ask(struct coordinator *c, const struct peer *peer, Rh__Ad
 void operator_request_applied(struct coordinator *c, const struct proposal *p,
                               const struct state_result *result)
 {
-    const struct peer *gateway =
+    const struct leader_peer *gateway =
         find_gateway(c, p->operator_request->operator_request->what->gateway);
-    struct peer *asker = peers_find(c, p->peer);
+    struct leader_peer *asker = peers_find(c, p->peer);
 
     if (asker != NULL) {
         asker->operator_request = p->question;
@@ -175,7 +175,7 @@ static Rh__OperatorRequestAnswer *copy_of(const Rh__OperatorRequestAnswer *answe
 
 void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnswer *answer)
 {
-    const struct peer *asker = peers_find(c, answer->route);
+    const struct leader_peer *asker = peers_find(c, answer->route);
 
     if (asker == NULL || asker->role != ROLE_CLI) {
         return; // the operator has gone

@@ -178,7 +178,8 @@ static const struct state_txn *wanted(const struct coordinator *c, Rh__AdminRepl
 }
 
 /* The same question, asked again because its answer takes long. */
-static bool is_under_way(const struct coordinator *c, const struct peer *peer, uint64_t question)
+static bool is_under_way(const struct coordinator *c, const struct leader_peer *peer,
+                         uint64_t question)
 {
     for (size_t i = 0; i < c->proposal_count; i++) {
         const struct proposal *p = &c->proposal[i];
@@ -203,8 +204,8 @@ static struct proposal *propose(struct coordinator *c, const struct state_txn *t
     return in->choice == COMMIT ? drive_commit(c, d, t, in) : drive_supersede(c, t, in);
 }
 
-bool resolve_on_question(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                         const Rh__AdminResolve *in)
+bool resolve_on_question(struct coordinator *c, const struct leader_peer *peer,
+                         Rh__AdminReply *reply, const Rh__AdminResolve *in)
 {
     const bool known = in->choice == COMMIT || in->choice == ABORT || in->choice == RETRY;
     const struct state_txn *t;

@@ -31,7 +31,7 @@ static Rh__BuildRow *add_row(Rh__AdminReply *reply, enum link_role role, const c
     return row;
 }
 
-static void fill(Rh__BuildRow *row, const struct peer *peer)
+static void fill(Rh__BuildRow *row, const struct leader_peer *peer)
 {
     if (peer != NULL) {
         admin_set_text(&row->product, peer->product);
@@ -42,7 +42,7 @@ static void fill(Rh__BuildRow *row, const struct peer *peer)
     }
 }
 
-static const struct peer *fellow(const struct coordinator *c, const char *name)
+static const struct leader_peer *fellow(const struct coordinator *c, const char *name)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
         if (c->peer[i]->role == ROLE_COORDINATOR && strcmp(c->peer[i]->name, name) == 0) {
@@ -89,10 +89,10 @@ static void add_nodes(struct coordinator *c, Rh__AdminReply *reply)
 
 static bool is_first_of_process(const struct coordinator *c, size_t at)
 {
-    const struct peer *peer = c->peer[at];
+    const struct leader_peer *peer = c->peer[at];
 
     for (size_t i = 0; i < at; i++) {
-        const struct peer *other = c->peer[i];
+        const struct leader_peer *other = c->peer[i];
 
         if (other->role == ROLE_GATEWAY && strcmp(other->name, peer->name) == 0 &&
             gateway_id_process(other->incarnation) == gateway_id_process(peer->incarnation)) {

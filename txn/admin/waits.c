@@ -11,13 +11,14 @@
 enum { VNODES_NAMED = 3 };
 
 /* Text that grows until it is full. */
-struct words {
+struct waits_words {
     char *text;
     size_t size;
     size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct words *w, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct waits_words *w, const char *format,
+                                                      ...)
 {
     va_list list;
     int more;
@@ -29,14 +30,14 @@ __attribute__((format(printf, 2, 3))) static void put(struct words *w, const cha
     w->used = w->used < w->size ? w->used : w->size - 1;
 }
 
-static void put_seconds(struct words *w, uint64_t ms)
+static void put_seconds(struct waits_words *w, uint64_t ms)
 {
     put(w, "%" PRIu64 ".%" PRIu64 " s", ms / 1000, ms % 1000 / 100);
 }
 
 void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1])
 {
-    struct words w = {.text = text, .size = WAITS_ACTOR_MAX - 2};
+    struct waits_words w = {.text = text, .size = WAITS_ACTOR_MAX - 2};
 
     text[0] = '\0';
     for (size_t i = 0; i < id.size && w.used + 1 < w.size; i++) {
@@ -70,7 +71,7 @@ static uint64_t waited_ms(const struct coordinator *c, const struct ballot *b)
 }
 
 /* What the vote of one participant hangs on. */
-static void put_vote(struct words *w, struct coordinator *c, const struct state_part *part,
+static void put_vote(struct waits_words *w, struct coordinator *c, const struct state_part *part,
                      const struct ballot *b)
 {
     put(w, "%s: ", node_name(c, part->slot));
@@ -92,7 +93,7 @@ static void put_vote(struct words *w, struct coordinator *c, const struct state_
     }
 }
 
-static void put_vnodes(struct words *w, const struct state_txn *t, uint16_t slot)
+static void put_vnodes(struct waits_words *w, const struct state_txn *t, uint16_t slot)
 {
     size_t count = 0;
 
@@ -119,7 +120,7 @@ static uint64_t left_ms(const struct coordinator *c, const struct drive *d)
 }
 
 /* All voted, and one of them is not there for the COMMIT. */
-static void put_renewal(struct words *w, struct coordinator *c, const struct state_txn *t)
+static void put_renewal(struct waits_words *w, struct coordinator *c, const struct state_txn *t)
 {
     for (size_t i = 0; i < t->part_count; i++) {
         const struct state_node *node = state_node(c->state, t->parts[i].slot);
@@ -138,7 +139,7 @@ static void put_renewal(struct words *w, struct coordinator *c, const struct sta
 void waits_now(struct coordinator *c, const struct drive *d, char *text, size_t size)
 {
     const struct state_txn *t = state_txn(c->state, d->txn);
-    struct words w = {.text = text, .size = size};
+    struct waits_words w = {.text = text, .size = size};
 
     text[0] = '\0';
     if (t == NULL || d->state == DRIVE_DECIDING) {
@@ -164,7 +165,7 @@ void waits_now(struct coordinator *c, const struct drive *d, char *text, size_t 
 void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t size)
 {
     const struct state_txn *t = state_txn(c->state, d->txn);
-    struct words w = {.text = text, .size = size};
+    struct waits_words w = {.text = text, .size = size};
 
     text[0] = '\0';
     for (size_t i = 0; t != NULL && i < t->part_count; i++) {

@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void expect(struct proposal *p, const struct peer *peer, uint64_t question, uint16_t slot)
+static void expect(struct proposal *p, const struct leader_peer *peer, uint64_t question,
+                   uint16_t slot)
 {
     if (p != NULL) {
         p->peer = peer->id;
@@ -18,7 +19,7 @@ static void expect(struct proposal *p, const struct peer *peer, uint64_t questio
 }
 
 /* What an operator wants of a node, and who wants it. */
-struct wish {
+struct admin_wish {
     enum desire desire;
     uint32_t weight; /* 0 = as it is */
     uint64_t number; /* random; 0 = an older client's */
@@ -28,7 +29,7 @@ struct wish {
 };
 
 static struct proposal *propose_desire(struct coordinator *c, const struct state_node *node,
-                                       const struct wish *wish)
+                                       const struct admin_wish *wish)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandDesire body = RH__COMMAND_DESIRE__INIT;
@@ -107,8 +108,8 @@ static const struct state_node *wanted_node(const struct coordinator *c, Rh__Adm
 }
 
 /* True: the answer comes when the command was applied. */
-static bool ask_desire(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                       const struct state_node *node, const struct wish *wish)
+static bool ask_desire(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                       const struct state_node *node, const struct admin_wish *wish)
 {
     struct proposal *p = propose_desire(c, node, wish);
 
@@ -119,29 +120,29 @@ static bool ask_desire(struct coordinator *c, const struct peer *peer, Rh__Admin
     return p != NULL;
 }
 
-bool wish_drain(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_drain(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                 const Rh__AdminDrain *in)
 {
     const struct state_node *node = wanted_node(c, reply, in->name);
-    const struct wish wish = {.desire = in->cancel ? DESIRE_STAY : DESIRE_DRAIN,
-                              .number = in->wish,
-                              .seen = in->seen,
-                              .by = in->by,
-                              .reason = proto_text("")};
+    const struct admin_wish wish = {.desire = in->cancel ? DESIRE_STAY : DESIRE_DRAIN,
+                                    .number = in->wish,
+                                    .seen = in->seen,
+                                    .by = in->by,
+                                    .reason = proto_text("")};
 
     return node != NULL && ask_desire(c, peer, reply, node, &wish);
 }
 
-bool wish_remove(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_remove(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__AdminRemove *in)
 {
     const struct state_node *node = wanted_node(c, reply, in->name);
     const bool live = node != NULL && peers_live(c, node);
-    const struct wish wish = {.desire = DESIRE_STOP,
-                              .number = in->wish,
-                              .seen = in->seen,
-                              .by = in->by,
-                              .reason = in->reason};
+    const struct admin_wish wish = {.desire = DESIRE_STOP,
+                                    .number = in->wish,
+                                    .seen = in->seen,
+                                    .by = in->by,
+                                    .reason = in->reason};
     char fault[ADMIN_TEXT_SIZE] = "";
     struct proposal *p;
 
@@ -163,16 +164,16 @@ bool wish_remove(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     return p != NULL;
 }
 
-bool wish_weight(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_weight(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__AdminWeight *in)
 {
     const struct state_node *node = wanted_node(c, reply, in->name);
-    const struct wish wish = {.desire = DESIRE_KEEP,
-                              .weight = in->weight,
-                              .number = in->wish,
-                              .seen = in->seen,
-                              .by = in->by,
-                              .reason = proto_text("")};
+    const struct admin_wish wish = {.desire = DESIRE_KEEP,
+                                    .weight = in->weight,
+                                    .number = in->wish,
+                                    .seen = in->seen,
+                                    .by = in->by,
+                                    .reason = proto_text("")};
 
     if (node == NULL) {
         return false;
@@ -184,7 +185,7 @@ bool wish_weight(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     return ask_desire(c, peer, reply, node, &wish);
 }
 
-bool wish_daemons(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_daemons(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminDaemons *in)
 {
     struct proposal *p = admin_daemons(c, reply, in);
@@ -193,7 +194,7 @@ bool wish_daemons(struct coordinator *c, const struct peer *peer, Rh__AdminReply
     return p != NULL;
 }
 
-bool wish_quarantine(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_quarantine(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                      const Rh__AdminQuarantine *in)
 {
     struct proposal *p = admin_quarantine(c, reply, in);
@@ -202,7 +203,7 @@ bool wish_quarantine(struct coordinator *c, const struct peer *peer, Rh__AdminRe
     return p != NULL;
 }
 
-bool wish_upgrade(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_upgrade(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminUpgrade *in)
 {
     struct proposal *p = upgrade_on_question(c, reply, in);

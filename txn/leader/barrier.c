@@ -49,7 +49,7 @@ void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *messa
 }
 
 /* A message that came before the barrier which is now done. */
-static void decide(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+static void decide(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     if (past_shows(c, peer, message)) {
         return;
@@ -75,7 +75,7 @@ void barrier_done(struct coordinator *c, enum err error)
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        struct peer *peer = peers_find(c, c->waiting[i].peer);
+        struct leader_peer *peer = peers_find(c, c->waiting[i].peer);
 
         if (peer != NULL) {
             decide(c, peer, c->waiting[i].message);

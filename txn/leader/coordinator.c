@@ -169,7 +169,7 @@ static uint32_t founding_format(const struct coordinator *c)
     uint32_t format = c->config.formats.newest;
 
     for (size_t i = 0; i < c->peer_count; i++) {
-        const struct peer *p = c->peer[i];
+        const struct leader_peer *p = c->peer[i];
 
         format =
             p->role == ROLE_COORDINATOR && p->format.newest < format ? p->format.newest : format;

@@ -200,7 +200,7 @@ static void send_prepare(struct coordinator *c, const struct drive *d, const str
                          const struct state_part *part)
 {
     const struct state_node *node = state_node(c->state, part->slot);
-    const struct peer *peer = node == NULL ? NULL : peers_of_node(c, node);
+    const struct leader_peer *peer = node == NULL ? NULL : peers_of_node(c, node);
     const uint64_t spent_us = c->now_us - d->started_us;
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Prepare body = RH__PREPARE__INIT;
@@ -510,9 +510,9 @@ static void cancel(struct coordinator *c, const struct state_txn *t, uint64_t nu
     out.cancel = &body;
     for (size_t i = 0; i < t->part_count; i++) {
         const struct state_node *node = state_node(c->state, t->parts[i].slot);
-        const struct peer *peer = node == NULL || node->incarnation != t->parts[i].incarnation
-                                      ? NULL
-                                      : peers_of_node(c, node);
+        const struct leader_peer *peer =
+            node == NULL || node->incarnation != t->parts[i].incarnation ? NULL
+                                                                         : peers_of_node(c, node);
 
         if (peer != NULL) {
             peers_send(c, peer->id, &out);

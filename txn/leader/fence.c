@@ -101,7 +101,7 @@ void fence_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result)
 {
     const struct state_node *node = state_node(c->state, (uint16_t)p->slot);
-    const struct peer *peer;
+    const struct leader_peer *peer;
 
     if (!result->accepted || node == NULL || !node->barred || node->clean) {
         return;

@@ -58,7 +58,7 @@ enum {
 };
 
 /* A link. */
-struct peer {
+struct leader_peer {
     struct table_link by_id;
     uint64_t id;
     uint16_t
@@ -186,7 +186,7 @@ struct eligibility {
     uint64_t unbroken_us; /* it came back then, or was missed then last; 0 = it never left */
 };
 
-struct waiting {
+struct waiting_message {
     uint64_t peer;
     Rh__Control *message; /* owned */
 };
@@ -223,13 +223,13 @@ struct coordinator {
     uint64_t last_tag;
     uint64_t steps;
 
-    struct peer **peer; /* owned, and what they point to; in order of their coming */
+    struct leader_peer **peer; /* owned, and what they point to; in order of their coming */
     size_t peer_count;
-    struct table peers;                       /* the same by id */
-    size_t fellow_count;                      /* of them, coordinators */
-    struct peer *of_slot[RING_NODES_MAX + 1]; /* newest link of each node's incarnation … */
-    bool links_changed;                       /* … if this is false */
-    struct seen *seen;                        /* owned */
+    struct table peers;                              /* the same by id */
+    size_t fellow_count;                             /* of them, coordinators */
+    struct leader_peer *of_slot[RING_NODES_MAX + 1]; /* newest link of each node's incarnation … */
+    bool links_changed;                              /* … if this is false */
+    struct seen *seen;                               /* owned */
     size_t seen_count;
     uint16_t seen_at[RING_NODES_MAX + 1]; /* by slot: index in seen + 1 */
     struct outcomes outcomes;
@@ -243,7 +243,7 @@ struct coordinator {
     size_t drive_count;
     struct phases phases; /* also of earlier leaderships of mine */
 
-    struct waiting *waiting; /* owned; the first `riding` wait for the barrier in flight */
+    struct waiting_message *waiting; /* owned; the first `riding` wait for the barrier in flight */
     size_t waiting_count;
     size_t riding;
     uint64_t barrier; /* tag, 0 = none in flight */
@@ -322,18 +322,18 @@ void applied_on_done(struct coordinator *c, const struct coordinator_event *even
 
 /* ---- peers.c ---- */
 
-struct peer *peers_find(struct coordinator *c, uint64_t id);
+struct leader_peer *peers_find(struct coordinator *c, uint64_t id);
 void peers_up(struct coordinator *c, const struct coordinator_event *event);
 void peers_down(struct coordinator *c, uint64_t id);
 /* The fleet is founded: who belongs to another is heard no more. His link is about to go. */
 void peers_part(struct coordinator *c);
 /* The newest link of that incarnation of the node, or NULL. */
-struct peer *peers_of_node(struct coordinator *c, const struct state_node *node);
+struct leader_peer *peers_of_node(struct coordinator *c, const struct state_node *node);
 /* The node that this link's `incarnation` is current for, or NULL. */
-const struct state_node *peers_node(const struct coordinator *c, struct peer *peer,
+const struct state_node *peers_node(const struct coordinator *c, struct leader_peer *peer,
                                     uint64_t incarnation);
 /* The link is another incarnation's now. */
-void peers_reincarnate(struct coordinator *c, struct peer *peer, uint64_t incarnation);
+void peers_reincarnate(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation);
 /* I lead, or do not any more: what I heard of nodes counts for nothing. */
 void peers_forget(struct coordinator *c);
 void peers_free(struct coordinator *c);
@@ -351,7 +351,7 @@ void peers_send(struct coordinator *c, uint64_t peer, Rh__Control *message);
 /* The same to every gateway and every registered node. */
 void peers_broadcast(struct coordinator *c, Rh__Control *message);
 /* Who leads, to one link or (NULL) to all. */
-void peers_tell_leader(struct coordinator *c, const struct peer *only);
+void peers_tell_leader(struct coordinator *c, const struct leader_peer *only);
 
 /* ---- history.c ---- */
 
@@ -363,18 +363,18 @@ void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *a
 /* ---- past.c: after a barrier ---- */
 
 /* The message tells that this database is an older copy: nothing is promised on it. */
-bool past_shows(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
 /* One did since I lead: no number is drawn, for it may have been before. */
 bool past_found(const struct coordinator *c);
 
 /* ---- register.c: after a barrier ---- */
 
-void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in);
-void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+void register_on_register(struct coordinator *c, struct leader_peer *peer, const Rh__Register *in);
+void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
 /* What a node tells of itself, for status. */
 void register_note(struct seen *seen, const Rh__Renew *in);
-void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnation);
-void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in);
+void register_on_bye(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation);
+void register_on_poll(struct coordinator *c, struct leader_peer *peer, const Rh__Poll *in);
 void register_applied(struct coordinator *c, const struct proposal *p,
                       const struct state_result *result);
 /* One that waits to join, or votes no more, may be linked as well. Nobody told me of the voters:
@@ -423,7 +423,7 @@ bool fence_role_is_short(struct coordinator *c, const char *role, uint32_t more)
 /* ---- unanswered.c ---- */
 
 /* The peer says so now; what it said before is over. */
-void unanswered_told(struct coordinator *c, struct peer *peer, Rh__Unanswered *const *told,
+void unanswered_told(struct coordinator *c, struct leader_peer *peer, Rh__Unanswered *const *told,
                      size_t count);
 /* What the dead node was asked for, as those tell who spoke of it after it spoke last. Owned: each,
  * and the list. */
@@ -477,9 +477,9 @@ struct proposal *drive_supersede(struct coordinator *c, const struct state_txn *
 
 /* ---- votes.c ---- */
 
-void votes_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+void votes_on_vote(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
 /* A node tells why its vote has not come yet. */
-void votes_on_draining(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+void votes_on_draining(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
 
 /* ---- waits.c ---- */
 
@@ -543,7 +543,7 @@ void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool co
 /* ---- admin.c ---- */
 
 bool admin_waits(const Rh__Admin *in); /* must a barrier come first? */
-void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in);
+void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh__Admin *in);
 /* The answer to question `tag`, with how the fleet stands; owned by the caller. */
 Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag);
 /* Takes `reply`. */
@@ -565,17 +565,17 @@ void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
 
 /* ---- admin_wish.c: true: the answer comes when the command was applied ---- */
 
-bool wish_drain(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_drain(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                 const Rh__AdminDrain *in);
-bool wish_remove(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_remove(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__AdminRemove *in);
-bool wish_weight(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_weight(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__AdminWeight *in);
-bool wish_daemons(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_daemons(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminDaemons *in);
-bool wish_quarantine(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_quarantine(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                      const Rh__AdminQuarantine *in);
-bool wish_upgrade(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+bool wish_upgrade(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminUpgrade *in);
 void admin_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result);
@@ -597,8 +597,8 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
 /* ---- operator_request.c ---- */
 
 /* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */
-bool operator_request_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                          const Rh__AdminOperatorRequest *in);
+bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
+                          Rh__AdminReply *reply, const Rh__AdminOperatorRequest *in);
 /* It stands in the history: now it leaves. */
 void operator_request_applied(struct coordinator *c, const struct proposal *p,
                               const struct state_result *result);
@@ -618,8 +618,8 @@ void admin_log_quarantine(const struct coordinator *c, const struct state_result
 /* ---- resolve.c ---- */
 
 /* True: the answer comes when the command was applied. */
-bool resolve_on_question(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                         const Rh__AdminResolve *in);
+bool resolve_on_question(struct coordinator *c, const struct leader_peer *peer,
+                         Rh__AdminReply *reply, const Rh__AdminResolve *in);
 /* An operator's outcome came out of the log, by `p`. */
 void resolve_applied(struct coordinator *c, const struct proposal *p,
                      const struct state_result *result);
@@ -627,7 +627,7 @@ void resolve_applied(struct coordinator *c, const struct proposal *p,
 /* ---- gateways.c ---- */
 
 /* One has come: warn if it has another's name. */
-void gateways_look(const struct coordinator *c, const struct peer *peer);
+void gateways_look(const struct coordinator *c, const struct leader_peer *peer);
 /* The gateways that are linked: a row for each process. */
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
 
@@ -644,13 +644,13 @@ void upgrade_run(struct coordinator *c);
 /* ---- inspect.c: whether I lead or not, but for repair ---- */
 
 /* Tell the operator how I am, and ask all that are linked to me the same. */
-void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in);
+void inspect_ask(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in);
 /* A node's or gateway's answer: to the operator it belongs to. */
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
 /* Have one process set right, after a barrier. True: the answer comes when it was recorded. */
 /* Tell it to repair itself: enum repair_task. */
-void inspect_tell_repair(struct coordinator *c, const struct peer *peer, uint32_t what);
-bool inspect_repair(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, uint32_t what);
+bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                     const Rh__AdminMend *in);
 /* It stands in the history: now do it. */
 void inspect_repair_applied(struct coordinator *c, const struct proposal *p,

@@ -21,7 +21,7 @@ void message_not_leading(struct coordinator *c, uint64_t peer)
     peers_send(c, peer, &out);
 }
 
-static void on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+static void on_vote(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
 
@@ -32,7 +32,8 @@ static void on_vote(struct coordinator *c, struct peer *peer, const Rh__Control 
 }
 
 /* What only a leader may answer. */
-static void on_leaders_message(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+static void on_leaders_message(struct coordinator *c, struct leader_peer *peer,
+                               const Rh__Control *message)
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
 
@@ -84,7 +85,7 @@ static bool is_for_leader(const Rh__Control *message)
 
 /* Routes and tags of operators' questions are small numbers that others may guess: an answer counts
  * only of whom it says that it is. (Which role may say what, wire/access.h has asked before.) */
-static bool is_its_own(const struct peer *peer, const Rh__Control *message)
+static bool is_its_own(const struct leader_peer *peer, const Rh__Control *message)
 {
     if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {
         return strcmp(peer->name, message->operator_request_answer->gateway) == 0;
@@ -102,7 +103,7 @@ static bool is_in_bounds(const Rh__Control *message)
            message->poll->n_txns <= PARTICIPANT_PARTS_MAX + 1;
 }
 
-static void refuse(struct coordinator *c, const struct peer *peer, const char *event,
+static void refuse(struct coordinator *c, const struct leader_peer *peer, const char *event,
                    const char *why)
 {
     c->refused++;
@@ -113,7 +114,7 @@ static void refuse(struct coordinator *c, const struct peer *peer, const char *e
 void message_on(struct coordinator *c, const struct coordinator_event *event)
 {
     const Rh__Control *message = event->message;
-    struct peer *peer = peers_find(c, event->peer);
+    struct leader_peer *peer = peers_find(c, event->peer);
 
     if (peer == NULL) {
         return;

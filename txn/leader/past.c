@@ -22,7 +22,7 @@ static uint64_t highest_of(const Rh__Control *message)
     return highest;
 }
 
-bool past_shows(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     const bool renews = message->body_case == RH__CONTROL__BODY_RENEW;
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);

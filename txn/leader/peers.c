@@ -14,24 +14,24 @@
 #include <stdio.h>
 #include <string.h>
 
-struct peer *peers_find(struct coordinator *c, uint64_t id)
+struct leader_peer *peers_find(struct coordinator *c, uint64_t id)
 {
     struct table_link *l = table_first(&c->peers, table_mix(id));
 
     // table_mix() is a bijection: equal hashes are equal ids.
-    return l == NULL ? NULL : CONTAINER_OF(l, struct peer, by_id);
+    return l == NULL ? NULL : CONTAINER_OF(l, struct leader_peer, by_id);
 }
 
 void peers_up(struct coordinator *c, const struct coordinator_event *event)
 {
-    struct peer *peer;
+    struct leader_peer *peer;
 
     if (peers_find(c, event->peer) != NULL) {
         return;
     }
-    c->peer = mem_resize(c->peer, (c->peer_count + 1) * sizeof(struct peer *));
+    c->peer = mem_resize(c->peer, (c->peer_count + 1) * sizeof(struct leader_peer *));
     peer = c->peer[c->peer_count++] = mem_new(1, sizeof *peer);
-    *peer = (struct peer){
+    *peer = (struct leader_peer){
         .id = event->peer,
         .role = (enum link_role)event->role,
         .incarnation = event->incarnation,
@@ -56,7 +56,7 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
 
 void peers_down(struct coordinator *c, uint64_t id)
 {
-    struct peer *peer = peers_find(c, id);
+    struct leader_peer *peer = peers_find(c, id);
     size_t at = 0;
 
     if (peer == NULL) {
@@ -66,7 +66,7 @@ void peers_down(struct coordinator *c, uint64_t id)
         at++;
     }
     c->peer_count--;
-    memmove(&c->peer[at], &c->peer[at + 1], (c->peer_count - at) * sizeof(struct peer *));
+    memmove(&c->peer[at], &c->peer[at + 1], (c->peer_count - at) * sizeof(struct leader_peer *));
     table_remove(&c->peers, &peer->by_id);
     c->fellow_count -= peer->role == ROLE_COORDINATOR;
     c->links_changed = true;
@@ -77,7 +77,7 @@ void peers_down(struct coordinator *c, uint64_t id)
 void peers_part(struct coordinator *c)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
-        const struct peer *peer = c->peer[i];
+        const struct leader_peer *peer = c->peer[i];
 
         if (fleet_id_differs(peer->fleet, c->state->view.fleet)) {
             log_warn("coordinator",
@@ -90,7 +90,7 @@ void peers_part(struct coordinator *c)
     }
 }
 
-void peers_reincarnate(struct coordinator *c, struct peer *peer, uint64_t incarnation)
+void peers_reincarnate(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation)
 {
     c->links_changed = c->links_changed || peer->incarnation != incarnation;
     peer->incarnation = incarnation;
@@ -108,7 +108,7 @@ void peers_free(struct coordinator *c)
 }
 
 /* The node with this link's name, whatever its incarnation. */
-static const struct state_node *named_like(const struct coordinator *c, struct peer *peer)
+static const struct state_node *named_like(const struct coordinator *c, struct leader_peer *peer)
 {
     const struct state_node *node = state_node(c->state, peer->slot);
 
@@ -119,7 +119,7 @@ static const struct state_node *named_like(const struct coordinator *c, struct p
     return node;
 }
 
-static bool is_link_of(const struct peer *p, const struct state_node *node)
+static bool is_link_of(const struct leader_peer *p, const struct state_node *node)
 {
     return p->role == ROLE_NODE && p->incarnation == node->incarnation &&
            strcmp(p->name, node->name) == 0;
@@ -140,7 +140,7 @@ static void index_links(struct coordinator *c)
     c->links_changed = false;
 }
 
-static struct peer *search_link(const struct coordinator *c, const struct state_node *node)
+static struct leader_peer *search_link(const struct coordinator *c, const struct state_node *node)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
         if (is_link_of(c->peer[i], node)) {
@@ -150,9 +150,9 @@ static struct peer *search_link(const struct coordinator *c, const struct state_
     return NULL;
 }
 
-struct peer *peers_of_node(struct coordinator *c, const struct state_node *node)
+struct leader_peer *peers_of_node(struct coordinator *c, const struct state_node *node)
 {
-    struct peer *peer;
+    struct leader_peer *peer;
 
     if (!c->leading) {
         return search_link(c, node); // a snapshot may have changed the state, and none told me
@@ -164,7 +164,7 @@ struct peer *peers_of_node(struct coordinator *c, const struct state_node *node)
     return peer == NULL || is_link_of(peer, node) ? peer : search_link(c, node);
 }
 
-const struct state_node *peers_node(const struct coordinator *c, struct peer *peer,
+const struct state_node *peers_node(const struct coordinator *c, struct leader_peer *peer,
                                     uint64_t incarnation)
 {
     const struct state_node *node = peer->role == ROLE_NODE ? named_like(c, peer) : NULL;
@@ -251,7 +251,7 @@ void peers_broadcast(struct coordinator *c, Rh__Control *message)
     bool packed = false;
 
     for (size_t i = 0; i < c->peer_count; i++) {
-        struct peer *p = c->peer[i];
+        struct leader_peer *p = c->peer[i];
 
         if (p->role != ROLE_GATEWAY && peers_node(c, p, p->incarnation) == NULL) {
             continue;
@@ -265,7 +265,7 @@ void peers_broadcast(struct coordinator *c, Rh__Control *message)
     }
 }
 
-void peers_tell_leader(struct coordinator *c, const struct peer *only)
+void peers_tell_leader(struct coordinator *c, const struct leader_peer *only)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Leader body = RH__LEADER__INIT;

@@ -18,7 +18,7 @@ static void prepare(struct coordinator *c, const Rh__CommandBegin *begin, uint64
                     const struct state_node *node)
 {
     const struct ring *ring = &c->state->view.ring;
-    const struct peer *peer = peers_of_node(c, node);
+    const struct leader_peer *peer = peers_of_node(c, node);
     Rh__Arc *arcs = mem_new(begin->n_ops, sizeof *arcs);
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Prepare body = RH__PREPARE__INIT;

@@ -346,7 +346,7 @@ static bool begin(struct coordinator *c, size_t at)
 }
 
 /* Two nodes that do something together. */
-struct pair {
+struct move_pair {
     uint16_t a;
     uint16_t b;
 };
@@ -360,8 +360,8 @@ struct walk {
     uint32_t busy[RING_NODES_MAX + 1];  /* transactions of each node … */
     uint8_t beside[RING_NODES_MAX + 1]; /* … and those with slow ones that are not counted there */
     uint8_t slow[RING_NODES_MAX + 1];
-    uint32_t flying;   /* BEGINs and pending transactions */
-    struct pair *pair; /* owned; of each of them */
+    uint32_t flying;        /* BEGINs and pending transactions */
+    struct move_pair *pair; /* owned; of each of them */
     size_t pair_count;
     /* Only pairs that do nothing together yet: one that is found to be slow has taken a single
      * place then … */
@@ -428,7 +428,7 @@ static bool is_slow(const struct walk *w, uint16_t a, uint16_t b)
     return w->slow[a] != 0 || w->slow[b] != 0;
 }
 
-static void take_places(struct walk *w, struct pair p)
+static void take_places(struct walk *w, struct move_pair p)
 {
     w->flying++;
     take_place(w, p.a, p.b);
@@ -447,13 +447,13 @@ static bool is_together(const struct walk *w, uint16_t source, uint16_t target)
 }
 
 /* Of a transaction. With one or no part the other is none; that is nobody. */
-static struct pair pair_of(const struct state_txn *t)
+static struct move_pair pair_of(const struct state_txn *t)
 {
-    struct pair p = {RING_NODE_NONE, RING_NODE_NONE};
+    struct move_pair p = {RING_NODE_NONE, RING_NODE_NONE};
 
     for (size_t i = 0; i < t->op_count; i++) {
         if (t->ops[i].kind == RING_MOVE) {
-            p = (struct pair){t->ops[i].from, t->ops[i].to};
+            p = (struct move_pair){t->ops[i].from, t->ops[i].to};
         }
     }
     return p;
@@ -480,7 +480,7 @@ static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
 
         if (p->kind == PROPOSAL_BEGIN && p->txn == 0) {
             touch(w, p->ops, p->op_count);
-            take_places(w, (struct pair){p->source, p->target});
+            take_places(w, (struct move_pair){p->source, p->target});
         }
     }
 }
@@ -562,7 +562,7 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
         return;
     }
     c->planned[at].begun = true;
-    take_places(w, (struct pair){t->source, t->target});
+    take_places(w, (struct move_pair){t->source, t->target});
 }
 
 /* Does it fill a cap that lets something else wait? */

@@ -51,7 +51,7 @@ static void refuse_until(struct coordinator *c, uint64_t peer, const char *what,
 }
 
 /* The configuration goes with it, so that no node reads it first and registers then (hole 2). */
-static void welcome(struct coordinator *c, struct peer *peer, const struct state_node *node)
+static void welcome(struct coordinator *c, struct leader_peer *peer, const struct state_node *node)
 {
     ProtobufCMessage *older = mutant(M_READFIRST) ? planted_readfirst(c) : NULL;
     Rh__Control out = RH__CONTROL__INIT;
@@ -108,7 +108,7 @@ static bool same_folder(const struct coordinator *c, const struct state_node *no
 }
 
 /* Is the process that had this name surely dead? Else answer why not. */
-static bool old_is_dead(struct coordinator *c, const struct peer *peer,
+static bool old_is_dead(struct coordinator *c, const struct leader_peer *peer,
                         const struct state_node *node, const Rh__Register *in)
 {
     char reason[VIEW_NAME_MAX + VIEW_ADDRESS_MAX + 160];
@@ -144,7 +144,7 @@ static bool old_is_dead(struct coordinator *c, const struct peer *peer,
 }
 
 /* A node's disk knows numbers that the database never drew: it is an old copy (hole 54). */
-static bool database_went_back(struct coordinator *c, const struct peer *peer,
+static bool database_went_back(struct coordinator *c, const struct leader_peer *peer,
                                const Rh__Register *in)
 {
     char reason[320];
@@ -200,7 +200,7 @@ static bool is_elder(const struct coordinator *c, const struct state_node *node)
     return node->incarnation >> STATE_NUMBER_BITS < c->state->view.era && !mutant(M_ELDERAGAIN);
 }
 
-void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in)
+void register_on_register(struct coordinator *c, struct leader_peer *peer, const Rh__Register *in)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandRegister body = RH__COMMAND_REGISTER__INIT;
@@ -275,7 +275,7 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
 void register_applied(struct coordinator *c, const struct proposal *p,
                       const struct state_result *result)
 {
-    struct peer *peer = peers_find(c, p->peer);
+    struct leader_peer *peer = peers_find(c, p->peer);
 
     if (result->accepted) {
         for (size_t i = 0; i < c->state->node_count; i++) {
@@ -350,8 +350,8 @@ static void ask_to_drain(struct coordinator *c, const struct state_node *node)
 }
 
 /* A barred incarnation that renews, of a leader that doesn't care (hole 29, planted). */
-static const struct state_node *barred_node(const struct coordinator *c, const struct peer *peer,
-                                            uint64_t incarnation)
+static const struct state_node *barred_node(const struct coordinator *c,
+                                            const struct leader_peer *peer, uint64_t incarnation)
 {
     const struct state_node *node =
         mutant(M_NOSTOP) ? state_node_named(c->state, peer->name) : NULL;
@@ -417,7 +417,7 @@ static bool has_other_map(const struct coordinator *c, const Rh__Renew *in)
 }
 
 /* It has no lease of me before it has my map, and is told to fetch it. Said when it begins. */
-static void refuse_other_map(struct coordinator *c, const struct peer *peer,
+static void refuse_other_map(struct coordinator *c, const struct leader_peer *peer,
                              const struct state_node *node, struct seen *seen)
 {
     if (!seen->other_map) {
@@ -438,7 +438,7 @@ void register_note(struct seen *seen, const Rh__Renew *in)
     seen->renew.base = (ProtobufCMessage){0};
 }
 
-void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     const Rh__Renew *in = message->renew;
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
@@ -473,7 +473,7 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
 
 /* ---- Bye ---- */
 
-void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnation)
+void register_on_bye(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation)
 {
     const struct state_node *node = peers_node(c, peer, incarnation);
 
@@ -583,7 +583,7 @@ void register_voters(struct coordinator *c)
 {
     record_voter(c, c->config.id, c->config.identity, "");
     for (size_t i = 0, left = c->fellow_count; left > 0 && i < c->peer_count; i++) {
-        const struct peer *peer = c->peer[i];
+        const struct leader_peer *peer = c->peer[i];
 
         if (peer->role != ROLE_COORDINATOR) {
             continue;
@@ -597,7 +597,7 @@ void register_voters(struct coordinator *c)
 
 /* ---- Poll ---- */
 
-void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in)
+void register_on_poll(struct coordinator *c, struct leader_peer *peer, const Rh__Poll *in)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__PollAnswer body = RH__POLL_ANSWER__INIT;

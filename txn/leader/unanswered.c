@@ -10,14 +10,14 @@
 #include "txn/state/suspect.h"
 #include "wire/versions.h"
 
-void unanswered_told(struct coordinator *c, struct peer *peer, Rh__Unanswered *const *told,
+void unanswered_told(struct coordinator *c, struct leader_peer *peer, Rh__Unanswered *const *told,
                      size_t count)
 {
     unanswered_read(&peer->unanswered, told, count);
     peer->unanswered_us = c->now_us;
 }
 
-static const struct unanswered_node *find(const struct peer *peer, uint64_t incarnation)
+static const struct unanswered_node *find(const struct leader_peer *peer, uint64_t incarnation)
 {
     for (size_t i = 0; i < peer->unanswered.count; i++) {
         if (peer->unanswered.node[i].incarnation == incarnation) {
@@ -28,7 +28,7 @@ static const struct unanswered_node *find(const struct peer *peer, uint64_t inca
 }
 
 /* False: the node was heard of after this was told, so only a link broke then, and nobody died. */
-static bool is_of_the_death(const struct coordinator *c, const struct peer *peer,
+static bool is_of_the_death(const struct coordinator *c, const struct leader_peer *peer,
                             const struct state_node *node)
 {
     const struct seen *seen = peers_seen(c, node);

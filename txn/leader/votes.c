@@ -45,7 +45,7 @@ static void take_vote(struct coordinator *c, struct drive *d, const struct state
     }
 }
 
-void votes_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+void votes_on_vote(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
     struct drive *d = drive_find(c, voted_txn(message));
@@ -71,7 +71,7 @@ void votes_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *
     }
 }
 
-void votes_on_draining(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+void votes_on_draining(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
     const Rh__Draining *in = message->draining;

@@ -68,13 +68,13 @@ static const char *role_text(const char *role, char *text, size_t size)
 
 /* ---- what is wrong with a registration ---- */
 
-struct judge {
+struct roles_judge {
     const struct state *s;
     const Rh__CommandRegister *in;
     char *fault; /* ROLES_FAULT_SIZE */
 };
 
-static void fail(const struct judge *j, const char *text)
+static void fail(const struct roles_judge *j, const char *text)
 {
     (void)snprintf(j->fault, ROLES_FAULT_SIZE, "%s", text);
 }
@@ -98,7 +98,7 @@ static const Rh__Kind *find_kind(const Rh__CommandRegister *in, uint32_t number)
     return NULL;
 }
 
-static void judge_shape(const struct judge *j)
+static void judge_shape(const struct roles_judge *j)
 {
     if (!role_is_valid(j->in->role)) {
         fail(j, "a role has at most 31 letters, digits and -_.");
@@ -121,7 +121,7 @@ static void judge_shape(const struct judge *j)
 }
 
 /* What it owns was given to it for the role that it had. */
-static void judge_change(const struct judge *j)
+static void judge_change(const struct roles_judge *j)
 {
     const struct state_node *n = state_node_named(j->s, j->in->name);
 
@@ -142,13 +142,13 @@ static void judge_change(const struct judge *j)
 }
 
 /* Somebody else may still host it as it is. */
-static bool is_held(const struct judge *j, const struct state_kind *k)
+static bool is_held(const struct roles_judge *j, const struct state_kind *k)
 {
     return !kinds_grow(j->s) || other_host(j->s, k, j->in->name) != NULL;
 }
 
 /* Number, role and placement go together for all. */
-static void judge_bindings(const struct judge *j)
+static void judge_bindings(const struct roles_judge *j)
 {
     for (size_t i = 0; j->fault[0] == '\0' && i < j->in->n_kinds; i++) {
         const Rh__Kind *k = j->in->kinds[i];
@@ -189,7 +189,7 @@ static void judge_bindings(const struct judge *j)
 }
 
 /* Another node of the role; NULL = this one may say what the role's kinds are. */
-static const struct state_node *other_of_role(const struct judge *j)
+static const struct state_node *other_of_role(const struct roles_judge *j)
 {
     for (size_t i = 0; i < j->s->node_count; i++) {
         const struct state_node *n = &j->s->node[i];
@@ -203,7 +203,7 @@ static const struct state_node *other_of_role(const struct judge *j)
 }
 
 /* A number has one name on all nodes that may live. */
-static void judge_names(const struct judge *j)
+static void judge_names(const struct roles_judge *j)
 {
     char role[64];
 
@@ -227,7 +227,7 @@ static void judge_names(const struct judge *j)
 }
 
 /* Before the kinds of a role could grow: an id of each may come to any node of it. */
-static void judge_kinds(const struct judge *j)
+static void judge_kinds(const struct roles_judge *j)
 {
     const struct state_node *other = other_of_role(j);
     char role[64];
@@ -273,7 +273,7 @@ static void judge_kinds(const struct judge *j)
 /* ---- segments ---- */
 
 /* The segments as they will be. */
-struct draft {
+struct roles_draft {
     struct ring_segment list[RING_SEGMENTS_MAX];
     bool changed[RING_SEGMENTS_MAX];
     size_t before;
@@ -282,8 +282,8 @@ struct draft {
     bool full;
 };
 
-static struct ring_segment *add_segment(struct draft *d, enum ring_policy policy, const char *role,
-                                        uint8_t bits)
+static struct ring_segment *add_segment(struct roles_draft *d, enum ring_policy policy,
+                                        const char *role, uint8_t bits)
 {
     if (d->count == RING_SEGMENTS_MAX || d->cells + (UINT64_C(1) << bits) > RING_CELLS_MAX) {
         d->full = true;
@@ -298,7 +298,7 @@ static struct ring_segment *add_segment(struct draft *d, enum ring_policy policy
 
 /* A segment of that role and policy that was there before: of `kind`; if there is none, one that
  * nothing is bound to any more. HASH: there is one at most. */
-static struct ring_segment *reuse_segment(struct draft *d, enum ring_policy policy,
+static struct ring_segment *reuse_segment(struct roles_draft *d, enum ring_policy policy,
                                           const char *role, uint16_t kind)
 {
     struct ring_segment *empty = NULL;
@@ -328,7 +328,7 @@ static void bind_kind(struct ring_segment *s, uint16_t kind)
     s->kind_count++;
 }
 
-static void draft_kind(struct draft *d, const struct state *s, const Rh__CommandRegister *in,
+static void draft_kind(struct roles_draft *d, const struct state *s, const Rh__CommandRegister *in,
                        const Rh__Kind *k)
 {
     const enum ring_policy policy = policy_of[k->placement];
@@ -365,7 +365,7 @@ static void unbind_at(struct ring_segment *s, size_t at)
 }
 
 /* What the dead of another role, or by another placement, had under these numbers. */
-static void unbind_taken(struct draft *d, const Rh__CommandRegister *in)
+static void unbind_taken(struct roles_draft *d, const Rh__CommandRegister *in)
 {
     for (size_t i = 0; i < d->before; i++) {
         struct ring_segment *s = &d->list[i];
@@ -382,7 +382,7 @@ static void unbind_taken(struct draft *d, const Rh__CommandRegister *in)
 }
 
 /* Kinds that the role has no more are bound to nothing. */
-static void unbind_others(struct draft *d, const Rh__CommandRegister *in)
+static void unbind_others(struct roles_draft *d, const Rh__CommandRegister *in)
 {
     for (size_t i = 0; i < d->before; i++) {
         struct ring_segment *s = &d->list[i];
@@ -400,11 +400,12 @@ static void unbind_others(struct draft *d, const Rh__CommandRegister *in)
     }
 }
 
-static void draft_segments(struct draft *d, const struct state *s, const Rh__CommandRegister *in)
+static void draft_segments(struct roles_draft *d, const struct state *s,
+                           const Rh__CommandRegister *in)
 {
     const struct ring *r = &s->view.ring;
 
-    *d = (struct draft){.before = r->segment_count, .count = r->segment_count};
+    *d = (struct roles_draft){.before = r->segment_count, .count = r->segment_count};
     d->cells = r->cell_count;
     if (r->segment_count > 0) {
         memcpy(d->list, r->segment, r->segment_count * sizeof *d->list);
@@ -482,8 +483,8 @@ bool roles_rivals(const struct state *s, const Rh__CommandRegister *in,
 
 void roles_fault(const struct state *s, const Rh__CommandRegister *in, char fault[ROLES_FAULT_SIZE])
 {
-    const struct judge j = {s, in, fault};
-    struct draft *d;
+    const struct roles_judge j = {s, in, fault};
+    struct roles_draft *d;
     struct grown *g;
 
     fault[0] = '\0';
@@ -543,7 +544,7 @@ static void declare(struct state *s, const Rh__CommandRegister *in)
 
 void roles_bind(struct state *s, const Rh__CommandRegister *in, Rh__Delta *delta)
 {
-    struct draft *d;
+    struct roles_draft *d;
     struct grown *g;
     bool fits;
 
