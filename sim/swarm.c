@@ -236,6 +236,41 @@ static void draw_clocks(struct fleet *f)
     f->faults.store_slow_pm = world_between(&f->world, 50, 300);
 }
 
+/* What only this profile has, over what all have. */
+static void draw_of_profile(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS ||
+        f->profile == PROFILE_ROLES) {
+        draw_lease(f);
+    }
+    if (f->profile == PROFILE_CHANGES) {
+        draw_changes(f);
+    }
+    if (f->profile == PROFILE_COPIES) {
+        draw_copies(f);
+    }
+    if (f->profile == PROFILE_RESTORE) {
+        x->restore_us = world_between(&f->world, 3 * S, 8 * S);
+        x->coordinator_down_us = world_chance(&f->world, 600) ? 300 * MS : 3 * S;
+        x->change_us = world_between(&f->world, 200 * MS, 1 * S);
+        x->net.ghosts = false;
+    }
+    if (f->profile == PROFILE_COORDINATORS) {
+        draw_voters(f);
+    }
+    if (f->profile == PROFILE_PAUSES) {
+        draw_stops(f);
+    }
+    if (f->profile == PROFILE_OPERATOR) {
+        draw_operator(f);
+    }
+    if (f->profile == PROFILE_CLOCKS) {
+        draw_clocks(f);
+    }
+}
+
 static void draw_faults(struct fleet *f)
 {
     struct fleet_faults *x = &f->faults;
@@ -291,34 +326,7 @@ static void draw_faults(struct fleet *f)
     x->pause_max_us = world_between(&f->world, 100 * MS, 8 * S);
     x->suspend_pm = maybe(f, 500, 1, 1000);
     x->net.ghosts = world_chance(&f->world, 300);
-    if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS ||
-        f->profile == PROFILE_ROLES) {
-        draw_lease(f);
-    }
-    if (f->profile == PROFILE_CHANGES) {
-        draw_changes(f);
-    }
-    if (f->profile == PROFILE_COPIES) {
-        draw_copies(f);
-    }
-    if (f->profile == PROFILE_RESTORE) {
-        x->restore_us = world_between(&f->world, 3 * S, 8 * S);
-        x->coordinator_down_us = world_chance(&f->world, 600) ? 300 * MS : 3 * S;
-        x->change_us = world_between(&f->world, 200 * MS, 1 * S);
-        x->net.ghosts = false;
-    }
-    if (f->profile == PROFILE_COORDINATORS) {
-        draw_voters(f);
-    }
-    if (f->profile == PROFILE_PAUSES) {
-        draw_stops(f);
-    }
-    if (f->profile == PROFILE_OPERATOR) {
-        draw_operator(f);
-    }
-    if (f->profile == PROFILE_CLOCKS) {
-        draw_clocks(f);
-    }
+    draw_of_profile(f);
 }
 
 /* Drawn by itself, so that the others stay as they were. */

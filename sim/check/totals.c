@@ -119,10 +119,37 @@ static void print_times(const char *what, const struct histogram *t)
     }
 }
 
+static void print_requests(const struct totals *t)
+{
+    const uint64_t all = t->requests == 0 ? 1 : t->requests;
+
+    (void)printf("requests %" PRIu64 " (%" PRIu64 " by actors): OK %" PRIu64 ", UNKNOWN %" PRIu64
+                 " (%.3f %%), TIMEOUT %" PRIu64 ", REJECTED %" PRIu64 "\n",
+                 t->requests,
+                 t->nested,
+                 t->answers[REPLY_OK] + t->answers[REPLY_APP_ERROR],
+                 t->answers[REPLY_UNKNOWN],
+                 100.0 * (double)t->answers[REPLY_UNKNOWN] / (double)all,
+                 t->answers[REPLY_TIMEOUT],
+                 t->answers[REPLY_REJECTED]);
+    (void)printf("more than 1,024 requests at once to one actor %" PRIu64
+                 "; refused as too many %" PRIu64 "\n",
+                 t->floods,
+                 t->answers[REPLY_OVERLOADED]);
+    (void)printf("old copies of all coordinators' files put back %" PRIu64 ", noticed %" PRIu64
+                 "\n",
+                 t->old_copies,
+                 t->noticed);
+    (void)printf("decisions and repairs that an operator asked for %" PRIu64 ", done %" PRIu64 "\n",
+                 t->hands_asked,
+                 t->hands_done);
+    print_times("holds of an actor", &t->hold);
+    print_times("vnodes without a server after a crash", &t->stall);
+}
+
 void totals_print(const struct totals *t, double seconds)
 {
     const double hours = (double)t->virtual_us / 3.6e9;
-    const uint64_t all = t->requests == 0 ? 1 : t->requests;
 
     (void)printf("simulated %.2f h in %.1f s (%.1f h a minute), %" PRIu64 " events\n",
                  hours,
@@ -180,26 +207,5 @@ void totals_print(const struct totals *t, double seconds)
                  t->stops_of_all,
                  t->stale,
                  t->twins);
-    (void)printf("requests %" PRIu64 " (%" PRIu64 " by actors): OK %" PRIu64 ", UNKNOWN %" PRIu64
-                 " (%.3f %%), TIMEOUT %" PRIu64 ", REJECTED %" PRIu64 "\n",
-                 t->requests,
-                 t->nested,
-                 t->answers[REPLY_OK] + t->answers[REPLY_APP_ERROR],
-                 t->answers[REPLY_UNKNOWN],
-                 100.0 * (double)t->answers[REPLY_UNKNOWN] / (double)all,
-                 t->answers[REPLY_TIMEOUT],
-                 t->answers[REPLY_REJECTED]);
-    (void)printf("more than 1,024 requests at once to one actor %" PRIu64
-                 "; refused as too many %" PRIu64 "\n",
-                 t->floods,
-                 t->answers[REPLY_OVERLOADED]);
-    (void)printf("old copies of all coordinators' files put back %" PRIu64 ", noticed %" PRIu64
-                 "\n",
-                 t->old_copies,
-                 t->noticed);
-    (void)printf("decisions and repairs that an operator asked for %" PRIu64 ", done %" PRIu64 "\n",
-                 t->hands_asked,
-                 t->hands_done);
-    print_times("holds of an actor", &t->hold);
-    print_times("vnodes without a server after a crash", &t->stall);
+    print_requests(t);
 }
