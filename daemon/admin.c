@@ -270,7 +270,7 @@ static void wrap(Rh__Admin *request, ProtobufCMessage *what)
         i++;
     }
     ASSERT(i < d->n_fields);
-    memcpy((char *)request + d->fields[i].offset, (const void *)&what, sizeof what);
+    *(ProtobufCMessage **)(void *)((char *)request + d->fields[i].offset) = what;
     request->what_case = (Rh__Admin__WhatCase)d->fields[i].id;
 }
 

@@ -160,14 +160,14 @@ static void init(struct jobs *j)
     (void)pthread_mutex_init(&j->lock, NULL);
 }
 
-struct jobs *jobs_start(const struct jobs_ops *ops, void *context, unsigned threads)
+struct jobs *jobs_start(const struct jobs_ops *what, void *context, unsigned threads)
 {
     struct jobs *j = calloc(1, sizeof *j);
 
     if (j == NULL) {
         return NULL;
     }
-    j->ops = ops;
+    j->ops = what;
     j->context = context;
     init(j);
     while (j->threads < threads && j->threads < JOBS_THREADS_MAX) {

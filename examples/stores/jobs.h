@@ -37,9 +37,9 @@ struct jobs;
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 int64_t jobs_now_ms(void);
-/* Start `threads` of them; `ops` and `context` are borrowed. NULL: the system has no thread left.
- */
-struct jobs *jobs_start(const struct jobs_ops *ops, void *context, unsigned threads);
+/* Start `threads` of them; `what` and `context` are borrowed. NULL: the system has no thread
+ * left. */
+struct jobs *jobs_start(const struct jobs_ops *what, void *context, unsigned threads);
 /* From any thread. False: too many wait already, and this one is still yours. */
 bool jobs_put(struct jobs *jobs, struct job *job);
 /* Do what waits, without a connection if there is none now; then end. */

@@ -121,7 +121,7 @@ struct runtime_message {
 
 /* Do what was submitted: one of the functions below, by its verb. A DISCARD tells when nothing is
  * left of the activation, even if there was nothing before. */
-void runtime_perform(struct runtime *s, const struct submission *submission, struct bytes all);
+void runtime_perform(struct runtime *rt, const struct submission *s, struct bytes all);
 
 /* The next four: on an actor that is live and not busy, or, of unfreeze, frozen. */
 void runtime_run(struct rh_actor *actor, const struct runtime_message *message);

@@ -88,20 +88,20 @@ static struct completion_chunk *chunk_new(size_t cap)
     return c;
 }
 
-static struct completion_chunk *chunk_take(struct completion_queue *t, size_t size)
+static struct completion_chunk *chunk_take(struct completion_queue *q, size_t size)
 {
     struct completion_chunk *c = NULL;
 
     if (size > CHUNK_BYTES) {
         c = chunk_new(size);
     } else {
-        if (t->unused == NULL) {
-            t->unused = atomic_exchange(&t->spare, NULL);
+        if (q->unused == NULL) {
+            q->unused = atomic_exchange(&q->spare, NULL);
         }
-        c = t->unused;
+        c = q->unused;
         if (c != NULL) {
-            t->unused = c->spare;
-            (void)atomic_fetch_sub(&t->spare_count, 1);
+            q->unused = c->spare;
+            (void)atomic_fetch_sub(&q->spare_count, 1);
         } else {
             c = chunk_new(CHUNK_BYTES);
         }
@@ -113,35 +113,35 @@ static struct completion_chunk *chunk_take(struct completion_queue *t, size_t si
 }
 
 /* A large one was for what is large; and a burst need not be kept for ever. */
-static void chunk_give(struct completion_queue *t, struct completion_chunk *c)
+static void chunk_give(struct completion_queue *q, struct completion_chunk *c)
 {
-    if (c->cap != CHUNK_BYTES || atomic_load(&t->spare_count) >= SPARE_CHUNKS_MAX) {
+    if (c->cap != CHUNK_BYTES || atomic_load(&q->spare_count) >= SPARE_CHUNKS_MAX) {
         mem_free(c);
         return;
     }
-    (void)atomic_fetch_add(&t->spare_count, 1);
-    c->spare = atomic_load(&t->spare);
-    while (!atomic_compare_exchange_weak(&t->spare, &c->spare, c)) {
+    (void)atomic_fetch_add(&q->spare_count, 1);
+    c->spare = atomic_load(&q->spare);
+    while (!atomic_compare_exchange_weak(&q->spare, &c->spare, c)) {
     }
 }
 
-void completion_queue_init(struct completion_queue *t)
+void completion_queue_init(struct completion_queue *q)
 {
-    *t = (struct completion_queue){0};
-    t->writing = t->reading = chunk_take(t, 0);
+    *q = (struct completion_queue){0};
+    q->writing = q->reading = chunk_take(q, 0);
 }
 
-void completion_queue_put(struct completion_queue *t, const struct completion *c)
+void completion_queue_put(struct completion_queue *q, const struct completion *c)
 {
     enum { ALIGNED = sizeof(uint64_t) };
     const size_t size = (completion_size(c) + ALIGNED - 1) / ALIGNED * ALIGNED;
-    struct completion_chunk *chunk = t->writing;
+    struct completion_chunk *chunk = q->writing;
     size_t count = atomic_load_explicit(&chunk->ready, memory_order_relaxed);
 
     if (count == CHUNK_COMPLETIONS || chunk->cap - chunk->size < size) {
-        struct completion_chunk *next = chunk_take(t, size);
+        struct completion_chunk *next = chunk_take(q, size);
 
-        t->writing = next;
+        q->writing = next;
         atomic_store_explicit(&chunk->then, next, memory_order_release); // It is the reader's now.
         chunk = next;
         count = 0;
@@ -151,29 +151,29 @@ void completion_queue_put(struct completion_queue *t, const struct completion *c
     atomic_store_explicit(&chunk->ready, count + 1, memory_order_release);
 }
 
-const struct completion *completion_queue_take(struct completion_queue *t)
+const struct completion *completion_queue_take(struct completion_queue *q)
 {
     for (;;) {
-        struct completion_chunk *c = t->reading;
+        struct completion_chunk *c = q->reading;
         // Looked at before `ready`: what is seen then is all that there will be in this one.
         struct completion_chunk *then = atomic_load_explicit(&c->then, memory_order_acquire);
 
-        if (t->taken < atomic_load_explicit(&c->ready, memory_order_acquire)) {
-            return &c->item[t->taken++];
+        if (q->taken < atomic_load_explicit(&c->ready, memory_order_acquire)) {
+            return &c->item[q->taken++];
         }
         if (then == NULL) {
             return NULL;
         }
-        t->reading = then;
-        t->taken = 0;
-        chunk_give(t, c);
+        q->reading = then;
+        q->taken = 0;
+        chunk_give(q, c);
     }
 }
 
-const struct completion *completion_queue_peek(const struct completion_queue *t, size_t ahead)
+const struct completion *completion_queue_peek(const struct completion_queue *q, size_t ahead)
 {
-    const struct completion_chunk *c = t->reading;
-    const size_t at = t->taken + ahead;
+    const struct completion_chunk *c = q->reading;
+    const size_t at = q->taken + ahead;
 
     return at < atomic_load_explicit(&c->ready, memory_order_acquire) ? &c->item[at] : NULL;
 }
@@ -188,14 +188,14 @@ static void free_spares(struct completion_chunk *c)
     }
 }
 
-void completion_queue_fini(struct completion_queue *t)
+void completion_queue_fini(struct completion_queue *q)
 {
-    free_spares(t->unused);
-    free_spares(atomic_load(&t->spare));
-    while (t->reading != NULL) {
-        struct completion_chunk *next = atomic_load(&t->reading->then);
+    free_spares(q->unused);
+    free_spares(atomic_load(&q->spare));
+    while (q->reading != NULL) {
+        struct completion_chunk *next = atomic_load(&q->reading->then);
 
-        mem_free(t->reading);
-        t->reading = next;
+        mem_free(q->reading);
+        q->reading = next;
     }
 }

@@ -11,7 +11,7 @@
 
 #include "base/prng.h"
 // Its request_free() is what a crash needs.
-#include "examples/stores/stored.c"
+#include "examples/stores/stored.c" // NOLINT(bugprone-suspicious-include)
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -326,7 +326,7 @@ static void ask(struct rh_actor *a, const char *text)
 
 static void flush(struct rh_actor *a)
 {
-    if (!a->gone && a->defers == 0) {
+    if (!a->gone && a->defers == 0 && a->instance != NULL) {
         (void)stored_flush(a, a->instance, RH_PERIODIC, 0);
     }
 }
