@@ -191,11 +191,11 @@ static void hunt(const struct campaign *c, struct prey *p)
     _exit(0);
 }
 
-/* Of sessions, and no seed shows it; or one of six hundred, and raft_sim does. */
+/* Of sessions or of a restore, and no seed shows it; or one of six hundred, and raft_sim does. */
 static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
-           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY;
+           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY || m == M_ELDERAGAIN;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
