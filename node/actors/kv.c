@@ -344,7 +344,7 @@ static int kv_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     return RH_OK;
 }
 
-static void run_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct rh_bytes word[WORDS_MAX];
     struct kv_call c = {.actor = actor, .kv = instance};
@@ -365,16 +365,6 @@ static void run_message(struct rh_actor *actor, void *instance, const struct rh_
     c.word = word + 1;
     c.count = count - 1;
     run_command(&c, word[0]);
-}
-
-static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
-{
-    const struct kv *kv = instance;
-
-    run_message(actor, instance, message);
-    if (!kv->exists) {
-        (void)rh_passivate(actor); // there is nothing to keep
-    }
 }
 
 static int kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
