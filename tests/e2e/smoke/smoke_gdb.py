@@ -57,10 +57,13 @@ def a_debugger_shows_each_machine(binary):
         text = until("the request is under way", lambda: pending(of(gateway, "rh pending")))
         session, seq = re.search(r"session=(\d+) id=ada\n.* seq=(\d+)", text).groups()
         core = fleet.data("core")
-        assert "state=PENDING_" in of(gateway, f"rh pending {session} {seq}", f"gcore {core}")
+        # A core of a process under the address sanitizer would hold terabytes of its shadow.
+        save = [] if "address" in binary else [f"gcore {core}"]
+        assert "state=PENDING_" in of(gateway, f"rh pending {session} {seq}", *save)
         node.kill(signal.SIGCONT)
         assert redis.read() == 37
-        assert "id=ada" in shown([binary, core], "rh pending")
+        if save:
+            assert "id=ada" in shown([binary, core], "rh pending")
 
 
 def pending(text):
