@@ -28,7 +28,7 @@ struct buffer {
     size_t cap;    /* bytes reserved */
 };
 
-/* What buffer_reserve() does when there is no room: at least doubles `cap`. */
+/* Slow path of buffer_reserve(): at least doubles `cap`. */
 void buffer_grow(struct buffer *b, size_t more);
 
 /* Make room for `more` bytes after `size`; returns where they go. `size` does

@@ -16,7 +16,8 @@ uint32_t crc32c(const void *data, size_t size);
  * crc32c_more(crc32c(a), b) is crc32c of a followed by b. */
 uint32_t crc32c_more(uint32_t crc, const void *data, size_t size);
 
-/* The same without the machine's instruction for it, which is used where there is one. */
+/* Like crc32c_more(), but never uses the CPU's CRC instruction. For machines without one, and for
+ * tests. */
 uint32_t crc32c_more_by_table(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -16,9 +16,9 @@ const char *directory_find(const char *path, const char *const *names);
  * name goes: no link is followed, and nobody has it open. */
 int directory_new_file(const char *path);
 
-/* What was made, renamed or removed in the directory `path` stays so when the power fails. */
+/* Make durable what was created, renamed or removed in the directory `path`. */
 bool directory_sync(const char *path);
-/* The same of the directory in which `file` lies. */
+/* Like directory_sync(), for the directory in which `file` lies. */
 bool directory_sync_of(const char *file);
 
 #endif

@@ -20,7 +20,7 @@ static inline int hex_of(uint8_t c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* What a letter behind a backslash stands for; for itself, if nothing else. */
+/* The byte that a letter behind a backslash stands for; any other letter stands for itself. */
 static inline uint8_t escape_of(uint8_t c)
 {
     switch (c) {

@@ -24,7 +24,8 @@ struct files {
     int (*sync_directory)(const char *path); /* which names there are in it */
 };
 
-/* Those in force: the kernel's. The simulator sets its own before it starts anything. */
+/* The file operations in force: the kernel's. The simulator sets its own before it starts anything.
+ */
 extern const struct files *files;
 extern const struct files files_kernel;
 

@@ -28,7 +28,7 @@ struct lookup {
 
 /* No record of the same name is in it. */
 void lookup_put(struct lookup *t, uint32_t handle);
-/* It is in it. */
+/* Remove `handle`, which must be in the table. */
 void lookup_remove(struct lookup *t, uint32_t handle);
 /* Frees the buckets; there are no records. */
 void lookup_fini(struct lookup *t);

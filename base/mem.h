@@ -22,7 +22,7 @@
 /* Returns owned, zeroed memory for `count` items of `size` bytes. Never NULL. */
 void *mem_new(size_t count, size_t size);
 
-/* realloc() that never returns NULL; `size` > 0. The old pointer is taken. */
+/* Like realloc(), but never returns NULL; `size` > 0. Takes the old pointer. */
 void *mem_resize(void *old, size_t size);
 
 /* Returns an owned copy of `size` bytes at `data` (size 0: a valid pointer). */
@@ -35,7 +35,7 @@ char *mem_string(const char *text);
  * NULL. */
 void *mem_lines(size_t size);
 
-/* free(); takes NULL. */
+/* Like free(). `memory` may be NULL. */
 void mem_free(void *memory);
 
 #endif

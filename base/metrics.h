@@ -33,7 +33,7 @@ struct metric {
 
 /* The object's "{" of JSON. `out` is appended to. */
 void metrics_begin(struct metrics *m, enum metrics_format format, struct buffer *out);
-/* Its "}". */
+/* Write the "}" that ends a series' labels. */
 void metrics_end(struct metrics *m);
 
 /* One value of a name that has no label. */

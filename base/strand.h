@@ -23,7 +23,7 @@ struct strand_link {
     uint32_t next;
 };
 
-/* Which of the links in a record. */
+/* The index of one of the list links in a record. */
 struct strand {
     const struct pool *pool;
     size_t at;

@@ -144,7 +144,7 @@ static inline void local_node_link(struct local_node *n, uint64_t peer, enum lin
     local_node_step(n, &up);
 }
 
-/* It hears from a leader that it is that member of the cluster. */
+/* The node learns from a leader that it is that member of the cluster. */
 static inline void local_node_register(struct local_node *n, const struct view *cluster,
                                        uint16_t slot, uint64_t incarnation)
 {

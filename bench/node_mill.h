@@ -159,7 +159,7 @@ static inline void mill_make(struct mill *m, uint16_t kind, size_t count)
     buffer_fini(&body);
 }
 
-/* decode, admit, order, into the worker's batch */
+/* Decode, admit, order, and put into the worker's batch. */
 __attribute__((noinline)) static void mill_admit(struct mill *m)
 {
     struct reader in = {.at = m->frame.data, .left = m->frame.size};
@@ -191,7 +191,7 @@ __attribute__((noinline)) static void mill_run(struct mill *m)
     (void)worker_poll(m->node.worker, 0);
 }
 
-/* take back, save, answer */
+/* Take completions back, save, answer. */
 __attribute__((noinline)) static void mill_answer(struct mill *m)
 {
     local_node_take(&m->node);

@@ -15,7 +15,7 @@ enum { ACTOR_ID_MAX = 255, ACTOR_KIND_MAX = 65535 };
 
 /* "3/boss-7". `actor` borrows `id`. False: it is none. */
 bool actor_parse(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
-/* The same, or only an ID, of kind 0. */
+/* Like actor_parse(), but also takes a bare ID, which gets kind 0. */
 bool actor_parse_short(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
 
 #endif

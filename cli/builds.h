@@ -10,7 +10,7 @@
 
 /* A row for each process that the leader tells of; to be rows_fini()d. */
 void builds_rows(const Rh__AdminReply *reply, struct rows *r);
-/* They are not all of one version. */
+/* True if the processes are not all of one version. */
 bool builds_mixed(const Rh__AdminReply *reply);
 
 #endif

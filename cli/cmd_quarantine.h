@@ -8,7 +8,7 @@
 #include "cli/rows.h"
 #include "wire/control.pb-c.h"
 
-/* Who is in quarantine; with `suspects` also who has strikes. */
+/* Rows of the actors in quarantine; with `suspects` also of those with strikes. */
 void quarantine_rows(const Rh__AdminReply *reply, bool suspects, struct rows *r);
 
 #endif

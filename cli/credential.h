@@ -27,7 +27,7 @@ struct credential {
 /* "" as `ca`: ca.pem beside it; as `key`: the same name with .key. */
 void credential_check(const char *path, const char *ca, const char *key, struct credential *out);
 
-/* What a process with a certificate of this role may do: a clause. */
+/* A clause that says what a process with a certificate of this role may do. */
 const char *credential_use(enum link_role role);
 
 #endif

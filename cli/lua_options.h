@@ -25,7 +25,7 @@ struct option lua_reload_option(struct lua_args *w);
 struct option lua_instructions_option(struct lua_args *w);
 struct option lua_memory_option(struct lua_args *w);
 
-/* What --lua-check asks for; -1 if it was not given, else the exit code. */
+/* The mode that --lua-check asks for; -1 if it was not given, else the exit code. */
 int lua_args_check(const struct lua_args *w);
 
 /* As node_run(), with the kinds of the script if there is one, beside those of `o`. */

@@ -8,7 +8,8 @@
 
 enum paint { PAINT_NONE, PAINT_HEAD, PAINT_GOOD, PAINT_DOUBT, PAINT_BAD };
 
-/* What goes before a text on stdout, and after it; "" where there is to be no colour. */
+/* Escape sequences that go before a text on stdout and after it; "" where there is to be no colour.
+ */
 const char *paint_on(enum paint paint);
 const char *paint_off(enum paint paint);
 

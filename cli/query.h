@@ -26,7 +26,7 @@ struct query {
  * static: one at a time. */
 const struct option *query_options(struct query *q, const struct option *extra);
 
-/* The same with several more. */
+/* Like query_options(), with `count` more options. */
 const struct option *query_options_more(struct query *q, const struct option *more, size_t count);
 
 /* Defaults, then flags. Returns -1 to go on, else the exit code. */

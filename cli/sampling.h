@@ -24,7 +24,7 @@ void sampling_fini(struct sampling *l);
 
 /* One line per check that is fine, one per finding of the others. */
 void sampling_print(const struct sampling *l);
-/* The same as one JSON object. */
+/* Print the samples as one JSON object. */
 void sampling_print_json(const struct sampling *l);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { SHELL_COMMAND_MAX = 4096 };
 
-/* What the words in braces stand for. */
+/* Values for the words in braces of a command template. */
 struct shell_words {
     const char *node;    /* {node} */
     const char *address; /* {address}: HOST:PORT; {host} is its first part, without brackets */

@@ -99,7 +99,7 @@ static inline struct asked_entry *log_entry(const struct log *l, uint32_t i)
  * fill. */
 uint8_t *log_put(struct log *l, size_t size, struct asked_entry **entry);
 
-/* Its packet. */
+/* The packet of entry `e`. */
 uint8_t *log_packet(struct log *l, const struct asked_entry *e);
 
 /* Needs nothing more. */
@@ -111,13 +111,13 @@ void log_doom(struct log *l, struct asked_entry *e, enum rhc_status status);
 /* The oldest that is doomed, which then is over. NULL: none. */
 struct asked_entry *log_next_doomed(struct log *l);
 
-/* What waits for an answer under this name; NULL: nothing. */
+/* The entry that waits for an answer under this name, or NULL. */
 struct asked_entry *log_find(struct log *l, uint32_t name);
 
-/* What goes out next: packets that lie one behind the other. */
+/* The bytes to send next: packets that lie one behind the other. */
 struct rhc_bytes log_output(struct log *l);
 
-/* So many bytes of that went out. */
+/* Note that `size` bytes of log_output() were sent. */
 void log_sent(struct log *l, size_t size);
 
 /* The connection is gone: begin at the oldest again. `keeps`: what the session keeps is to be sent
@@ -134,7 +134,7 @@ bool log_blame(struct log *l);
 /* Mark as sent before (or not) what will be sent again. */
 void log_mark_again(struct log *l, bool again);
 
-/* It is so marked. */
+/* True if the entry is marked as sent again. */
 bool log_is_again(struct log *l, const struct asked_entry *e);
 
 /* The session is over: what was sent in it may not be sent again. */
@@ -246,7 +246,7 @@ void asking_write(uint8_t *out, enum packet_number type, uint32_t name,
 
 /* ---- heard.c: what comes ---- */
 
-/* It may be bound now, if that waited for answers. */
+/* Send a bind that was waiting for answers, if it may go now. */
 void bind_if_it_waits(struct rhc *c);
 
 /* Take one packet. True: `event` is to be told. */

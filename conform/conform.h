@@ -84,7 +84,7 @@ extern const struct vectors conform_closing;  /* what must still be so behind al
 
 enum { PUSHES_SIZE = 256, UPGRADE_KEY_TEXT = 32 };
 
-/* Who we are to the gateway, and what it said about itself. */
+/* The name under which the tester greets the gateway, and what the gateway said about itself. */
 struct conform_target {
     struct conform_where where;
     struct ssl_ctx_st *trust; /* NULL where nothing is encrypted */
@@ -161,9 +161,7 @@ void conform_off(struct play *p, struct buffer *packets);
 void conform_put_ask(const struct play *p, struct buffer *out, uint8_t type,
                      struct request_packet *r);
 
-/* What follows is true if all is right; else `why` is said. */
-
-/* That's wrong: says why, and is false. */
+/* Record why a case failed. Always returns false. */
 __attribute__((format(printf, 2, 3))) bool conform_fail(struct play *p, const char *format, ...);
 
 /* Hang up, and connect anew as far as FROM_AUTH. */

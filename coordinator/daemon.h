@@ -120,12 +120,12 @@ struct link *daemon_voter_link(const struct daemon *d, uint64_t voter);
 void daemon_forget(struct daemon *d, struct link *link);
 /* The links to the present voters, and no others. */
 void daemon_dial_voters(struct daemon *d);
-/* What a coordinator's hello says of its voters; 0 = no id. */
+/* The voter id in a coordinator's hello; 0 = none. */
 uint64_t daemon_voter_id(const struct hello *hello);
 void daemon_hello(const struct daemon *d, struct hello *self);
 /* Reason to refuse it, or NULL. */
 const char *daemon_meet(struct daemon *d, const struct hello *peer);
-/* struct replica_events.generation */
+/* Handler of struct replica_events.generation. */
 void daemon_on_generation(void *context, const struct generation *generation);
 /* The present voters: to the machine, and to the web page, which asks them. */
 void daemon_tell_voters(struct daemon *d);
@@ -135,7 +135,7 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in);
 void daemon_drive_wish(struct daemon *d);
 /* The present generation is to stand in the history. */
 void daemon_note_generation(struct daemon *d);
-/* What became of it. */
+/* Report to the caller how the wish ended. */
 void daemon_wish_done(struct daemon *d, enum err error);
 
 /* `tag` of the change of voters at the replica; none of the machine's. */

@@ -21,13 +21,13 @@ struct overview {
     struct link_files tls;
 };
 
-/* They are these from now on. Any thread. */
+/* Set the list of coordinators that the overview shows from now on. Any thread. */
 void overview_set_coordinators(struct overview *o, const char *coordinators);
 
-/* What struct http_fleet wants of a struct overview. Append {"schema":1,"cluster":…};
+/* Callback of struct http_fleet for a struct overview. Append {"schema":1,"cluster":…};
  * docs/metrics.md has the fields. The vnodes are left out when the ring's version is still `known`
- * and nothing moves: they are the most of it. False: no leader answered within a second; the text
- * says so. Blocks; any thread that isn't a daemon's loop. */
+ * and nothing moves: they are the largest part. False: no leader answered within a second; the text
+ * says so. Blocks; call it in any thread but a daemon's loop. */
 bool overview_put(void *overview, const char *known, struct buffer *out);
 
 #endif

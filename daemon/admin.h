@@ -32,7 +32,7 @@ void admin_close(struct admin *a);
  * (admin_free) or NULL after printing why not. The error of a reply is the caller's to print. Waits
  * at most timeout_ms. */
 Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
-/* The same, but says nothing on failure. */
+/* Like admin_ask(), but prints nothing on failure. */
 Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
 void admin_free(Rh__AdminReply *reply);
 

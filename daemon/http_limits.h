@@ -56,9 +56,9 @@ struct http_limits {
 /* Somebody came: NULL if HTTP_CLIENTS_MAX are not gone yet. */
 struct http_client *http_limits_come(struct http_limits *s,
                                      const struct http_client_address *address, uint64_t now_ms);
-/* It was answered. */
+/* The client's request was answered. */
 void http_limits_answered(struct http_limits *s, struct http_client *client, uint64_t now_ms);
-/* It is gone. */
+/* The client has gone. */
 void http_limits_gone(struct http_limits *s, struct http_client *client);
 /* The next one to hang up on, which is counted; NULL = no more. It stays until http_limits_gone().
  */

@@ -26,7 +26,7 @@ struct option http_token_option(struct http_options *o);
  * without a token, or a file that is none. */
 bool http_check(const struct http_options *o, const char *daemon);
 
-/* What the web page shows. */
+/* Data source of the web page. */
 struct http_fleet {
     void *context;
     /* Append it as JSON. `known` is the version of the ring that the page has, "" = none. False: it

@@ -108,8 +108,8 @@ struct options {
     size_t count;
 };
 
-/* Its value as a file would say it, "" if nothing set it; a list's values are apart by '\n'. Cut at
- * `size`. */
+/* Write the option's value as a file would have it, or "" if nothing set it; the values of a list
+ * are separated by '\n'. Cut at `size`. */
 void option_format(const struct option *o, char *out, size_t size);
 /* Take the value over from the same row of another table. */
 void option_copy(const struct option *to, const struct option *from);
@@ -137,7 +137,7 @@ struct command {
     struct option_places *places; /* filled in; or NULL */
 };
 
-/* What options_parse() returns to go on: run, or end after all checks. */
+/* Results of options_parse() that are no exit code: run, or end after all checks. */
 enum { OPTIONS_RUN = -1, OPTIONS_CHECK = -2 };
 
 /* Parse argv[0..argc): flags, then the environment, then `--config FILE`'s section named like the
@@ -151,7 +151,8 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
 /* "300ms", "2s", "5min", "1h", "1d". False: it is none, and `ms` is untouched. */
 bool options_duration(const char *text, uint64_t *ms);
 
-/* What a daemon ends with when all checks are done after OPTIONS_CHECK: says so, 0. */
+/* Exit code of a daemon that was started to check its options only and found them good: prints so,
+ * returns 0. */
 int options_checked(const struct command *command);
 
 #endif

@@ -30,7 +30,7 @@ enum page {
 /* On the loop: append the page to `out`. False: not ready, or not well. */
 typedef bool pages_write(void *owner, enum page page, struct buffer *out);
 
-/* Who tells, and what of it every page may need. */
+/* Identity of the process that serves the pages. */
 struct page_who {
     const char *role;
     const char *name;
@@ -38,7 +38,7 @@ struct page_who {
     struct fleet_id fleet; /* not known: it belongs to none yet */
     const char *not_ready; /* why; NULL: it is ready */
 };
-/* What a `pages_write` does, given these. `figures` puts all metrics. */
+/* Render one page as `pages_write` does, from these arguments. `figures` puts all metrics. */
 bool page_render(enum page page, const struct page_who *who,
                  void (*figures)(void *owner, struct metrics *m), void *owner, struct buffer *out);
 
@@ -48,7 +48,8 @@ void pages_free(struct pages *p);
 
 /* From now on `write` answers. `p` may be NULL, here and at detach: nobody asks. */
 void pages_attach(struct pages *p, uv_loop_t *loop, pages_write *write, void *owner);
-/* Who asks from now on is told PAGES_GONE. The loop has to turn once more. */
+/* Detach the pages from their loop: later requests get PAGES_GONE. The loop has to turn once more.
+ */
 void pages_detach(struct pages *p);
 
 enum pages_result {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-/* Who knows where the options come from. */
+/* Source of a daemon's options, for a reload. */
 struct reload_source {
     bool (*read)(void *context); /* on the loop; false: a fault, nothing changes. NULL = no one */
     void *context;

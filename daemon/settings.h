@@ -24,7 +24,7 @@ struct settings_kind {
     /* Fill in what follows from the values, and see that they go together. False after printing
      * what is wrong. It may be called again. */
     bool (*derive)(struct settings *s);
-    /* derive(), and all else that a start would stumble over, files included. OPTIONS_RUN, or the
+    /* Run derive() and every other check of a start, files included. Returns OPTIONS_RUN, or the
      * exit code after printing something. */
     int (*check)(struct settings *s);
     /* Run until it ends: the exit code. */

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-/* It may load what it brings and ask its own server, and nothing else. */
+/* Content-Security-Policy: the page may load its own files and ask its own server, nothing else. */
 #define WEB_ASSETS_POLICY                                                           \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " \
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

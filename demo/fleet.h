@@ -42,7 +42,7 @@ bool fleet_start_node(struct fleet *f, const char *name);
 bool fleet_start_gateway(struct fleet *f, const char *name);
 
 struct child *fleet_child(struct fleet *f, const char *name); /* NULL = never started */
-/* kill -9, and reap. */
+/* Kill the child with SIGKILL and reap it. */
 void fleet_kill(struct fleet *f, struct child *c);
 /* True if every child that should run does; names the first that does not. */
 bool fleet_alive(struct fleet *f, const char **dead);

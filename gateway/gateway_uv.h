@@ -35,11 +35,11 @@ struct gateway_options {
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     struct ranges proxies;           /* who says whose connection it is that it hands on */
     struct transport_rules transports; /* packet_size_max, keys, figures are filled in */
-    /* So are version, name, cluster, port, deadline_ms, threads, shared_stats, unauthenticated,
-     * shared_admission and the seed of admission. */
+    /* The gateway itself sets version, name, cluster, port, deadline_ms, threads, shared_stats,
+     * unauthenticated, shared_admission and the seed of admission in this struct, too. */
     struct clients_config clients;
 };
-/* name, cluster, coordinators are left empty; RESP is at "127.0.0.1:6380". */
+/* Default options. name, cluster and coordinators are empty; RESP is at "127.0.0.1:6380". */
 struct gateway_options gateway_options_default(void);
 
 /* Limits of the process are divided among its threads: each must come to one at least. Run until

@@ -11,8 +11,8 @@ enum { CONNECTION_PEER_SIZE = ADDRESS_SIZE_MAX + 8 };
 
 struct proxy_arrival;
 
-/* It is in one of the listener's lists at a time, by `link`: arriving, connections, parting or
- * refused. */
+/* One client's connection. It is in one of the listener's lists at a time, by `link`: arriving,
+ * connections, parting or refused. */
 struct connection {
     uv_tcp_t tcp;
     uv_write_t write;
@@ -30,7 +30,8 @@ struct connection {
     uint64_t over_us;    /* since when its transport has ended; else 0 */
 };
 
-/* libuv's buffers serve reads too, so they are not const; a write only reads them. */
+/* View `bytes` as libuv's buffer. libuv uses that type for reads too, so it is not const; a write
+ * only reads it. */
 static inline uv_buf_t buf_of(struct bytes bytes)
 {
     const union {
@@ -47,9 +48,9 @@ static inline uv_buf_t buf_of(struct bytes bytes)
 void connection_closed(uv_handle_t *handle);
 void connection_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 void connection_stop_reading(struct connection *c);
-/* Its output is written at the end of the turn. */
+/* Have the connection's output written at the end of the turn. */
 void connection_touch(struct connection *c);
-/* These came. */
+/* Handle bytes that arrived on the connection. */
 void connection_take_bytes(struct connection *c, struct bytes in);
 
 /* ---- listener_admit_uv.c */
@@ -58,7 +59,7 @@ void connection_take_bytes(struct connection *c, struct bytes in);
  */
 void connection_name(const struct connection *c, char peer[CONNECTION_PEER_SIZE]);
 bool connection_address(const struct connection *c, uint8_t address[16]);
-/* It comes from `peer`, and these bytes were read already: it is let in, or turned away. */
+/* Admit the connection from `peer`, of which the bytes `in` were read already, or turn it away. */
 void connection_admit(struct connection *c, enum entry entry, const char *peer, struct bytes in);
 
 /* ---- arrival_uv.c */
@@ -75,8 +76,8 @@ void arrival_free(struct proxy_arrival *a);
 
 /* ---- turned_away_uv.c */
 
-/* It is not let in, and told so with these words: at once, or behind the handshakes of its
- * transport, of which `in` was read already. Takes it. */
+/* Refuse the connection with these words: at once, or behind the handshakes of its transport, of
+ * which `in` was read already. Takes the connection. */
 void turned_away(struct connection *c, struct bytes words, struct bytes in);
 /* All is said, and it has no client any more. What comes still is read, and dropped, for a while.
  * Takes it. */

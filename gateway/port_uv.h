@@ -35,7 +35,7 @@ void port_close(struct port *port);
 
 /* A socket's address as "host:port". IPv4 is IPv4, also where it comes as ::ffff:a.b.c.d. */
 void port_text(const struct sockaddr_storage *storage, char *text, size_t size);
-/* The same of an address as port_address() has it. */
+/* Like port_text(), for an address as port_address() returns it. */
 void port_name(const uint8_t address[16], uint16_t port, char *text, size_t size);
 /* A socket's address as IPv6, or IPv4 as ::ffff:a.b.c.d. False: it is neither. */
 bool port_address(const struct sockaddr_storage *storage, uint8_t address[16]);

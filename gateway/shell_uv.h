@@ -66,7 +66,7 @@ static inline void listener_count_left(struct gateway_listener *l)
 void listener_init(struct gateway_listener *l);
 /* A client is there: a connection of this loop, or one too many, which is told so. */
 void listener_accept(struct gateway_listener *l, struct port *port);
-/* The same, by a socket that another thread accepted. Takes `fd`. */
+/* Like listener_accept(), for a socket that another thread accepted. Takes `fd`. */
 void listener_take(struct gateway_listener *l, uv_loop_t *loop, enum entry entry, int fd);
 /* Free what is left once the loop is done with all handles. */
 void listener_fini(struct gateway_listener *l);
@@ -75,7 +75,7 @@ void listener_fini(struct gateway_listener *l);
 void listener_reply(struct gateway_listener *l, const struct router_effect *reply,
                     struct bytes body);
 
-/* The same of a ROUTER_VOUCH. */
+/* Hand a ROUTER_VOUCH to the client that it is for. */
 void listener_vouch(struct gateway_listener *l, const struct router_effect *e);
 
 /* A push for a client of this listener. */

@@ -39,7 +39,7 @@ struct thread_config {
     void *context;
 };
 
-/* Who is at the other end of a link. */
+/* The process at the other end of a link. */
 struct remote {
     struct link *link;
     int coordinator; /* its index, or -1 */
@@ -57,7 +57,7 @@ struct hands {
     size_t cap;
 };
 
-/* What other threads want of it. */
+/* Messages from other threads to this one. */
 struct thread_post {
     pthread_mutex_t lock; /* all below */
     struct hands hands;
@@ -107,7 +107,7 @@ static inline uint64_t thread_now(struct thread *t)
     return listener_now(&t->listener);
 }
 
-/* Its id as a gateway. */
+/* The thread's id as a gateway. */
 static inline uint64_t thread_id(const struct thread *t)
 {
     return t->config.process + t->config.index;
@@ -118,16 +118,17 @@ enum err thread_links_open(struct thread *t);
 /* Do all that the router wants. By index: what is given back appends to the list, and may move it.
  */
 void thread_do_effects(struct thread *t);
-/* What is sent and replied, as far as nothing else stands before it: links may come and go at the
- * end of a turn only. In the middle of one the bytes are still in the cache. */
+/* Send requests and replies, up to the first effect of another kind: links may come and go at the
+ * end of a turn only. In the middle of one the bytes are still in the CPU's cache. */
 void thread_do_requests(struct thread *t);
 
-/* What is its share of what `total` clients, bytes, … the process may have. */
+/* This thread's share of the `total` (clients, bytes, …) that the process may have. */
 size_t thread_share(const struct thread_config *config, size_t total);
 
 /* A client of yours. Takes `fd`. */
 void thread_hand(struct thread *t, enum entry entry, int fd);
-/* Its options have changed, or the files that they name. In the thread that may change them. */
+/* Take over changed options, or changed files that they name. Call in the thread that may change
+ * them. */
 void thread_reload(struct thread *t);
 /* Finish what is under way, then end. */
 void thread_drain(struct thread *t);

@@ -255,8 +255,8 @@ enum rh_resumed_why {
     RH_RESUMED_CLIENT = 1, /* it is back; what it was pushed and hadn't got comes first */
 };
 
-/* What happens when a client binds to an actor that already has a bound client; ops.sessions. A
- * lost client that might still resume never blocks a new one. */
+/* Policy for a client that binds to an actor which already has a bound client; ops.sessions. A lost
+ * client that might still resume never blocks a new one. */
 enum rh_sessions {
     RH_SESSIONS_KICK_OLD = 0,   /* the former client is kicked: REPLACED */
     RH_SESSIONS_REJECT_NEW = 1, /* the new one is refused; the actor isn't told */
@@ -278,8 +278,8 @@ enum rh_lost_why {
 struct rh_session {
     uint32_t type; /* enum rh_session_type */
     uint32_t why;  /* of LOST: enum rh_lost_why; of RESUMED: enum rh_resumed_why; else 0 */
-    /* Which: > 0, below 2^63, the same until it is over, whatever moves or resumes, and no other
-       one's. RESUMED with AFRESH may name it anew. */
+    /* The session's number: > 0, below 2^63, the same until the session is over, whatever moves or
+     * resumes, and no other session's. RESUMED with AFRESH may bring a new number. */
     uint64_t session;
     uint64_t former; /* of REPLACED: whose place it took; that one is over. Else 0 */
 };
@@ -616,7 +616,8 @@ struct rh_node;
  * a process. NULL: it could not be started, and one line on stderr says why. */
 RH_API struct rh_node *rh_node_start(const struct rh_node_options *options);
 
-/* Its ids move away, then it leaves. From any thread. RH_OK, also when it is under way already. */
+/* Drain the node: its ids move away, then it leaves. From any thread. Returns RH_OK, also when a
+ * drain is under way already. */
 RH_API int rh_node_drain(struct rh_node *node);
 
 /* First call = drain, second = end at once. From any thread, and from a signal handler. NULL = the

@@ -164,7 +164,7 @@ struct rhc_event {
     void *context;
 };
 
-/* What the program must do with the connection now. */
+/* The action that the program must take for the connection. */
 enum rhc_wish {
     RHC_NOTHING,
     RHC_DIAL,    /* connect to the gateway that rhc_gateway() names, then call rhc_connected() */
@@ -214,7 +214,7 @@ RHC_API int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id);
  * when it has been answered. */
 RHC_API int rhc_unbind(struct rhc *c);
 
-/* What the program must do with the connection now. */
+/* Return the action that the program must take for the connection now. */
 RHC_API enum rhc_wish rhc_wishes(const struct rhc *c);
 
 /* A number that grows when another gateway should be tried: use gateway number % count of yours. */

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #ifdef RINGHOLD_INJECT
-/* kill -9 myself if this place is named. */
+/* Kill this process with SIGKILL if this place is named. */
 void inject_point(const char *name);
 /* A frame came in, or is about to leave (`type`: enum frame_type). True: lose it. */
 bool inject_frame(bool sent, uint8_t type, struct bytes body);

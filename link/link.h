@@ -73,7 +73,7 @@ struct links_config {
 };
 struct links_config links_config_default(void);
 
-/* What happened since links_open(), for metrics. */
+/* Events since links_open(), for metrics. */
 struct links_counts {
     uint64_t accepted;    /* connections */
     uint64_t turned_away; /* over connections_max */
@@ -111,16 +111,17 @@ void links_forget(struct links *links, struct link *link);
 /* Close this connection with a reason: not up from now on, `down` follows from links_poll(). A
  * dialled one retries. */
 void link_drop(struct link *link, const char *reason);
-/* The same of a peer that said what makes no sense: counted, and logged with a ration. */
+/* Like link_drop(), for a peer that sent invalid data: counted, and logged with a ration. */
 void link_garbage(struct link *link, const char *what);
 /* Later hellos carry this incarnation. Who has heard another, and is not up yet, hears it again. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
-/* This format of the fleet is in force: later hellos say so, and who does not read it is refused. A
- * link of such a one that is up already is dropped. */
+/* This format of the fleet is in force from now on: later hellos say so, and peers that do not read
+ * it are refused. A link to such a peer that is up already is dropped. */
 void links_set_format(struct links *links, uint32_t format);
-/* This process belongs to that fleet: later hellos say so, and who belongs to another is refused. A
- * link of such a one that is up already is dropped. So is, by a coordinator, one to a node or
- * gateway that knows no fleet yet: to greet again, for until now it could take us for any. */
+/* This process belongs to that fleet from now on: later hellos say so, and peers of another fleet
+ * are refused. A link to such a peer that is up already is dropped. A coordinator also drops its
+ * link to a node or gateway that knows no fleet yet, so that it greets again: until now that peer
+ * could take us for any fleet. */
 void links_set_fleet(struct links *links, struct fleet_id fleet);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);
@@ -151,9 +152,9 @@ MUST_CHECK enum err link_send(struct link *link, enum frame_type type, struct by
  * above. */
 MUST_CHECK enum err link_send_record(struct link *link, enum frame_type type, struct bytes record);
 
-/* The same for a request whose body several have: `same` is of request_put_same(), and `number`,
- * not 0, tells this body from all others. Behind one with the same number in its frame it goes
- * without it. */
+/* Like link_send_record() for a request whose body several requests share: `same` comes from
+ * request_put_same(), and `number`, not 0, tells this body from all others. Behind a request with
+ * the same number in its frame it goes without the body. */
 MUST_CHECK enum err link_send_common(struct link *link, struct bytes same, struct bytes body,
                                      uint64_t number);
 

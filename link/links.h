@@ -186,7 +186,7 @@ void greeting_judge_fleet(struct conn *conn);
 /* ---- link.c */
 
 struct link *link_new(struct links *links, const char *address, bool dialled);
-/* Its connection or its dial attempt failed: queue it for links_poll(). */
+/* The link's connection or its dial attempt failed: queue the link for links_poll(). */
 void link_lost(struct link *link, const char *reason);
 void link_on_timer(struct link *link);
 /* Taken off the lost list: call `down`, then set the retry or free. Returns false if it must wait.
@@ -205,8 +205,8 @@ void listener_free(struct listener *listener);
 
 /* True unless strangers have caused too many lines lately. */
 bool links_may_log(struct links *links);
-/* Likewise about a refusal, which comes again each second: the same text once a minute, or, on a
- * link that was dialled, once. */
+/* True if a refusal with this text may be logged. Refusals come again each second: the same text is
+ * logged once a minute, or on a link that was dialled, once. */
 bool links_may_log_refusal(struct conn *conn, const char *text);
 
 #endif

@@ -48,8 +48,8 @@ struct transport_ops {
     struct dialler *(*dialler_new)(struct transport *t, const char *address, struct link *link);
     /* Connect; one at a time. link_on_dial() follows. */
     void (*dial)(struct dialler *d);
-    /* It took too long, or is not wanted: link_on_dial() follows soon. Nothing if it does not dial.
-     */
+    /* The dial took too long, or is not wanted: link_on_dial() follows soon. Does nothing if no
+     * dial is under way. */
     void (*dial_stop)(struct dialler *d);
     /* At any time; nothing is told any more. */
     void (*dialler_free)(struct dialler *d);
@@ -74,7 +74,7 @@ struct transport_ops {
     /* Of a closed one. False: an operation still uses its conn's memory, try again; `force` waits
      * for it. */
     bool (*stream_free)(struct stream *s, bool force);
-    /* Who is at the other end, as numbers. host "?" if that is unknown. */
+    /* The numeric address of the other end; host "?" if it is unknown. */
     void (*peer)(struct stream *s, struct address *address);
 };
 
@@ -96,7 +96,7 @@ void link_on_dial(struct link *link, struct stream *stream, int error);
 void listener_on_accept(struct listener *listener, struct stream *stream, int error);
 /* `count` of 0 without an error: the peer has closed. */
 void conn_on_read(struct conn *conn, size_t count, int error);
-/* So much of what write() left over is out (may be 0). */
+/* `count` bytes of what write() left over are out (may be 0). */
 void conn_on_write(struct conn *conn, size_t count, int error);
 /* From any thread. */
 void links_wake(struct links *links);

@@ -38,8 +38,8 @@ struct tls_keys;
  * without a passphrase, in a file as base/secret_file.h wants it. NULL: `why` names the file and
  * says why not. Returns owned. */
 struct tls_keys *tls_keys_load(const char *certificate, const char *key, char why[TLS_WHY_SIZE]);
-/* The same for links, with whom to trust: the certificates of that file. The certificate must be
- * good for both sides now, signed by one of them, and have one subject. */
+/* Like tls_keys_load() for links, with the file of certificates to trust. The certificate must be
+ * valid now for both sides, signed by one of those, and have exactly one subject. */
 struct tls_keys *tls_keys_load_mutual(const struct link_files *files, char why[TLS_WHY_SIZE]);
 /* Of mutual ones: whom our certificate is of. */
 const struct subject *tls_keys_subject(const struct tls_keys *keys);
@@ -67,7 +67,7 @@ struct tls;
 struct tls *tls_new(struct tls_keys *keys, bool http);
 /* Of a link. `dials`: we are its client, and begin: tls_begin(). */
 struct tls *tls_new_link(struct tls_keys *keys, bool dials);
-/* What a client says first, to `out`. */
+/* Append the client's first handshake bytes to `out`. */
 void tls_begin(struct tls *t, struct buffer *out);
 /* Of a link that is open: whom the peer's certificate is of. False: it has no subject, or several.
  */
@@ -80,7 +80,7 @@ void tls_free(struct tls *t);
 enum tls_state tls_state(const struct tls *t);
 /* The reason, once it has ended. */
 enum tls_end tls_end(const struct tls *t);
-/* It was open, whatever came then. */
+/* True if the handshake was complete at some time, whatever came then. */
 bool tls_has_opened(const struct tls *t);
 /* The other side has said that nothing follows. */
 bool tls_has_left(const struct tls *t);

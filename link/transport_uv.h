@@ -67,7 +67,7 @@ bool socket_free(struct stream *stream, bool force);
 void socket_peer(struct stream *stream, struct address *address);
 /* "127.0.0.1" or "::1" and a port to an address. Returns its size, 0 if `from` is a name. */
 socklen_t socket_address(const struct address *from, struct sockaddr_storage *to);
-/* errno as a uv error. */
+/* The present errno as a libuv error. */
 int socket_errno(void);
 
 struct dialler *dialler_uv_new(struct transport *t, const char *address, struct link *link);

@@ -119,7 +119,7 @@ uint64_t bots_waiting(const struct bots *all);
 
 enum bot_wish { BOT_NOTHING, BOT_CONNECT, BOT_CLOSE };
 
-/* What it wants of its line now. Call it after each of the following. */
+/* The action that the bot wants for its line now. Call it after each of the following. */
 enum bot_wish bot_wish(const struct bot *b);
 uint32_t bot_address(const struct bot *b); /* to connect to: 0.. */
 struct buffer *bot_output(struct bot *b);  /* to be sent, and cleared */

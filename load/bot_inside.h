@@ -82,7 +82,8 @@ struct bots {
 /* ---- bot.c: its stages ---- */
 
 void bot_enter(struct bot *b, enum bot_stage stage, uint64_t now_us);
-/* It comes back after so long. A session that is kept stays, with what it asked. */
+/* The bot goes away and comes back after `for_ms`. A session that is kept stays, with what it
+ * asked. */
 void bot_go_away(struct bot *b, uint64_t for_ms, uint64_t now_us);
 /* After a failure: how long to wait, longer each time, for the next gateway. */
 uint64_t bot_back_off_ms(struct bot *b);
@@ -117,7 +118,8 @@ bool bot_hear(struct bot *b, const struct packet *p, uint64_t now_us);
 
 void bot_judge_answer(struct bot *b, const struct response_packet *r, uint64_t now_us);
 void bot_judge_push(struct bot *b, const struct push_packet *p);
-/* It is the first of all that isn't clean, if so: `what` of the packet `name` of this bot. */
+/* Record the first thing of all that is not clean: `what` happened to the packet `name` of this
+ * bot. */
 void bot_note(struct bot *b, const char *what, uint64_t name);
 /* A session of this actor begins, or goes on behind what was let go. */
 void bot_expect_push(struct bot *b, uint64_t next);

@@ -60,16 +60,16 @@ struct run {
 
 /* ---- load_conn_uv.c */
 
-/* It is connected, or is not. */
+/* Callback of uv_tcp_connect(): the connection is up, or failed. */
 void conn_on_connected(uv_connect_t *connect, int status);
-/* It is gone; the first reason is told. */
+/* The connection is lost; the first reason is reported. */
 void conn_lose(struct load_conn *c, const char *why);
 
 /* Do requests leave now? */
 bool load_asks(const struct run *r);
 /* Ask what is due, or as much as may be under way. */
 void load_ask_all(struct run *r);
-/* What was asked in this turn goes out. */
+/* Callback of the loop: send what was asked in this turn. */
 void load_on_prepare(uv_prepare_t *prepare);
 
 #endif

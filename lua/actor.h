@@ -86,9 +86,10 @@ void lua_actor_free(struct lua_actor *p);
 /* ---- turn.c ---- */
 
 void turn_begin(struct lua_actor *p, enum turn_type type);
-/* It ends with a result. */
+/* End the running turn with `result`. */
 void turn_end(struct lua_actor *p, int result);
-/* It ends with an error: logged, and told to who waits. `where` is a method or callback. */
+/* End the running turn with an error: it is logged, and told to the caller that waits. `where` is a
+ * method or callback. */
 void turn_fail(struct lua_actor *p, const char *where, const char *error);
 
 /* Run what can run, defer the turn if it goes on, set the alarm for what sleeps. The last thing
@@ -114,8 +115,8 @@ void lua_actor_log(struct lua_actor *p, const char *where, const char *error);
 
 /* ---- answer.c ---- */
 
-/* ringhold.BUSY and ringhold.COLD, what on_handoff may return: light userdata with these addresses.
- */
+/* Values of ringhold.BUSY and ringhold.COLD, which on_handoff may return: light userdata with these
+ * addresses. */
 extern const char lua_actor_busy[1];
 extern const char lua_actor_cold[1];
 
@@ -143,7 +144,7 @@ int answer_unpack(lua_State *L, struct bytes payload);
 bool clock_set(struct lua_actor *p, const char *name, uint32_t ms, uint32_t every_ms);
 /* False: there is none of that name. */
 bool clock_stop(struct lua_actor *p, const char *name);
-/* It rang: copies its name, and forgets it if it rings once. */
+/* A timer of the actor rang: copy its name, and forget the timer if it rings once. */
 void clock_rang(struct lua_actor *p, void *argument, char name[TASK_NAME_SIZE]);
 void clock_drop_all(struct lua_actor *p);
 

@@ -10,17 +10,17 @@
 /* Set the global `ringhold`. Raises a Lua error when out of memory. */
 void api_open(lua_State *L);
 
-/* What only an actor's code may call, NULL-terminated, of api_actor.c, api_call.c, api_session.c.
- */
+/* Functions that only an actor's code may call, NULL-terminated: those of api_actor.c, api_call.c,
+ * api_session.c. */
 extern const luaL_Reg api_actor_functions[];
 extern const luaL_Reg api_call_functions[];
 extern const luaL_Reg api_session_functions[];
 
-/* ringhold.refuse("NOITEM you have none"): raises what the caller gets as an error, word by word.
- */
+/* Implements ringhold.refuse("NOITEM you have none"): raises what the caller gets as an error, word
+ * by word. */
 int api_refuse(lua_State *L);
 
-/* ringhold.store(path [, table]): store_sqlite.c. */
+/* Implements ringhold.store(path [, table]), in store_sqlite.c. */
 int store_open(lua_State *L);
 
 #endif

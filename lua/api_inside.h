@@ -8,7 +8,7 @@
 #include "lua/actor.h"
 #include "lua/api.h"
 
-/* Whose code runs; a Lua error if nobody's. */
+/* The task whose code runs; raises a Lua error if none does. */
 struct task *api_current(lua_State *L);
 /* An argument: 0 to 2^31 - 1 milliseconds. */
 uint32_t api_check_ms(lua_State *L, int index);

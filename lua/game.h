@@ -64,7 +64,7 @@ struct game {
  * process. */
 struct game *game_open(const struct game_options *options);
 
-/* Its kinds for rh_node_options, borrowed until game_close(). */
+/* The game's kinds for rh_node_options, borrowed until game_close(). */
 const struct rh_kind *game_kinds(const struct game *g, size_t *count);
 
 /* NULL if it has none of that name. */

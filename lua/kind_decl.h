@@ -39,8 +39,8 @@ void kind_decl_read(lua_State *L, uint16_t position, struct kind_decl *out);
 /* Learn from its methods, the table on top of the stack, whether a client may be bound to it. */
 void kind_decl_learn(lua_State *L, struct kind_decl *d);
 
-/* What a reload can't change, since the library was told it when the node started: "has an
- * on_session now". NULL: nothing of that. */
+/* Text about a change that a reload cannot make, because the library learnt it when the node
+ * started: "has an on_session now". NULL: no such change. */
 const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl *now);
 
 #endif

@@ -24,7 +24,7 @@ enum {
     PACK_ERROR_SIZE = 256, /* of a text about what was refused, with its NUL */
 };
 
-/* What may be written, and what was wrong. */
+/* Limits of what may be written, and what exceeded them. */
 struct pack_limit {
     const char *name;            /* how the value is called in errors: "self" */
     size_t size_max;             /* bytes that `out` may hold in the end */

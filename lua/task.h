@@ -55,7 +55,7 @@ bool task_error(const struct task *t, char error[LUA_VM_ERROR_SIZE]);
 /* In any state but RUNNING. */
 void task_free(struct task *t);
 
-/* What ringhold.refuse() raises: a table with its text under this key. */
+/* Key of the text in the table that ringhold.refuse() raises. */
 extern const char task_refusal[1];
 
 /* Raise a Lua error unless task_wait() is possible now. */

@@ -70,7 +70,7 @@ struct lua_vm {
 struct lua_vm *lua_vm_new(struct game *g, char error[LUA_VM_ERROR_SIZE]);
 void lua_vm_free(struct lua_vm *r);
 
-/* This thread's VM of the game, made if there is none. NULL as of lua_vm_new(). */
+/* This thread's VM of the game, made if there is none. NULL as for lua_vm_new(). */
 struct lua_vm *lua_vm_here(struct game *g, char error[LUA_VM_ERROR_SIZE]);
 
 /* The VM of a state or of any of its coroutines. */
@@ -109,7 +109,7 @@ struct fault {
     const char *text;
 };
 void lua_vm_log(struct lua_vm *r, const struct fault *f);
-/* The same where there is no VM. */
+/* Log a complaint as the VM does, where there is no VM. */
 void lua_vm_complain(const char *kind, struct rh_bytes id, const char *text);
 
 #endif

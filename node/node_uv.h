@@ -42,7 +42,7 @@ int node_run(const struct node_options *options);
 struct shell;
 struct worker;
 
-/* What other threads ask of a node. */
+/* Requests from other threads to a node. */
 struct node_asks {
     atomic_uint stops;
     atomic_bool drain;

@@ -86,7 +86,7 @@ struct dispatcher {
     uint64_t looked_us;
 };
 
-/* What became of pushes. */
+/* Counters of what became of pushes. */
 struct pushes_sent {
     uint64_t sent;
     uint64_t dropped_absent; /* no link to the gateway */
@@ -193,7 +193,7 @@ struct shell_peer *shell_peer(const struct shell *s, uint64_t id);
 void shell_step(struct shell *s, struct host_event *event);
 /* ERR_NOT_FOUND: that link is gone. */
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
-/* The same for a request with a body that others have too. */
+/* Like shell_send(), for a request whose body other requests share. */
 enum err shell_send_common(struct shell *s, uint64_t peer, const struct calls_effect *e);
 /* A call was answered: tell the runtime that made it. */
 void shell_answer_call(struct shell *s, const struct call_answer *answer);
@@ -244,7 +244,7 @@ void dispatcher_send(struct shell *s);
  * next.
  */
 void dispatcher_take(struct shell *s);
-/* The same, all of it. */
+/* Like dispatcher_take(), for all completions. */
 void dispatcher_take_all(struct shell *s);
 /* After all else of a turn: what waits for the next gets one. */
 void dispatcher_end_turn(struct shell *s);

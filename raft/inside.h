@@ -25,7 +25,7 @@ MUST_CHECK enum err replica_open_over(struct replica **out, const struct replica
                                       const struct replica_events *events,
                                       const struct replica_base *base, uint64_t now_us);
 
-/* libraft's state, to look at and, in a directed test, to push. */
+/* libraft's state, for reading and, in a directed test, for events. */
 struct raft *replica_raft(struct replica *r);
 struct guard *replica_guard(struct replica *r);
 struct log_store *replica_store(struct replica *r);

@@ -32,7 +32,7 @@ struct replica_io_config {
     const void *own;
     void (*done)(void *context, const struct log_request *request);
     void (*send)(void *context, uint64_t voter, struct bytes message);
-    /* What we believe of the log is wrong: must not return. */
+    /* Reports that what the replica believes of its log is wrong. Must not return. */
     void (*broken)(void *context, const char *why);
 };
 

@@ -24,7 +24,7 @@ struct item {
     uint8_t data[];
 };
 
-/* What the one entry in flight is. */
+/* Kind of the one entry in flight. */
 enum flight {
     FLIGHT_NONE,
     FLIGHT_ELECTION, /* the barrier that proves leadership before it is reported */
@@ -76,7 +76,7 @@ struct replica {
 void member_give_up(struct replica *r, const char *why);
 /* The outcome of all items of a list. */
 void member_answer(struct replica *r, struct list *items, enum err result);
-/* libraft leads no more, or is not asked any more: tell it. */
+/* libraft leads no more, or is not asked any more: tell the coordinator. */
 void member_resign(struct replica *r);
 /* Begin anew, in this process, from an image of what is on the disk, which is taken. */
 void member_begin(struct replica *r, struct log_image *image);

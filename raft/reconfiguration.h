@@ -72,7 +72,8 @@ struct reconfiguration {
 
 struct replica;
 
-/* What the folder says: generation and stage. ERR_CORRUPT, ERR_INVALID. */
+/* Take generation and stage from the folder's image. Returns ERR_CORRUPT or ERR_INVALID if they
+ * make no sense. */
 MUST_CHECK enum err reconfiguration_open(struct replica *r, const struct log_image *image);
 void reconfiguration_fini(struct replica *r);
 

@@ -29,7 +29,7 @@ MUST_CHECK enum err voters_init(struct voters *voters, const uint64_t *id, size_
 /* Address of `id`, or NULL if it is none of them. */
 const char *voters_address(const struct voters *voters, uint64_t id);
 
-/* libraft's encoding. Borrowed from `voters`. */
+/* The voters in libraft's encoding. Borrowed from `voters`. */
 struct bytes voters_configuration(const struct voters *voters);
 
 /* Fill an uninitialised configuration; the caller closes it. */

@@ -86,7 +86,7 @@ static inline uint64_t siphash_load(const uint8_t *p)
     return word;
 }
 
-/* What siphash_end() takes for this message. */
+/* The last word of the message for siphash_end(). */
 static inline uint64_t siphash_last(struct bytes message)
 {
     size_t rest = message.size % 8;
@@ -146,7 +146,7 @@ __attribute__((always_inline)) static inline uint64_t siphash_inline(struct ring
     return siphash_end(&s, siphash_last(message));
 }
 
-/* The same, called. */
+/* SipHash of the whole message, as a function that is not inlined. */
 uint64_t siphash_bytes(struct ring_key key, struct bytes message);
 
 /* ---- positions ---- */
@@ -160,7 +160,7 @@ static inline uint64_t ring_position(struct ring_key key, struct bytes id)
     return siphash_inline(key, id);
 }
 
-/* The same as ring_position() of the 8 little-endian bytes of `id`. */
+/* Same result as ring_position() of the 8 little-endian bytes of `id`. */
 static inline uint64_t ring_position_u64(struct ring_key key, uint64_t id)
 {
     return siphash_u64(key, id);

@@ -9,7 +9,7 @@
 
 enum { SEGMENT_SIZE_MAX = 8 + RING_ROLE_MAX + 2 * RING_SEGMENT_KINDS_MAX };
 
-/* What the cells of `v` hold. */
+/* The lookup result for the cells of `v`. */
 static inline ring_hit ring_hit_of(const struct ring_vnode *v)
 {
     return v->id << 12 | v->owner;

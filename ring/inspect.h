@@ -16,8 +16,8 @@
 
 enum { RING_FAULT_SIZE = 128 };
 
-/* What is wrong with the ring, in words; "" = nothing. `sum` is its digest, added up anew: the one
- * it keeps may be true while the ring is not. O(cells). */
+/* Write into `fault` what is wrong with the ring; "" = nothing. `sum` gets its digest, added up
+ * anew: the digest that the ring keeps may be right while the ring is not. O(cells). */
 void ring_inspect(const struct ring *r, uint64_t sum[2], char fault[RING_FAULT_SIZE]);
 
 #ifdef RINGHOLD_INJECT

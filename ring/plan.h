@@ -70,8 +70,8 @@ void plan_fini(struct plan *plan);
 /* Of the nodes that stay and fit the segment, the one that has served longest; NULL = none. */
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
                                     const struct ring_segment *segment);
-/* It has the role of the segment (NULL: the default one), and hosts the kind of a singleton or set.
- */
+/* True if the node has the role of the segment (NULL: the default one), and hosts the kind of a
+ * singleton or set. */
 bool plan_fits(const struct plan_node *node, const struct ring_segment *segment);
 
 /* In each segment, for the nodes of its role: MOVEs of all that `dead` (RING_NODE_NONE: nobody)

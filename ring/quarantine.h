@@ -42,7 +42,7 @@ static inline struct bytes quarantined_id(const struct quarantined *e)
  * the index of the first that is not less. */
 size_t quarantine_place(const void *entries, size_t count, size_t stride,
                         const struct quarantined *e);
-/* Which of two stands first: < 0, 0, > 0. */
+/* Order of two actors in the list: < 0, 0, > 0. */
 int quarantine_compare(const struct quarantined *a, const struct quarantined *b);
 
 /* False if the kind or the id is out of range. */

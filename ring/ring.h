@@ -101,7 +101,7 @@ struct ring {
     size_t slot_count;
 };
 
-/* What one lookup yields: vnode:20 | node:12. */
+/* Result of one lookup: vnode:20 | node:12. */
 typedef uint32_t ring_hit;
 static inline uint16_t ring_hit_node(ring_hit hit)
 {
@@ -144,9 +144,9 @@ static inline uint32_t ring_point_cell(uint64_t point)
 }
 /* The number of a daemon's id "name/7". False: it has none, or one that no set has room for. */
 bool ring_daemon_number(struct bytes id, uint32_t *number);
-/* What is wrong with `s` as segment number `index` of `r` (its `from` does not matter): static
- * text, or NULL. An index below segment_count: what is there may only get another `open`, and
- * other kinds. Takes segments from anyone. */
+/* Static text that says what is wrong with `s` as segment number `index` of `r` (its `from` does
+ * not matter), or NULL. For an index below segment_count only `open` may change, and kinds may be
+ * added. Takes segments from untrusted sources. */
 const char *ring_segment_fault(const struct ring *r, size_t index, const struct ring_segment *s);
 /* Append a segment, or change one; ring_segment_fault() is NULL, and the ring has vnodes. A new one
  * starts as `vnodes` runs (SPREAD: one for each open cell, one for the others) that nobody owns,
@@ -178,7 +178,7 @@ struct ring_op {
     uint16_t to;    /* MOVE: owner after */
 };
 
-/* What a change writes into the vnodes it moves. */
+/* Values that a change writes into the vnodes it moves. */
 struct ring_stamps {
     uint64_t version;
     uint64_t txn;

@@ -41,7 +41,7 @@ void unanswered_fini(struct unanswered *u);
 struct unanswered_node *unanswered_begin(struct unanswered *u, uint64_t incarnation);
 /* One more request. False: there is no room for its actor. */
 bool unanswered_put(struct unanswered_node *n, uint16_t kind, struct bytes id, uint64_t before);
-/* It is there again. */
+/* The node is there again: drop its entry. */
 void unanswered_drop(struct unanswered *u, uint64_t incarnation);
 /* Drop those that own nothing by that view: they left, came back as another, or were replaced. */
 void unanswered_follow(struct unanswered *u, const struct view *view);

@@ -56,7 +56,7 @@ void view_fini(struct view *v);
 /* Replace all by a whole configuration, if it is newer or `force`. VIEW_DIFFERS: it does not
  * decode, a vnode's owner is none of its members, or it is another fleet's. */
 enum view_result view_load(struct view *v, const Rh__Config *config, bool force);
-/* Whose configuration that is. */
+/* The fleet that the configuration belongs to. */
 static inline struct fleet_id view_fleet(const Rh__Config *config)
 {
     return (struct fleet_id){config->fleet_high, config->fleet_low};
@@ -79,7 +79,7 @@ const struct view_member *view_member_named(const struct view *v, const char *na
 
 /* Owner and vnode of an entity; node is RING_NODE_NONE before the first node of its kind's role. */
 ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id);
-/* The same for an entity whose hash by its kind's key is known: ring_position(). */
+/* Like view_lookup(), for an entity whose hash by its kind's key is known: ring_position(). */
 static inline ring_hit view_at(const struct view *v, uint16_t kind, uint64_t hash, struct bytes id)
 {
     return v->ring.cell[ring_cell_at(&v->ring, kind, hash, id)];

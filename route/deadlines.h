@@ -20,7 +20,7 @@ struct deadlines {
 };
 
 void deadlines_init(struct deadlines *a);
-/* p->deadline_us is now and `timeout_ms`; time never goes back. */
+/* Set p->deadline_us to now and `timeout_ms`; time never goes back. */
 void deadlines_put(struct deadlines *a, struct pending *p, uint32_t timeout_ms);
 /* NULL = none is over. It stays where it is: list_remove(&p->in_deadlines). */
 struct pending *deadlines_expired(const struct deadlines *a, uint64_t now_us);

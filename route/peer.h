@@ -47,7 +47,7 @@ struct peer *peer_find(const struct peers *p, uint16_t slot); /* NULL = none; ta
 struct peer *peer_new(struct peers *p, const struct view_member *member);
 void peer_free(struct peers *p, struct peer *peer);
 
-/* It is the same node at the same place. */
+/* True if `member` is the same node at the same address. */
 bool peer_is(const struct peer *peer, const struct view_member *member);
 
 /* May requests be sent there? A link to an incarnation that the directory has given up is as good
@@ -66,7 +66,7 @@ static inline bool peer_lacks(const struct peer *peer, uint16_t kind)
     return peer->lacks.count > 0 && ring_kinds_have(&peer->lacks, kind);
 }
 
-/* What was sent there at `sent_us` was answered, by whomever. */
+/* A request that was sent there at `sent_us` was answered, by whichever node. */
 void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us);
 /* True if the link is up and answers come over it in their turn, and what was sent at `sent_us` is
  * not overdue among them: the node is slow, and a copy would make it slower. */

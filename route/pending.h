@@ -89,7 +89,7 @@ static inline void pending_fetch(const struct pending *p)
     }
 }
 
-/* What is asked of whom. */
+/* A request's content and its destination. */
 struct question {
     uint16_t kind;
     struct bytes id;           /* 1..255 bytes */
@@ -112,7 +112,7 @@ void pending_spares_fini(struct pending_spares *s);
 
 /* Returns owned; copies all of the question but `common`, which it holds. In no list. */
 struct pending *pending_new(struct pending_spares *s, const struct question *q);
-/* It is in no list. */
+/* Free `p`, which must be in no list. */
 void pending_free(struct pending_spares *s, struct pending *p);
 
 /* Bytes of memory that it needs, but for what it has in common with others. */

@@ -196,8 +196,8 @@ void router_free(struct router *r);
  * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full()  *
  * replied to at once, unless it must be taken: OVERLOADED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
-/* These answers come next: the memory of their requests is fetched. A hint, which changes nothing;
- * `count` is ROUTER_AHEAD_MAX at most. */
+/* Hint that these answers come next: fetches the memory of their requests. Changes nothing; `count`
+ * is ROUTER_AHEAD_MAX at most. */
 enum { ROUTER_AHEAD_MAX = 16 };
 void router_look_ahead(const struct router *r, const struct answer_record *a, size_t count);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
@@ -232,12 +232,13 @@ struct router_asker {
 };
 enum router_share router_share(const struct router *r, const struct router_asker *a);
 const struct view *router_view(const struct router *r);
-/* What nodes had not answered whose links were lost, for the leader to be told: it goes with what
- * is sent to coordinators, and this is for those who send that themselves. */
+/* Requests that nodes had not answered when their links were lost, for the leader. The router sends
+ * this list along with its own messages to coordinators; this function is for shells that send
+ * those themselves. */
 const struct unanswered *router_unanswered(const struct router *r);
 /* Is it the node of that name that the directory has in that slot? */
 bool router_expects(const struct router *r, uint16_t slot, const char *name);
-/* router_config.gateway. */
+/* The router_config.gateway that the router was given. */
 uint64_t router_id(const struct router *r);
 
 #ifdef RINGHOLD_INJECT

@@ -36,7 +36,7 @@ enum {
     SHARE_KNOWN = 128,        /* requests of one who is known, by all its connections */
 };
 
-/* What positions are hashed by: to make a kind's key costs more than to use it. */
+/* Keys by which positions are hashed, kept because making a kind's key costs more than using it. */
 struct router_keys {
     struct ring_key master; /* the cluster's; until it is known, one of my own */
     struct {
@@ -118,11 +118,12 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
 /* SENT, and nothing says that it will be answered: to be sent again when its turn comes. */
 void route_to_waiting(struct router *r, struct pending *p);
 
-/* What was on its way there may have run: it is sent again, to the owner. */
+/* Send these requests again, to the owner: they were on their way to a node and may have run. */
 void route_lose(struct router *r, struct list *in_flight);
-/* The same for what went to nodes whose arcs were taken over since version `cold`. */
+/* Like route_lose(), for requests that went to nodes whose arcs were taken over since version
+ * `cold`. */
 void route_lose_taken_over(struct router *r, uint64_t cold);
-/* Who waited too long for an answer is sent again. */
+/* Send requests again that waited too long for an answer. */
 void route_retry(struct router *r);
 
 /* Where the entity is on the ring. */
@@ -147,12 +148,12 @@ void route_feed(struct router *r);
 void route_wake_rested(struct router *r);
 /* Lanes of nodes that stand still: one of each may try, when its time comes. */
 void route_probe_silent(struct router *r);
-/* That node does not stand still. */
+/* Note that the node does not stand still; its lanes that waited for it may go on. */
 void route_heard(struct router *r, struct peer *peer);
 
 /* Tell the shell that the link is no longer needed, and free the peer. */
 void route_disconnect(struct router *r, struct peer *peer);
-/* The same, if it is a removed node from which no answer can come any more. */
+/* Like route_disconnect(), if the node was removed and no answer can come from it any more. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer);
 
 /* A request comes. (router.c) */
@@ -189,7 +190,7 @@ void inspect_on_repair(struct router *r, const Rh__Mend *repair);
 /* ---- operator_request.c ---- */
 
 void operator_request_on_question(struct router *r, int coordinator, const Rh__OperatorRequest *in);
-/* That session is the router's own: its replies go to operator_request_on_reply(). */
+/* True if the session is the router's own: its replies go to operator_request_on_reply(). */
 bool operator_request_owns(const struct router *r, uint64_t session);
 void operator_request_on_reply(struct router *r, const struct reply *reply, struct bytes body);
 

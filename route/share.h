@@ -66,7 +66,7 @@ static inline void share_add(struct share *s, uint64_t who, size_t size)
     }
 }
 
-/* It gives that back. */
+/* `who` gives back one, of so many bytes. */
 static inline void share_sub(struct share *s, uint64_t who, size_t size)
 {
     if (!mutant(M_UNCOUNTED)) {
@@ -75,10 +75,10 @@ static inline void share_sub(struct share *s, uint64_t who, size_t size)
     }
 }
 
-/* What it holds, at most. */
+/* Upper bound of what `who` holds. */
 struct share_held share_of(const struct share *s, uint64_t who);
 
-/* What a holder may have by the rule, where `used` of `max` are taken. */
+/* Bytes or requests that the rule allows one holder, where `used` of `max` are taken. */
 uint64_t share_allowed(const struct share_rule *rule, uint64_t max, uint64_t used);
 
 #endif

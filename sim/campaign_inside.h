@@ -9,7 +9,7 @@
 
 enum { CAMPAIGN_JOBS_MAX = 64 };
 
-/* What a run shows: nothing; all of it; the last lines when it failed. */
+/* How much a run prints: nothing; all of it; the last lines when it failed. */
 enum show { SHOW_NOTHING, SHOW_ALL, SHOW_END };
 
 /* One history, added to `t`. Returns the checker that spoke, or NULL. */

@@ -18,7 +18,7 @@ struct sim_clock {
 uint64_t sim_clock_read(const struct sim_clock *c, uint64_t now_us);
 /* The virtual time at which it shows `shows_us`, or a little later. Not in the past of `now_us`. */
 uint64_t sim_clock_when(const struct sim_clock *c, uint64_t shows_us, uint64_t now_us);
-/* It stood still for `time_us` until now. */
+/* The clock stood still for `time_us` until now. */
 void sim_clock_stood(struct sim_clock *c, uint64_t now_us, uint64_t time_us);
 
 #endif

@@ -41,10 +41,10 @@ enum {
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
-/* What wall clocks show at the beginning. */
+/* Time that all wall clocks show at the beginning. */
 #define FLEET_WALL_US UINT64_C(1700000000000000)
 
-/* What kind of things go wrong in a seed. */
+/* Profile of a seed: which kinds of faults it has. */
 enum profile {
     PROFILE_DRAWN,        /* one of those below */
     PROFILE_MIXED,        /* any of all faults that clocks within their bound allow */
@@ -61,13 +61,13 @@ enum profile {
     PROFILE_OPERATOR,     /* as MIXED, and an operator resolves, mends, removes and weighs */
     PROFILES
 };
-/* What a seed is about that draws its profile, and of a thousand seeds of a run so many are. */
+/* The profile of a seed that draws its profile, and how many of a thousand seeds have it. */
 enum profile profile_of_seed(uint64_t seed);
 uint64_t profile_share(enum profile p);
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
 
-/* What goes wrong in a seed and how often; 0 = never. Means are of times between. */
+/* Faults of a seed and how often they come; 0 = never. Means are of times between. */
 struct fleet_faults {
     uint64_t node_crash_us;
     uint64_t coordinator_crash_us;
@@ -241,7 +241,7 @@ struct sim_client {
 
 struct sim_group;
 
-/* What is kept for a while; totals tell how many stops went beyond each. */
+/* Things that are kept for a limited time; totals tell how many stops lasted longer than each. */
 enum pause_keep {
     PAUSE_LEASE,
     PAUSE_CONN,    /* what a link may hold back, T_conn */
@@ -332,7 +332,7 @@ struct fleet {
     uint64_t changes;
 };
 
-/* Whose process it is. */
+/* The coordinator that runs as this process. */
 struct sim_coordinator *fleet_coordinator(struct process *p);
 struct sim_node *fleet_node(struct process *p);
 struct sim_gateway *fleet_gateway(struct process *p);
@@ -372,7 +372,7 @@ enum pause_kind {
 
 /* Stop `p` for so long, or longer if it stands still already; what comes for it waits. */
 void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum pause_kind kind);
-/* It died: nothing waits any longer. */
+/* The process died: nothing waits for it any longer. */
 void pause_end(struct fleet *f, struct process *p);
 /* All that stand still go on now. */
 void pause_end_all(struct fleet *f);
@@ -418,14 +418,14 @@ void node_crash(struct fleet *f, struct sim_node *n);
 
 /* ---- the number file of a node, shipped: sim/folder.c ---- */
 
-/* It starts: `disk` is what the file says. */
+/* The node starts: read `disk` from its file. */
 void sim_folder_open(struct fleet *f, struct sim_node *n);
-/* What `disk` has by now is durable. */
+/* The present content of `disk` is durable. */
 void sim_folder_store(struct sim_node *n);
-/* It died. A write that it was not told of is done, or not (`begun`); the power failed, perhaps in
- * the middle of it, or did not. */
+/* The node died. A write whose end it was not told is done, or not (`begun`). `power`: the power
+ * failed, perhaps in the middle of the write. */
 void sim_folder_crash(struct fleet *f, struct sim_node *n, bool begun, bool power);
-/* And its folder is gone. */
+/* Free the node's folder. */
 void sim_folder_free(struct sim_node *n);
 void node_leave(struct fleet *f, struct sim_node *n);
 void node_go_on(struct fleet *f, struct sim_node *n);
@@ -439,7 +439,7 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
 bool node_is_gated(const struct fleet *f, const struct sim_node *n);
 /* Feed one event; its time is set here. */
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event);
-/* The same for what an actor completes, or says. */
+/* Like node_step(), for a completion or an unasked verb of an actor. */
 void node_complete(struct fleet *f, const struct instance *i, struct completion c);
 
 void gateway_init(struct fleet *f, struct sim_gateway *g, unsigned number);
@@ -483,7 +483,7 @@ void node_calls_ask(struct fleet *f, struct sim_node *n, const struct call *call
 void node_calls_close(struct fleet *f, struct sim_node *n, uint64_t session);
 /* A running actor asks another one. Its number. node_calls_settle() is to follow. */
 uint64_t node_call(struct fleet *f, struct instance *i, size_t entity);
-/* It goes. */
+/* The actor ends: close its session of calls. */
 void node_call_close(struct fleet *f, struct instance *i);
 /* A request is run: its body without the caller. `all`: what came with it. */
 struct bytes node_called(struct fleet *f, const struct submission *s, struct bytes all);
@@ -496,7 +496,6 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 void actors_export(struct fleet *f, const struct host_effect *e);
 void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
-/* A daemon that is wanted no more: what it knew goes with it. */
 /* A request that an actor made was answered. */
 void actors_answered(struct fleet *f, uint64_t uid);
 /* The store answered: `list` is borrowed. */
@@ -510,28 +509,29 @@ struct instance *actors_find(const struct sim_node *n, uint64_t id);
 /* An event about an instance, later; it finds it by actors_instance(), if it still is there. */
 void actors_later(struct fleet *f, const struct instance *i, uint64_t in_us, world_run run);
 struct instance *actors_instance(struct fleet *f, const struct world_event *event);
-/* It is no more. */
+/* End the instance and free it. */
 void actors_end(struct fleet *f, struct instance *i);
 
 /* ---- what else actors do: sim/lives.c ---- */
 
-/* It claims what was saved, and takes it if nothing was handed over. False: another may save. */
+/* The instance claims its saved state, and takes it if nothing was handed over. False: another
+ * incarnation may save. */
 bool lives_load(struct instance *i);
 /* One that may run again did so in a life that was saved: it has no effect any more. */
 bool lives_did(struct fleet *f, const struct instance *i, uint64_t uid);
-/* It hands nothing over, and has saved all. */
+/* True if the instance hands nothing over because it has saved all. */
 bool lives_goes_cold(struct fleet *f, const struct instance *i);
-/* It ran a request: does it want something? */
+/* The instance ran a request: draw what it wants next. */
 void lives_after_run(struct fleet *f, const struct instance *i);
-/* It may say that it is broken. True: it is gone by now, or its node. */
+/* The instance may say that it is broken. True: it has gone, or its node has. */
 bool lives_breaks(struct fleet *f, const struct instance *i);
 void lives_list(struct fleet *f, const struct sim_node *n);
-/* Who should live unasked and does not; NULL = nobody. */
+/* An actor that should live unasked and does not; NULL = none. */
 const char *lives_waits(const struct fleet *f);
-/* What HOST_SUBMIT wants done begins, at once or when a worker comes to it. */
+/* Begin what HOST_SUBMIT wants done, at once or when a worker comes to it. */
 void lives_submit(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                   struct bytes bytes);
-/* What was not begun in time goes back to the node. */
+/* Give back to the node what was not begun in time. */
 void lives_recall(struct fleet *f, struct sim_node *n);
 /* Forget what was given for this actor; NULL = for all. */
 void lives_drop(struct sim_node *n, const struct actor *a);
@@ -551,9 +551,9 @@ void roles_start(struct fleet *f);
 void roles_told(struct fleet *f, const Rh__AdminReply *reply);
 /* A command was applied. */
 void roles_committed(struct fleet *f, const struct state_result *result);
-/* It was asked before the vnodes of its role had owners, of which the first is one by a change of
- * hands; and was sent elsewhere before: by the hash of the default role, while its kind had no
- * cells of its own, or by a gateway that its client left. */
+/* True if the request was asked before the vnodes of its role had owners, the first of which comes
+ * by a change of hands, and was sent elsewhere before: by the hash of the default role, while its
+ * kind had no cells of its own, or by a gateway that its client left. */
 bool roles_came_early(const struct fleet *f, const struct ask *a);
 /* May this request be answered that there is no such actor? It came early, or it is for one of
  * those that come and go. */
@@ -565,15 +565,15 @@ const char *roles_wait(const struct fleet *f);
 
 /* Drawn aside, once the profile is known. */
 void poison_draw(struct fleet *f);
-/* Is this run the last of its process? */
-/* So many of a thousand requests like this one are idempotent. */
+/* How many of a thousand requests like this one are idempotent. */
 uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a);
+/* True if this run is the last of its process. */
 bool poison_kills(const struct fleet *f, const struct instance *i);
-/* What the node's folder tells of the process before. */
+/* Fill in what the node's folder tells of the process before. */
 void poison_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);
 /* The newest format of the fleet that its coordinators read. */
 uint32_t poison_format(const struct fleet *f);
-/* Its process dies now; it stopped cleanly; its machine stopped, or its disk is lost. */
+/* The node's process dies now; stopped cleanly; was forgotten with its machine or its disk. */
 void poison_died(struct fleet *f, struct sim_node *n);
 void poison_stopped(struct sim_node *n);
 void poison_forget(struct sim_node *n, bool wiped);
@@ -606,7 +606,7 @@ void sim_runtime_open(struct fleet *f, struct sim_node *n);
 void sim_runtime_close(struct sim_node *n);
 void sim_runtime_tick(struct fleet *f, struct sim_node *n);
 void sim_runtime_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
-/* Who met it before does not hear what it said. */
+/* The node has a new incarnation: drop what its runtime said and its gate still keeps. */
 void sim_runtime_renew(struct sim_node *n);
 /* Is it of a hero? Then do it. */
 bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,

@@ -29,7 +29,7 @@ void mirror_load(const struct mirror *m, struct state *out);
 void mirror_replay_open(const struct mirror *m, uint64_t keep, struct replay *r);
 /* The next entry: a packed command, or a barrier (no bytes). */
 void mirror_replay_entry(struct replay *r, struct bytes command);
-/* What it made becomes the mirror, its state `out`; both as of entry `index`. The same as
+/* Make the result of `r` the mirror, with the state `out`, both as of entry `index`. Same result as
  * mirror_apply(). */
 const char *mirror_replay_end(struct mirror *m, struct replay *r, uint64_t index,
                               struct state *out);

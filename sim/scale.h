@@ -26,7 +26,7 @@ struct scale_options {
     uint64_t idle_us; /* instead: nothing changes for so long */
 };
 
-/* What went one way. */
+/* Traffic in one direction. */
 struct scale_flow {
     uint64_t messages;
     uint64_t bytes; /* with frame headers */

@@ -32,7 +32,7 @@ struct world_gate {
 
 typedef void (*world_run)(void *context, const struct world_event *event);
 
-/* What to do later. a, b, c and data are the caller's. */
+/* An event for later. a, b, c and data belong to the caller. */
 struct world_event {
     uint64_t at_us;
     uint64_t order; /* set by world_at() */
@@ -76,7 +76,7 @@ void world_run_until(struct world *w, uint64_t until_us);
 
 /* From now on events with this gate wait. */
 void world_shut(struct world_gate *gate);
-/* What waited happens now. */
+/* Run now what waited at the gate. */
 void world_open(struct world *w, struct world_gate *gate);
 void world_gate_fini(struct world_gate *gate);
 

@@ -37,7 +37,7 @@ static bool planted_is_caught(enum mutant m, int (*cases)(void))
 
 #endif
 
-/* What main() returns: of the cases, or with --mutants 0 if each of `all` is caught by them. */
+/* Exit code for main(): of the cases, or with --mutants 0 if each of `all` is caught by them. */
 static int planted_main(int argc, char **argv, int (*cases)(void), const enum mutant *all,
                         size_t count)
 {

@@ -95,7 +95,7 @@ void participant_reset(struct participant *p, uint64_t floor);
 /* NULL = not in the book. */
 struct part *participant_find(const struct participant *p, uint64_t txn);
 
-/* What a PREPARE means at ring version `version`. Changes nothing. */
+/* Judge a PREPARE at ring version `version`. Changes nothing. */
 enum part_verdict participant_examine(const struct participant *p, const struct prepare *prepare,
                                       uint64_t version);
 

@@ -42,7 +42,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(STATE_ACK, "state ack", 0,      0,      TO_N,        0,      0)      \
     X(PUSH,      "push",      0,      0,      TO_G,        0,      0)
 
-/* What a request is; each that it is must be allowed. */
+/* Kinds of a request; every kind that applies to it must be allowed. */
 #define ACCESS_REQUESTS(X)                                                             \
     X(REQUEST,   "request",                              0, 0, TO_N, TO_N, 0) \
     X(CALL,      "request of an actor or a chain",       0, 0, TO_N, 0,    0) \
@@ -97,7 +97,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(SETTLE,         "Settle",        0, 0,                  TO_N, 0,    0)                  \
     X(SETTLED,        "Settled",       0, 0,                  TO_N, 0,    0)
 
-/* What an Admin asks. */
+/* Questions of an Admin message. */
 #define ACCESS_WHATS(X)                                       \
     X(STATUS,       "status",       0, 0, 0, 0, TO_C) \
     X(RING,         "ring",         0, 0, 0, 0, TO_C) \

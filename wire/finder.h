@@ -30,10 +30,10 @@ void finder_init(struct finder *f, size_t count);
 /* The coordinator at `index` said whether it leads, in `term`. */
 void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t term);
 
-/* It refused a request because it does not lead. */
+/* The coordinator refused a request because it does not lead. */
 void finder_on_not_leader(struct finder *f, size_t index);
 
-/* Its link went down: what it claimed is old news. */
+/* The link went down: forget what the coordinator claimed. */
 void finder_on_down(struct finder *f, size_t index);
 
 /* Index of the leader, or -1 while nobody claims to lead. */

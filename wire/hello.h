@@ -21,7 +21,7 @@ enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI
 
 enum { LINK_NAME_MAX = 63 };
 
-/* What each side says first. Another cluster or fleet, or no protocol in common, is refused with a
+/* First message of each side. Another cluster or fleet, or no protocol in common, is refused with a
  * reason that both sides log. */
 struct hello {
     char product[32];         /* "ringhold 0.1.0" */

@@ -129,7 +129,7 @@ struct caller {
     struct bytes id; /* 1..RECORD_ID_MAX bytes */
 };
 
-/* What the body of a REQUEST_CALL starts with: so many bytes. */
+/* Bytes that the caller takes at the front of a REQUEST_CALL's body. */
 size_t caller_size(const struct caller *c);
 void caller_put(struct writer *out, const struct caller *c);
 /* Take it off the front of such a body; borrows from it. ERR_CORRUPT: there is none. */
@@ -141,7 +141,7 @@ size_t answer_size(const struct answer_record *a);
 
 /* Append one. Sizes, flags and codes must be within the limits above. */
 void request_put(struct buffer *out, const struct request_record *r);
-/* The same of one that may make no sense: for tests of those who read it. */
+/* Like request_put(), for a record that may be invalid: for tests of its readers. */
 void request_put_any(struct buffer *out, const struct request_record *r);
 /* Append it without its body, with REQUEST_SAME: where it follows a record with the same body. */
 void request_put_same(struct buffer *out, const struct request_record *r);
@@ -154,8 +154,8 @@ void state_ack_put(struct buffer *out, const struct state_ack_record *a);
 /* Take the next record off `in`; sticky-bad on anything wrong, then the record is unusable.
  * Returns ERR_CORRUPT then. */
 MUST_CHECK enum err request_get(struct reader *in, struct request_record *r);
-/* The same, behind a record with body `before`: it may have REQUEST_SAME. Then `r` has that body,
- * borrowed, and the flag no more. `before.data` NULL: there is none. */
+/* Like request_get(), behind a record with body `before`: the record may have REQUEST_SAME. Then
+ * `r` borrows that body, and has the flag no more. `before.data` NULL: there is none. */
 MUST_CHECK enum err request_get_behind(struct reader *in, struct bytes before,
                                        struct request_record *r);
 MUST_CHECK enum err answer_get(struct reader *in, struct answer_record *a);

@@ -38,7 +38,7 @@ enum refusal {
 #undef X
 };
 
-/* Its word. */
+/* The refusal's word. */
 const char *refusal_word(enum refusal reason);
 
 void refusals_count(enum refusal reason);

@@ -29,7 +29,8 @@ enum {
     BONDS_MAX = 16                /* of one actor */
 };
 
-/* Which bond is newer, of all that an actor ever had: the fence it was made under, then a count. */
+/* Stamp that orders all bonds that an actor ever had: the fence under which one was made, then a
+ * count. */
 struct bond_stamp {
     uint64_t fence;
     uint64_t count;
@@ -49,7 +50,7 @@ static inline bool bond_stamp_before(struct bond_stamp a, struct bond_stamp b)
     return a.fence < b.fence || (a.fence == b.fence && a.count < b.count);
 }
 
-/* Who a client is to go on as. Its bytes: u16 kind, id. */
+/* The entity as which a client is to go on. Its bytes: u16 kind, id. */
 struct rebind {
     uint16_t kind;
     uint8_t id_size; /* 1..REBIND_ID_MAX; 0 = nobody else */

@@ -20,15 +20,15 @@ enum { VERSIONS_AHEAD = 0 };
 #endif
 
 enum {
-    /* What is said on a link: chosen for each link by its two ends. */
+    /* Versions of the protocol on a link: each link's two ends choose one. */
     LINK_PROTOCOL_OLDEST = 4,
     LINK_PROTOCOL_TODAY = 4,
     LINK_PROTOCOL_OPERATOR_REQUESTS = 4, /* what operators send to one actor */
     LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,
 
-    /* What the coordinators replicate and store, and what all processes must understand of it: one
-     * for the whole fleet, in its replicated state. It rises when an operator says so and every
-     * process reads the next one, and never goes down: txn/admin/upgrade.c. */
+    /* Versions of what the coordinators replicate and store, and what all processes must understand
+     * of it: one for the whole fleet, in its replicated state. It rises when an operator says so
+     * and every process reads the next one, and never goes down: txn/admin/upgrade.c. */
     FLEET_FORMAT_OLDEST = 1,
     FLEET_FORMAT_TODAY = 3,
     FLEET_FORMAT_KINDS = 2,   /* each node's kinds are known, and those of a role grow */
@@ -37,7 +37,7 @@ enum {
     FLEET_FORMAT_AHEAD = FLEET_FORMAT_TODAY + 1, /* in which CommandAhead comes */
 };
 
-/* What a process speaks: each version from `oldest` to `newest`. */
+/* Versions that a process speaks: all from `oldest` to `newest`. */
 struct versions {
     uint32_t oldest;
     uint32_t newest;

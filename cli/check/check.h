@@ -18,7 +18,7 @@
 /* Add all findings. The collection has at least one coordinator's answer. */
 void check_collection(const struct collection *s, struct findings *out);
 
-/* What was looked at, for a check that found nothing: "3 answer, 2 leads in term 7". */
+/* Summary for a check that found nothing, of what was looked at: "3 answer, 2 leads in term 7". */
 const char *check_detail(const struct collection *s, enum check check, char *out, size_t size);
 
 /* ---- inside ---- */
@@ -36,7 +36,7 @@ bool check_is_member(const Rh__AdminReply *ref, const Rh__InspectAnswer *p);
 /* The member's process has answered; NULL = it has not. */
 const Rh__InspectAnswer *check_process_of(const struct collection *s, const Rh__Member *member);
 bool check_is_barred(const Rh__AdminReply *ref, const char *name);
-/* What the nodes that own vnodes and are not fenced tell of their leases. */
+/* Summary of the leases that nodes report which own vnodes and are not fenced. */
 struct check_leases {
     bool granted;      /* some lease may be in force */
     size_t owners;     /* so many there are … */

@@ -35,7 +35,8 @@ const Rh__AdminReply *collection_reference(const struct collection *s);
 /* Take the answer of a process; a later one of the same process replaces it. Takes `answer`. */
 void collection_put_process(struct collection *s, Rh__InspectAnswer *answer);
 
-/* It has answered. Incarnation 0 in `link`: not registered when its link came up, any will do. */
+/* True if that process has answered. If `link` has incarnation 0 (not registered when the link came
+ * up), any incarnation counts. */
 bool collection_has(const struct collection *s, const Rh__LinkRow *link);
 
 /* Some coordinator has a link to that node or gateway. */

@@ -31,7 +31,7 @@ enum check {
 enum { CHECK_COUNT = CHECK_DISKS + 1 };
 const char *check_name(enum check check);
 
-/* What `ringhold fix` does about it. */
+/* The action that `ringhold fix` takes for a finding. */
 enum repair {
     REPAIR_NONE,    /* nothing, online: `todo` says what to do */
     REPAIR_FETCH,   /* the process fetches the whole configuration */
@@ -76,7 +76,8 @@ void finding_what(struct finding *f, const char *format, ...) __attribute__((for
 void finding_todo(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finding_mark(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Those of `now` that `before` has too are as old as there, others begin at `now_us`. */
+/* Give each finding of `now` that also stands in `before` its age from there; all others begin at
+ * `now_us`. */
 void findings_age(struct findings *now, const struct findings *before, uint64_t now_us);
 /* True if every one stands since at least `settle_us`. */
 bool findings_settled(const struct findings *f, uint64_t now_us, uint64_t settle_us);

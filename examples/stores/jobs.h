@@ -22,7 +22,7 @@ struct job {
     int64_t until_ms; /* jobs_put() sets it: a connection that comes later is too late */
 };
 
-/* What the threads call. They may block, in bounded time. */
+/* Callbacks that the pool's threads run. They may block, for a bounded time. */
 struct jobs_ops {
     const char *name; /* for log lines */
     /* A connection, by `until_ms`; NULL: there is none, `why` says so in one line. */

@@ -66,7 +66,7 @@ struct stored_ops {
     int64_t (*conflicts)(const void *store); /* may be NULL */
 };
 
-/* What all actors of a node share: rh_shared(). */
+/* State shared by all actors of a node: rh_shared(). */
 struct stored;
 
 /* For a start callback, once `store` is ready: reaches the server, or says on stderr why not and
@@ -74,7 +74,7 @@ struct stored;
 struct stored *stored_start(const struct stored_ops *ops, void *store, const char *node);
 /* Does what waits, then ends its threads. `store` is still the caller's. */
 void stored_stop(struct stored *stored);
-/* What it was started with. */
+/* The `store` that stored_start() was given. */
 void *stored_store(const struct stored *stored);
 /* From any thread: somebody with a greater token has the id. */
 void stored_depose(struct stored *stored, const void *id, size_t id_size, uint64_t token);
@@ -85,7 +85,7 @@ void stored_message(struct rh_actor *actor, void *instance, const struct rh_mess
 int stored_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
 void stored_deactivate(struct rh_actor *actor, void *instance, enum rh_why why);
 
-/* What the table of every such kind has, beside its name, start and stop. */
+/* Table entries that every such kind has, beside its name, start and stop. */
 #define STORED_CALLBACKS                                                             \
     .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .activate = stored_activate, \
     .message = stored_message, .flush = stored_flush, .flush_ms = 1000,              \

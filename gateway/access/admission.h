@@ -67,7 +67,7 @@ void admission_free(struct admission_control *d);
 enum admission_verdict admission_enter(struct admission_control *d, const char *address,
                                        uint64_t now_us, struct client_address **client_address,
                                        uint32_t *retry_ms);
-/* It has gone. `client_address` may be NULL. */
+/* A connection that was admitted has gone. `client_address` may be NULL. */
 void admission_leave(struct admission_control *d, struct client_address *client_address,
                      uint64_t now_us);
 

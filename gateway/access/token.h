@@ -29,7 +29,7 @@ enum {
         4 + KEYRING_NAME_MAX + 1 + BASE64_SIZE(TOKEN_PAYLOAD_MAX) + 1 + BASE64_SIZE(HMAC_SIZE),
 };
 
-/* What it says, whoever made it. */
+/* Contents of a token, before anything is checked. */
 struct token {
     uint64_t expires_s; /* seconds since 1970: good before, not from then on */
     uint16_t kind;
@@ -53,8 +53,8 @@ enum token_verdict {
 MUST_CHECK enum err token_put(struct buffer *out, const struct token *token,
                               const struct keyring_key *key);
 
-/* What was signed is read only if the signature is right. `out` is whole when GOOD, FOREIGN or
- * EXPIRED. */
+/* Verify a token. Its payload is read only if the signature is right. `out` is complete for GOOD,
+ * FOREIGN or EXPIRED. */
 enum token_verdict token_check(const struct keyring *keys, struct bytes text, const char *cluster,
                                uint64_t unix_s, struct token *out);
 

@@ -165,7 +165,7 @@ struct transport_stats *clients_transports(struct clients *all);
 /* A new connection. `effects` here and below: what the router wants done, appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
                           uint64_t now_us);
-/* It was admitted as from this address, which it gives back when it goes. */
+/* The client was admitted from this address; it gives its place there back when it goes. */
 void client_let_in(struct client *c, struct client_address *client_address);
 /* The connection is closed. */
 void client_free(struct client *c, uint64_t now_us, struct router_effects *effects);
@@ -190,13 +190,13 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
 /* Go on with input that had to wait. Call once a turn while client_has_input(). */
 void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects);
 
-/* It had to begin a connection in some way first, and now may speak. */
+/* The transport's handshake is over: the client may speak now. */
 void client_on_open(struct client *c, uint64_t now_us);
-/* It was told to go. */
+/* True if the client was told to leave. */
 bool client_is_leaving(const struct client *c);
 bool client_wants_input(const struct client *c);
-/* It has to wait, for more than its share is under way, until client_wake() finds otherwise; or for
- * 100 ms, for it asked much that takes nothing but time. */
+/* True if the client must not be read from: more than its share of requests is under way (until
+ * client_wake() finds otherwise), or it asked much that costs nothing but time (for 100 ms). */
 bool client_rests(const struct client *c);
 void client_wake(struct client *c, uint64_t now_us);
 bool client_has_input(const struct client *c); /* some waits that could be gone on with */
@@ -207,7 +207,7 @@ struct bytes client_output(const struct client *c);
 void client_sent(struct client *c, size_t count, uint64_t now_us);
 /* Move the rest out, for a write that takes a while; `to` is owned by the caller. */
 void client_take_output(struct client *c, struct buffer *to);
-/* That write is over. */
+/* The write that was under way is over. */
 void client_wrote(struct client *c, uint64_t now_us);
 
 /* ---- sessions: clients that are bound to an actor (bind*.c) */
@@ -224,7 +224,7 @@ struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router
 
 /* Nothing more to do for it: close. */
 bool client_is_done(const struct client *c);
-/* It reads nothing, or owes too much reading: close, counted. */
+/* True if the client reads nothing, or owes too much reading. The caller closes it; counted. */
 bool client_is_stuck(struct client *c, uint64_t now_us);
 
 #endif

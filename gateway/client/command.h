@@ -42,7 +42,7 @@ struct command_memo {
         const struct client_command *found;
     } of[COMMAND_MEMO];
 };
-/* The same as command_find(), remembered. */
+/* Like command_find(), with a memory of the last names. */
 const struct client_command *command_recall(struct command_memo *memo, struct bytes name);
 
 bool command_takes(const struct client_command *command, size_t count);

@@ -31,17 +31,17 @@ struct client;
 struct identity;
 struct client_session;
 
-/* What the protocols of clients differ in. Calls have set now_us, and effects where they come from
- * the client. */
+/* Operations in which the protocols of clients differ. The caller has set now_us, and `effects` for
+ * calls that come from the client. */
 struct dialect {
     /* Take what is whole at the front of `in`; returns how many bytes that was. Sets `half` if what
      * is left is not whole. */
     size_t (*take)(struct client *c, struct bytes in);
     /* An answer to a ticket of its own. */
     void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
-    /* It is owed answers. */
+    /* True if the client still waits for answers. */
     bool (*owes)(const struct client *c);
-    /* What is still coming may not grow any more: refuse it. */
+    /* The command that is still coming exceeds its limit: refuse it. */
     void (*refuse_half)(struct client *c);
     /* About once a second. NULL = nothing to do. */
     void (*tick)(struct client *c);
@@ -50,13 +50,13 @@ struct dialect {
     /* BIND or UNBIND that was asked with `ticket` is over: it is done, or refused if there is a
      * `why`. */
     void (*bind_over)(struct client *c, uint64_t ticket, enum bound_result result, const char *why);
-    /* The same, for what the router said of it. */
+    /* Like bind_over, for a reply that the router made itself. */
     void (*bind_failed)(struct client *c, const struct router_effect *reply, struct bytes body);
-    /* What is written now comes behind the answer to `ticket`. */
+    /* True if the answer to `ticket` was written: what is written now comes behind it. */
     bool (*is_answered)(const struct client *c, uint64_t ticket);
     void (*push)(struct client *c, struct bytes key, const struct push_record *push);
     void (*kick)(struct client *c, uint32_t code, struct bytes text);
-    /* Its actor lets it go on as another entity. */
+    /* The client's actor lets it go on as another entity. */
     void (*rebound)(struct client *c, const struct rebind *to);
     /* Ask anew if it is still here: client_session_vouch(). NULL = it keeps no session. */
     void (*vouch)(struct client *c, uint64_t version);
@@ -70,7 +70,7 @@ extern const struct dialect dialect_packets; /* client_packet.c */
 
 /* A kick's bytes. */
 void packet_put_kick(struct client *c, uint32_t code, struct bytes text);
-/* Its first packet. */
+/* Handle the client's first packet. */
 void packet_on_hello(struct client *c, struct bytes body);
 /* About once a second: was anything heard of it? */
 void packet_tick(struct client *c);
@@ -226,15 +226,15 @@ struct bind_wish {
  * bound already. */
 bool binding_ask(struct client *c, struct bytes key, const struct target *to,
                  const struct bind_wish *wish, uint64_t ticket);
-/* What it needs to resume it; false: it is not kept. */
+/* Put into `out` what the client needs to resume its session. False: the session is not kept. */
 bool binding_name(const struct client *c, struct session_packet *out);
-/* It has all pushes to this one. */
+/* The client has all pushes up to this number. */
 void binding_ack(struct client *c, uint64_t pushes);
 /* End that. False: it is not bound. */
 bool binding_leave(struct client *c, uint64_t ticket);
 /* The ticket of one of these was answered. */
 void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body);
-/* The same, of TICKET_RESUME. */
+/* Like binding_answered(), for TICKET_RESUME. */
 void binding_resumed(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us);
 /* The key of a session that goes with a fresh number: numbers count, but who knows all of them, and
@@ -247,7 +247,8 @@ void binding_end(struct client *c, uint64_t now_us, struct router_effects *effec
 
 /* ---- client_admission.c */
 
-/* It asks once more: 0, or when it may do so, in milliseconds. */
+/* Charge one more request to the client's rate. Returns 0, or the milliseconds after which it may
+ * ask. */
 uint32_t client_overspeed(struct client *c);
 /* The connection has gone. */
 void client_let_out(struct client *c, uint64_t now_us);
@@ -261,13 +262,13 @@ bool clients_entity_is_full(const struct clients *all, uint64_t entity);
 
 /* From now on its requests are named by itself. It has no answer that is still to come. */
 void client_session_open(struct client *c, const struct session_name *name, uint32_t epoch);
-/* It goes: nothing is replied any more. */
+/* The client's session ends: nothing more is replied to it. */
 void client_session_close(struct client *c, uint64_t now_us, struct router_effects *effects);
-/* It has the answers of all below. */
+/* The client has all answers below this number. */
 void client_session_ack(struct client *c, uint32_t answers);
-/* Whose it is; NULL = nobody's. */
-/* It has answered dialect.vouch: it had not left when the ring had that version. */
+/* The client has answered dialect.vouch: it was still here when the ring had that version. */
 void client_session_vouch(const struct client *c, uint64_t version);
+/* The client that has this session, or NULL. */
 struct client *client_session_find(const struct clients *all, uint64_t session);
 /* Put its part into the request. */
 void client_session_number(const struct client *c, const struct ask *ask,
@@ -283,12 +284,13 @@ bool auth_asks(const struct clients *all);
 void auth_begin(struct client *c);
 /* The connection has gone. */
 void auth_end(struct client *c);
-/* It showed this: from here on it is known, or kicked, or an actor is asked. */
+/* The client showed these credentials: it becomes known, is kicked, or an actor is asked. */
 void auth_take(struct client *c, struct bytes text);
-/* It is authenticated: this is who it is, until then. With keys it is given a token. */
+/* The client is authenticated as `who`, until the time that stands there. If there are keys, it
+ * gets a token. */
 void auth_be(struct client *c, const struct auth_ok_packet *who);
-/* Its actor says that it is this entity from now on: changed if it was asked who it is. What to
- * tell it: `out`, whose token is appended to `token` if there are keys. */
+/* The client's actor says that it is this entity from now on. Its identity changes if it was asked
+ * for one. `out` is what to tell the client; its token is appended to `token` if there are keys. */
 void auth_become(struct client *c, const struct rebind *to, struct auth_ok_packet *out,
                  struct buffer *token);
 /* May it ask this entity? */
@@ -300,10 +302,10 @@ bool auth_admits(uint8_t type);
 
 /* Ask the login actor who shows this. */
 void login_ask(struct client *c, struct bytes credentials);
-/* It has answered, or nobody did. */
+/* The login actor has answered, or the request failed. */
 void login_answered(struct client *c, const struct router_effect *reply, struct bytes body,
                     uint64_t now_us);
-/* It has waited for that long enough. */
+/* The client has waited long enough for its login: give it up. */
 void login_give_up(struct client *c);
 /* The connection goes. An actor that was asked is busy with it still, so it counts as
  * unauthenticated until that is over. */

@@ -55,10 +55,10 @@ struct pushes {
 void pushes_init(struct pushes *p, struct push_stats *stats);
 void pushes_fini(struct pushes *p);
 
-/* This round was confirmed: its pushes begin with number `next`, 1 but for a client that returns.
- */
+/* This round was confirmed: its pushes begin with number `next`, which is 1 unless the client has
+ * returned. */
 void pushes_begin(struct pushes *p, uint32_t round, uint64_t next);
-/* Those of this round before `next` will not come any more. */
+/* Pushes of this round with a number below `next` will not come any more. */
 void pushes_skip(struct pushes *p, uint64_t next);
 
 /* One came. True: it is the next and to be delivered at once; else it was kept (a copy) or dropped.

@@ -19,7 +19,7 @@ struct gateway_stats {
     uint64_t threads;
 };
 
-/* What these clients and their router have counted. */
+/* Sum of what these clients and their router have counted. */
 void gateway_stats_own(const struct clients *all, struct gateway_stats *out);
 
 /* With those of the other threads. */

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* What is spoken behind the transport. */
+/* Protocol that is spoken inside the transport. */
 enum client_speech { CLIENT_RESP, CLIENT_PACKETS };
 
 enum entry {

@@ -163,7 +163,7 @@ struct auth_ok_packet {
     struct bytes token; /* to be shown from now on; at most PACKET_TOKEN_MAX bytes; empty = none */
 };
 
-/* What a client shows to resume its session; opaque to it. */
+/* Name and key with which a client resumes its session. Opaque to the client. */
 struct session_name {
     uint64_t key;     /* of the bond */
     uint64_t session; /* its requests are numbered in */

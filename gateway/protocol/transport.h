@@ -61,10 +61,10 @@ void transport_close(struct client_transport *c, bool leaving);
 /* There are too many. `words`: what a client without a transport is told; this one is, once it is
  * open, and then it ends. For a transport that was just made. */
 void transport_part(struct client_transport *c, struct bytes words);
-/* The same without waiting for that: in a frame or as HTTP where that can be, else without a word.
- */
+/* Like transport_part(), but does not wait until the transport is open: the words go in a frame or
+ * as HTTP where that can be, else the connection ends without a word. */
 void transport_refuse(struct client_transport *c, struct bytes words);
-/* What is to be sent now; the caller takes from it what it sends. */
+/* Bytes to send now; the caller removes what it sends. */
 struct buffer *transport_output(struct client_transport *c);
 
 #endif

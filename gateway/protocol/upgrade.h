@@ -50,7 +50,8 @@ void upgrade_put_answer(struct buffer *out, const struct upgrade *upgrade);
  * it may try again, of FULL. */
 void upgrade_put_refusal(struct buffer *out, enum upgrade_result why, uint32_t retry_s);
 
-/* What proves that the request was read as a WebSocket's (upgrade_ssl.c). */
+/* Compute Sec-WebSocket-Accept, which proves that the request was read as a WebSocket's
+ * (upgrade_ssl.c). */
 void upgrade_accept(struct bytes key, char accept[UPGRADE_ACCEPT_SIZE + 1]);
 
 #endif

@@ -25,9 +25,10 @@
 #include "node/host/host.h"
 #include "node/runtime/runtime.h"
 
-/* What HOST_SUBMIT wants done, for `runtime`; an ACTIVATE gets its activation there, which the
- * driver frees when a completion ends it (completion_ends()). `ops` and `shared` are of its kind.
- * False: there is nothing to carry, for the activation had ended already. */
+/* Translate a HOST_SUBMIT effect into an operation for `runtime`. An ACTIVATE gets its activation
+ * there, which the driver frees when a completion ends it (completion_ends()). `ops` and `shared`
+ * belong to the actor's kind. False: there is nothing to carry, for the activation had ended
+ * already. */
 bool bridge_submit(struct runtime *runtime, const struct rh_actor_ops *ops, void *shared,
                    const struct host_effect *e, struct submission *out);
 

@@ -51,7 +51,7 @@ enum verb {
     VERB_ANSWER,  /* ticket: the call that ended, status: enum rh_result; bytes: payload */
     VERB_GATEWAY, /* ticket: a gateway that is gone, and all clients at it */
 
-    /* What an actor says by itself. */
+    /* Verbs that an actor says unasked. */
     VERB_POKE,      /* it wants a turn */
     VERB_PASSIVATE, /* it wants to retire when it is through with what it has begun */
     VERB_FAIL,      /* it is broken; comes ahead of the answer of what it runs */
@@ -87,7 +87,7 @@ static inline bool verb_is_task(enum verb verb)
     return verb >= VERB_ACTIVATE && verb <= VERB_RETIRE;
 }
 
-/* Its bytes go beside it: a head of head_size, then the rest. */
+/* One operation for the runtime. Its bytes go beside it: a head of head_size, then the rest. */
 struct submission {
     uint8_t verb;       /* enum verb, up to GATEWAY */
     uint8_t flags;      /* RUN: enum request_flags */
@@ -145,7 +145,7 @@ static inline uint8_t submission_chain(const struct submission *s, struct bytes 
     return (uint8_t)(s->head_size / sizeof *chain);
 }
 
-/* It was not begun in time. */
+/* The completion of an operation that was not begun in time. */
 static inline struct completion submission_returned(const struct submission *s, struct bytes all)
 {
     return (struct completion){.verb = s->verb,
@@ -157,8 +157,8 @@ static inline struct completion submission_returned(const struct submission *s, 
                                .bytes = all};
 }
 
-/* What it borrows takes so many bytes: its head and bytes, or its call and what that borrows. (A
- * push is carried packed.) */
+/* Bytes that the completion borrows: its head and bytes, or its call and what that borrows. (A push
+ * is carried packed.) */
 size_t completion_size(const struct completion *c);
 /* Copy it to `to`, which borrows all that from `room`: that is of that size and aligned for a
  * uint64_t. */

@@ -50,7 +50,7 @@ bool broadcasts_may_pass(const struct broadcasts *c, const struct call *call);
 /* Append a broadcast, or what is asked for behind one; all is copied. Its time ends at `until_us`.
  */
 void broadcasts_put(struct broadcasts *c, const struct call *call, uint64_t until_us);
-/* Its session ends behind what waits of it. False: nothing does. */
+/* End the session behind its broadcasts that wait. False: none waits. */
 bool broadcasts_close(struct broadcasts *c, uint64_t session);
 
 /* For metrics. */
@@ -81,7 +81,7 @@ bool broadcasts_next(struct broadcasts *c, uint64_t now_us, _Atomic size_t *wait
 /* Take a call that waits, and whose time is over; false = none. Borrowed likewise. */
 bool broadcasts_expired(struct broadcasts *c, uint64_t now_us, struct call_answer *out);
 
-/* What a broadcast counts with in `waiting`: known before it is made, and when it is dropped. */
+/* Bytes that a broadcast adds to `waiting`: known before it is made, and when it is dropped. */
 static inline size_t broadcast_size(const struct call *call)
 {
     return call->id.size + call->payload.size;

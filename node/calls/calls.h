@@ -94,7 +94,7 @@ void calls_chase(struct calls *c, const struct probe *probe, struct blocked bloc
  * its session is closed first or the incarnation ends. While the node is not registered calls are
  * dropped: they come of actors that are gone. */
 void calls_ask(struct calls *c, const struct call *call, uint64_t now_us);
-/* It will not be asked after all: who asked for it is gone. */
+/* Drop a call that will not be made after all, because its caller is gone. */
 void calls_drop_call(struct calls *c, const struct call *call);
 /* The caller is gone: what it asked for still runs, nothing is answered. */
 void calls_close(struct calls *c, uint64_t session, uint64_t now_us);
@@ -118,7 +118,7 @@ void calls_control(struct calls *c, uint64_t peer, const Rh__Control *message, u
 bool calls_take(struct calls *c, struct calls_effect *out);
 /* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */
 void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now_us);
-/* Its request, whole; ERR_CORRUPT: it is none. */
+/* Decode the effect's request. ERR_CORRUPT: the bytes are no request. */
 MUST_CHECK enum err calls_request(const struct calls_effect *e, struct request_record *out);
 
 /* Abort unless every invariant holds: for tests. */

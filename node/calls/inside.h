@@ -72,7 +72,8 @@ struct calls {
 void calls_step(struct calls *c, struct router_event event, uint64_t now_us);
 /* ---- calls_former.c */
 
-/* Its first word here, if it came from elsewhere, bars its session. */
+/* If this is the first call here of an actor that came from elsewhere, bar its session: its
+ * broadcasts wait. */
 void former_begins(struct calls *c, const struct call *call);
 /* Nothing of it waits for another node any more. */
 void former_lift(struct calls *c, uint64_t session);
@@ -83,7 +84,7 @@ void formers_look(struct calls *c);
 /* The next that is to be said to another node; false = nothing. */
 bool former_take(struct calls *c, struct calls_effect *out);
 
-/* Who that is, or NULL. */
+/* The member with this incarnation, or NULL. */
 const struct view_member *calls_member(const struct calls *c, uint64_t incarnation);
 /* The link, or NULL. */
 struct road *calls_road(const struct calls *c, uint64_t peer);

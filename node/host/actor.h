@@ -31,7 +31,7 @@
 
 struct hold;
 
-/* Which may follow which: actor_machine, in actor.c. */
+/* States of an actor. actor_machine in actor.c says which may follow which. */
 enum actor_state {
     ACTOR_ABSENT,
     ACTOR_FAILING,
@@ -44,7 +44,7 @@ enum actor_state {
     ACTOR_RETIRING,
 };
 
-/* It shall retire as soon as it can. */
+/* How an actor shall end, as soon as it can. */
 enum actor_wish {
     WISH_NONE,
     WISH_IDLE, /* unless a request comes before */
@@ -52,7 +52,7 @@ enum actor_wish {
     WISH_ASKED,
 };
 
-/* What the answer of the running request needs. */
+/* Parts of the running request that its answer needs. */
 struct running {
     uint64_t ticket;
     uint64_t gateway;
@@ -161,12 +161,12 @@ static inline struct image_name actor_name(const struct actor *a)
     return (struct image_name){.position = a->position, .kind = a->kind, .id = {a->id, a->id_size}};
 }
 
-/* Its work part; one is lent to it if it has none. */
+/* The actor's work part; one is lent to it if it has none. */
 struct actor_work *actor_work(struct actors *a, struct actor *actor);
 /* Give it back if it says nothing that has to be remembered. */
 void actor_calm(struct actors *a, struct actor *actor);
 
-/* What the work part says; without one nothing waits. */
+/* Number of requests that wait, from the work part; without one nothing waits. */
 static inline size_t actor_waiting(const struct actor *a)
 {
     return a->work == NULL ? 0 : a->work->queue.count;

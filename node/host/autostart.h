@@ -47,7 +47,7 @@ void wake_on_wake(struct host *h, uint16_t kind, struct bytes id);
 void wake_if_wanted(struct host *h, struct actor *a);
 /* Just handed over. */
 void wake_arrived(struct host *h, struct actor *a);
-/* It waits no longer. */
+/* Take the actor out of the list of those that wait. */
 void wake_unlist(struct host *h, struct actor *a);
 /* Ask for the list of ids again: some that should live may not be in it. */
 void wake_list_again(struct autostart *s);

@@ -33,7 +33,7 @@ static inline void backpressure_started(struct backpressure *p)
 /* May one more be passed on over this link in this step? */
 bool backpressure_may_pass_on(const struct host *h, uint64_t link);
 void backpressure_pass_on_later(struct host *h, struct admission *in);
-/* So many bytes were passed on. */
+/* Note that `size` bytes were passed on. */
 static inline void backpressure_passed_on(struct backpressure *p, size_t size)
 {
     p->passed_on += size;

@@ -10,7 +10,7 @@
 #include "node/host/host.h"
 #include "node/host/idle.h"
 
-/* What the node knows of one cell beside the ring. */
+/* State that the node keeps for each cell beside the ring. */
 struct cell_state {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
     uint64_t gave_us;  /* when it was given away last; 0 = never */
@@ -66,7 +66,7 @@ static inline void cells_count_double(struct host_cells *c)
 
 uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
 bool host_has_kind(const struct host *h, uint16_t kind);
-/* It is hosted here. */
+/* The state of a kind that is hosted here, or NULL. */
 struct kind_state *host_kind_of(const struct host *h, uint16_t kind);
 
 #endif

@@ -39,7 +39,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, 
 void gate_take(struct gate *g, struct kept_effect *k);
 /* The outputs are lost; what was to be done to actors is kept. */
 void gate_drop_outputs(struct gate *g, enum host_drop why);
-/* What was to be done to this actor is not done. */
+/* Drop the effects that were to be done to this actor. */
 void gate_forget(struct gate *g, const struct actor *a);
 
 #endif

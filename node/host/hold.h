@@ -33,7 +33,7 @@ struct hold {
 };
 
 struct hold *hold_new(struct part *part);
-/* Its queue is empty; frees streams and stages. */
+/* Free the hold's streams and stages. Its queue must be empty. */
 void hold_free(struct hold *hold);
 
 /* The OUT or IN arc that covers the cell, or NULL. */

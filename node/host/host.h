@@ -69,7 +69,7 @@ enum {
     HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS + 1000,
 };
 
-/* What stands on the node's disk; durable before PREPARED leaves (holes 3, 5). */
+/* Numbers that stand on the node's disk; they are durable before PREPARED leaves (holes 3, 5). */
 struct host_disk {
     uint64_t era;
     uint64_t floor; /* numbers up to here are over */
@@ -210,7 +210,7 @@ enum host_misuse {
     HOST_MISUSE_STATE_ACK,
     HOST_MISUSE_COUNT
 };
-/* Its word: "request". */
+/* The misuse as a word: "request". */
 const char *host_misuse_word(enum host_misuse what);
 
 /* Why the process is to end. Each has a code and a text (host.c). */
@@ -266,23 +266,23 @@ struct host *host_new(const struct host_config *config);
 void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
-/* These requests come next: their memory is fetched. Tells where each is on the ring. A hint, which
- * changes nothing; `count` is HOST_PREFETCH_MAX at most. */
+/* Hint that these requests come next: fetches their memory and tells where each is on the ring.
+ * Changes nothing; `count` is HOST_PREFETCH_MAX at most. */
 void host_prefetch(struct host *h, const struct request_record *r, size_t count,
                    uint64_t *position);
-/* What this one runs comes to its end soon; and sooner still, when that memory is there. */
+/* Hint that what this actor runs ends soon: fetches the memory that its end needs. */
 void host_prefetch_running(const struct actor *a);
 void host_prefetch_order(const struct host *h, const struct actor *a);
 /* An effect that leaves this process for a peer: answers, forwards, state. */
 bool host_effect_is_output(const struct host_effect *e);
 /* An effect that gives an actor something to do, which it answers. */
 bool host_effect_is_task(const struct host_effect *e);
-/* This effect may be done before this time only; UINT64_MAX = whenever (it needs no lease, or
- * leases are not in force), 0 = not at all now. */
+/* The time, by the host's clock, before which this effect must be done; UINT64_MAX = whenever (it
+ * needs no lease, or leases are not in force), 0 = not at all now. */
 uint64_t host_limit_us(const struct host *h, const struct host_effect *e);
-/* The same of what an actor is to do. */
+/* Like host_limit_us(), for an actor's verb. */
 uint64_t host_verb_limit_us(const struct host *h, enum verb verb);
-/* That of outputs: until - gate margin. */
+/* The limit for outputs: the lease's end less the gate margin. */
 uint64_t host_gate_us(const struct host *h);
 /* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */
 void host_keep(struct host *h, const struct host_effects *effects, size_t at);
@@ -296,8 +296,8 @@ size_t host_running(const struct host *h);
 /* At this time no task may run any more: until - kill margin. */
 uint64_t host_hard_end_us(const struct host *h);
 
-/* It has put off more than it may do in one step: feed HOST_GO_ON when what this step began is
- * through. (A HOST_TICK does it too.) */
+/* True if the host put work off that was too much for one step: feed HOST_GO_ON when the effects of
+ * this step are done. (A HOST_TICK does it too.) */
 bool host_has_more(const struct host *h);
 /* Abort unless I1-I8 and I12 hold. */
 void host_check(const struct host *h);
@@ -307,7 +307,7 @@ void host_check(const struct host *h);
 void host_plant_stray(struct host *h);
 #endif
 
-/* What the shell may know of an actor. `instance` is the shell's. */
+/* What the shell may know of an actor. `instance` belongs to the shell. */
 struct bytes actor_id(const struct actor *a);
 uint16_t actor_kind(const struct actor *a);
 void *actor_instance(const struct actor *a);
@@ -381,7 +381,8 @@ struct host_figures {
     uint64_t misuses[HOST_MISUSE_COUNT];
 };
 void host_figures(const struct host *h, struct host_figures *out);
-/* What the workers know of an actor, for people who ask (RhHotRow of wire/control.proto). */
+/* One row of the workers' profile of actors, for people who ask (RhHotRow of wire/control.proto).
+ */
 struct host_profile_row {
     const char *what; /* "runs", "deferred", "busy", "waiting": static text */
     uint32_t worker;
@@ -392,11 +393,12 @@ struct host_profile_row {
 };
 /* Tell the next Inspect these, too. Borrowed until it is set anew. */
 void host_set_profile(struct host *h, const struct host_profile_row *profile, size_t count);
-/* And these: what its actors asked of others. Borrowed until it is set anew; NULL = not told. */
+/* Counters of the calls that the node's actors made. Borrowed until it is set anew; NULL = not
+ * told. */
 struct router_stats;
 void host_set_calls(struct host *h, const struct router_stats *calls);
-/* What does a call wait for whose probe came by that link: of another node, or of its own actors?
- */
+/* Return what a call waits for whose probe came by that link: of another node, or of its own
+ * actors. */
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);
 const struct view *host_view(const struct host *h);
 /* How many vnodes it owns. O(ring). */

@@ -55,7 +55,7 @@ struct image_order {
     uint8_t answer_count;
 };
 
-/* Whose image it is. */
+/* Name of the actor that an image belongs to. */
 struct image_name {
     uint64_t position;
     uint16_t kind;
@@ -66,7 +66,7 @@ struct image_name {
  * = the actor has none. */
 struct image *image_make(struct image_name name, const struct orders *orders, const struct actor *a,
                          const struct bytes *state);
-/* What it is made of. */
+/* Contents of an image. */
 struct image_cargo {
     const struct orders *orders; /* with `actor`: its order records go along; may be NULL */
     const struct actor *actor;

@@ -28,9 +28,10 @@ void host_repair(struct host *h, const Rh__Mend *repair);
 
 /* An operator follows the request. */
 bool trace_is(const struct request_record *r);
-/* Its body with what this node did, and for how long it was here. Borrowed until the next call. */
+/* Append to the admission's trace what this node did, and for how long the request was here. The
+ * result is borrowed until the next call. */
 struct bytes trace_stamp(struct host *h, const struct admission *in, uint8_t did);
-/* Its answer with how long its actor took. Borrowed likewise. */
+/* Append to the answer's trace how long its actor took. The result is borrowed likewise. */
 struct bytes trace_ran(struct host *h, struct bytes hops, uint64_t began_us);
 
 #endif

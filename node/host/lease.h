@@ -53,7 +53,7 @@ struct lease {
     uint64_t jumps;         /* times it was dropped because the clocks disagreed */
 };
 
-/* What a judgement saw. */
+/* Result of judging a lease. */
 struct lease_verdict {
     enum lease_state before;
     enum lease_state state;
@@ -85,7 +85,7 @@ uint64_t lease_gate_us(const struct lease *l);
 uint64_t lease_kill_us(const struct lease *l);
 /* From one renewal to the next; `most_us` when nothing is urgent. */
 uint64_t lease_renew_every_us(const struct lease *l, uint64_t most_us);
-/* until - now; 0 = over, or none. */
+/* Microseconds until the lease ends; 0 = it is over, or there is none. */
 uint64_t lease_margin_us(const struct lease *l, uint64_t now_us);
 
 #endif

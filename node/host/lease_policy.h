@@ -32,12 +32,13 @@ void lease_policy_granted(struct host *h, const Rh__Grant *grant);
 void lease_policy_begin(struct host *h, uint64_t lease_us);
 /* Barred, or another era. */
 void lease_policy_end(struct host *h, enum host_drop why);
-/* Its lease has been over for so long that who leaves waits for coordinators no more. */
+/* True if the lease has been over for so long that a leaving node waits for coordinators no more.
+ */
 bool lease_policy_is_alone(const struct host *h);
-/* They wait until the lease is ACTIVE again, and are admitted anew. */
+/* Put the requests off until the lease is ACTIVE again; then they are admitted anew. */
 void lease_policy_put_off(struct host *h, struct admission *in);
 void lease_policy_put_off_all(struct host *h, struct queue *q);
-/* It wants a turn, or to retire, when the lease is ACTIVE again. */
+/* Put the actor's turn or retirement off until the lease is ACTIVE again. */
 void lease_policy_put_off_actor(struct host *h, struct actor *a);
 /* The shell could not begin it in time: it is kept at the gate. */
 void lease_policy_on_returned(struct host *h, struct actor *a, const struct completion *c);

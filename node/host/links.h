@@ -52,7 +52,7 @@ bool identity_takes_request(struct host *h, uint64_t peer, const struct request_
 bool identity_takes_answer(struct host *h, uint64_t peer);
 /* The incarnation behind that link, of a node that the configuration names so; 0 = it is none. */
 uint64_t identity_of_node(const struct host *h, uint64_t peer);
-/* That link sent what is not its own to send. */
+/* Count and log that a link sent what its identity may not send. */
 void identity_misused(struct host *h, uint64_t peer, enum host_misuse what, const char *why);
 
 #endif

@@ -14,7 +14,7 @@
 #include "node/host/host.h"
 #include "wire/finder.h"
 
-/* Which may follow which: life_machine, in member.c. */
+/* States of this node's membership. life_machine in member.c says which may follow which. */
 enum life { LIFE_JOINING, LIFE_SERVING, LIFE_PARTING, LIFE_OVER };
 extern const struct machine life_machine;
 

@@ -55,7 +55,8 @@ struct neighbour *neighbour_by_link(const struct neighbours *p, uint64_t link);
 /* Only who is STANDING_KNOWN; with several links to a process: the newest. NULL = none. */
 struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_role role,
                                        uint64_t incarnation);
-/* Who asks under that id: a gateway, or a node for its actors, by its incarnation. */
+/* The neighbour that asks under that id: a gateway by its id, or a node, for its actors, by its
+ * incarnation. */
 struct neighbour *neighbour_asking(const struct neighbours *p, uint64_t id);
 /* All that say they were it, whatever their standing: the first, the one after `peer`. */
 struct neighbour *neighbour_first(const struct neighbours *p, uint64_t incarnation);

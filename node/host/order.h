@@ -93,14 +93,15 @@ void order_fetch_more(const struct orders *o, const struct order *order);
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session);
 /* There is none yet. */
 struct order *order_new(struct orders *o, struct actor *a, uint64_t session);
-/* Those of one actor, as they were made; NULL = no more. */
+/* The actor's orders, in the sequence in which they were made; NULL = no more. */
 struct order *order_first(const struct orders *o, const struct actor *a);
 struct order *order_next(const struct orders *o, const struct actor *a, const struct order *order);
-/* Whose it is. */
+/* The actor that the order belongs to. */
 struct actor *order_actor(const struct orders *o, const struct order *order);
-/* Its early queue must be empty. */
+/* Free the order. Its early queue must be empty. */
 void order_free(struct orders *o, struct order *order);
-/* It is in use: keep it. Said once a second at most, so it is kept so much shorter. */
+/* Mark the order as used, so that it is kept. The mark is set once a second at most, so the order
+ * may go that much earlier. */
 void order_touch(struct orders *o, struct order *order, uint64_t now_us);
 
 /* Forget a few records that were idle for keep_us; called at every tick. `watch.call` hears whose
@@ -111,8 +112,8 @@ struct orders_watch {
 };
 void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us, struct orders_watch watch);
 
-/* Its gateway says that everything below `base` is finished: release those answers. The memory of
- * the last one stays for the next that is saved. */
+/* The gateway says that everything below `base` is finished: release those answers. The memory of
+ * the last one stays for the next answer. */
 void order_set_base(struct orders *o, struct order *order, uint64_t base);
 
 /* Save what its actor answered; its seq is the highest yet. Nothing is saved of what nobody

@@ -7,8 +7,8 @@
 
 #include "node/host/order.h"
 
-/* What a record has while requests came early, and while answers are saved that do not fit into
- * it: a line of the cache. */
+/* Part of an order that it has only while requests came early, and while answers are saved that do
+ * not fit into the record: one cache line. */
 struct order_more {
     struct queue early;       /* sorted by seq: they wait for their predecessor */
     struct strand_link large; /* in the book's list, if one of its answers is large */
@@ -34,7 +34,8 @@ void order_more_trim(struct orders *o, struct order *order);
 
 /* The least seq of its saved answers. False = there are none. */
 bool order_oldest(const struct orders *o, const struct order *order, uint64_t *seq);
-/* What else it has stays, as there may be another answer soon: order_more_trim(). */
+/* Release the oldest answer. The memory stays, as there may be another answer soon:
+ * order_more_trim(). */
 void order_release_oldest(struct orders *o, struct order *order);
 
 #endif

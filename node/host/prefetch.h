@@ -15,7 +15,7 @@ struct prefetch {
 
 /* The ring changed: positions that were told are void. */
 void prefetch_forget(struct prefetch *a);
-/* They are held or let go next: the memory that it needs is fetched. */
+/* Hint that these actors are held or released next: fetches the memory that it needs. */
 void prefetch_actors(const struct host *h, struct actor *const *a, size_t count);
 /* Actors are made of these, one by one: the same for those that come soon. */
 void prefetch_images(const struct host *h, struct image *const *image, size_t count);

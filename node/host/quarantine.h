@@ -30,7 +30,7 @@ void quarantine_tick(struct host *h);
 /* Somebody left the quarantine: what should live unasked is listed again. */
 void quarantine_released(struct host *h);
 
-/* What I say at my registration of the process before me. `actor` and `list` have room for
+/* Put into my registration what the process before me left. `actor` and `list` have room for
  * config.suspect_count. */
 void quarantine_tell(const struct host *h, Rh__Register *r, Rh__Actor *actor, Rh__Actor **list);
 

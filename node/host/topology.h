@@ -41,7 +41,7 @@ void config_on_answer(struct host *h, const Rh__ConfigAnswer *answer);
 
 /* The view changed: follow it. */
 void host_adopt(struct host *h);
-/* The same, after `delta` was applied to version `before`. */
+/* Like host_adopt(), after `delta` was applied to version `before`. */
 void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before);
 /* The node was registered: note what is mine. */
 void adopt_first(struct host *h);

@@ -73,7 +73,7 @@ enum { HOLD_SOME = 16 };
 size_t hold_some_actors(const struct host *h, struct hold_cursor *at,
                         struct actor *some[HOLD_SOME]);
 void hold_tick(struct host *h, struct hold *hold);
-/* So many requests wait with a transaction from now on. */
+/* Add `requests` to the number that waits with a transaction. */
 static inline void hold_count(struct txns *t, size_t requests)
 {
     t->held_total += requests;
@@ -83,7 +83,7 @@ static inline void hold_count(struct txns *t, size_t requests)
 
 /* The arc to a target whose link is not up: it can't vote, so it doesn't drain yet. Or NULL. */
 const struct part_arc *hold_unreached(const struct host *h, const struct hold *hold);
-/* Those whose turn it is begin to drain. */
+/* Begin to drain the holds whose turn it is. */
 void hold_next_turn(struct host *h);
 /* The slot of a target whose link is not up, so that it can't vote and doesn't drain yet; or 0. */
 uint16_t hold_awaits_link(const struct host *h, const struct hold *hold);

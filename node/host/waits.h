@@ -47,8 +47,7 @@ struct wait_of {
     uint64_t deadline_us;
 };
 
-/* What the host says of a probe (host_blocked()): what does the call that it came along wait for?
- */
+/* Answer of host_blocked() to a probe: the call that the one it came along with waits for. */
 struct blocked {
     uint64_t
         run;     /* the ticket of what the actor runs that was asked; 0 = for nothing that I know */
@@ -82,7 +81,7 @@ void waits_init(struct waits *w);
 /* Nobody waits. */
 void waits_clear(struct waits *w);
 void waits_add(struct waits *w, const struct wait_of *of, uint64_t now_us);
-/* It was answered. Of one that does not wait: nothing. */
+/* The call was answered. Does nothing for a call that does not wait. */
 void waits_end(struct waits *w, uint64_t number);
 /* Every 10..50 ms: send probes for those that have waited long. */
 void waits_tick(struct waits *w, uint64_t now_us);

@@ -44,7 +44,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 /* See that the actor moves on, whatever its state: what waits runs, or it freezes, retires, rests.
  * Its record may be gone afterwards. */
 void actor_proceed(struct host *h, struct actor *a);
-/* It is ABSENT and has to start. */
+/* Start the actor, which must be ABSENT. */
 void actor_activate(struct host *h, struct actor *a);
 /* Something is given out to it, answered with the ticket in `running`; and that was answered. */
 struct actor_work *actor_begin(struct host *h, struct actor *a, enum actor_state state);
@@ -52,14 +52,14 @@ void actor_end(struct host *h, struct actor *a, enum actor_state state);
 void run_on_poke(struct host *h, struct actor *a);
 void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, struct actor *a, const struct completion *c);
-/* What it was to run was not begun, and its time is over. */
+/* The actor's operation was not begun, and its time is over: answer so. */
 void run_expire(struct host *h, struct actor *a);
-/* What it runs will not be answered: its instance ends. */
+/* Give up the operation that runs, because the instance ends: it gets no answer. */
 void run_abandon(struct host *h, const struct actor *a);
 
 /* ---- life.c ---- */
 
-/* Its arc is held: freeze it now or when it stops. */
+/* The actor's arc is held: freeze it now, or when it stops. */
 void actor_hold(struct host *h, struct actor *a, struct hold *hold);
 /* Nothing waits, and its arc is held: make its image, or have it made. */
 void actor_freeze(struct host *h, struct actor *a);
@@ -72,9 +72,10 @@ void actor_thaw(struct host *h, struct actor *a);
 /* The hold ended and it stays. */
 void actor_release(struct host *h, struct actor *a);
 void run_on_exported(struct host *h, struct actor *a, const struct completion *c);
-/* It goes: DISCARD, forget. All its requests were taken out. */
+/* Remove the actor: DISCARD its instance, forget its record. All its requests were taken out
+ * before. */
 void actor_remove(struct host *h, struct actor *a, enum discard_why why);
-/* Its instance goes, the record stays. */
+/* DISCARD the actor's instance; the record stays. */
 void actor_dismiss(struct host *h, struct actor *a, enum discard_why why);
 /* Nothing goes on: give back what is not needed, at last the record itself. */
 void actor_rest(struct host *h, struct actor *a);
@@ -86,7 +87,7 @@ struct actor *actor_from_image(struct host *h, struct image *image);
 /* ---- retire.c ---- */
 
 void retire(struct host *h, struct actor *a, enum retire_why why);
-/* It is IDLE, and retires if it shall and may. */
+/* Retire the actor, which is IDLE, if it shall and may. */
 void retire_wished(struct host *h, struct actor *a);
 /* A request came or ended; it is alive: into the wheel of its kind. */
 void retire_used(struct host *h, struct actor *a);
@@ -106,7 +107,7 @@ void fail_again(struct host *h, struct actor *a);
 /* IDLE and broken: its instance ends. */
 void fail_broken(struct host *h, struct actor *a);
 void fail_on_failed(struct host *h, struct actor *a);
-/* What waited for a time: back-offs, hand-overs that were "not now". */
+/* Go on with actors whose wait is over: back-offs, and hand-overs that were "not now". */
 void fail_tick(struct host *h);
 /* Actors that wait for their next start. Looks at each that has a back-off. */
 size_t fail_waiting(const struct host *h);

@@ -12,20 +12,22 @@
 
 #include "wire/session.h"
 
-/* What a note BIND, KEEP, RESUME, RENEW or RETURN comes to; `have` NULL = nobody is bound.
- * BOUND_NEW: it is bound from now on, and who was before, another connection, is kicked. BOUND_KEPT
- * of a RETURN: of a copy of what ran, or it goes over to the new connection. BOUND_OLD of a
- * RETURN: another one is bound, or its client has returned since, by a later attempt. BOUND_GONE of
- * a RETURN: of nothing, or of its own that was begun afresh since. */
+/* Judge a note BIND, KEEP, RESUME, RENEW or RETURN; `have` NULL = no client is bound. BOUND_NEW:
+ * the note's client is bound from now on, and another connection that was bound before is kicked.
+ * BOUND_KEPT for a RETURN: the note is a copy of one that ran, or the bond goes over to the new
+ * connection. BOUND_OLD for a RETURN: another client is bound, or this client has returned since,
+ * by a later attempt. BOUND_GONE for a RETURN: there is no bond, or the client's own bond was begun
+ * afresh since. */
 enum bound_result bond_judge(const struct bond *have, const struct note *note);
 
-/* Its client was kicked, or told to go on as another entity: it gets nothing more. */
+/* True if the client was kicked, or told to go on as another entity: it gets nothing more. */
 bool bond_is_over(const struct bond *b);
 
 /* Is it the same connection? */
 bool bond_is_of(const struct bond *have, const struct note *note);
 
-/* What the game calls it: > 0, the same as long as it lasts, on each node, and no other's. */
+/* The game's number for the session: > 0, the same as long as the session lasts, on each node, and
+ * no other session's. */
 uint64_t bond_session(const struct bond *b);
 
 #endif

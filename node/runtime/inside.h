@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 
-/* Whose code runs, or was deferred. */
+/* The callback that runs, or that was deferred. */
 enum callback {
     CALLBACK_NONE,
     CALLBACK_ACTIVATE,
@@ -54,8 +54,8 @@ struct arrivals {
     struct buffer bytes;
 };
 
-/* What other threads may touch of a runtime. Never freed but used again: a token may outlive its
- * runtime, and no two tokens of a process are the same. */
+/* Part of a runtime that other threads may touch. It is never freed but used again: a token may
+ * outlive its runtime, and no two tokens of a process are the same. */
 struct latch {
     pthread_mutex_t lock; /* all below */
     struct table deferrals;
@@ -150,14 +150,14 @@ struct runtime {
     size_t flushed_count; /* of these: by a flush, others have none */
 };
 
-/* What the actors of one kind have in common. */
+/* Values that all actors of one kind share. */
 struct role {
     const struct rh_actor_ops *ops;
     void *shared;
 };
 
-/* What an actor needs only while it runs something, waits for something, or as long as it has
- * timers: lent to it by extra_of(), given back by extras_calm(). What is rare belongs here. */
+/* State that an actor needs only while it runs something, waits for something, or has timers.
+ * extra_of() lends it, extras_calm() gives it back. Rarely used fields belong here. */
 struct extras {
     /* Of the task that runs. */
     uint64_t ticket;
@@ -179,7 +179,7 @@ struct extras {
     uint64_t session;           /* of its calls; 0 = it has made none */
     struct extras *spare;
 };
-/* What those have that have none: nothing. Never written. */
+/* The empty extras of actors that have none. Never written. */
 extern struct extras runtime_nothing;
 
 /* A line of the cache, with an id of 9 bytes: there may be millions. */
@@ -210,7 +210,7 @@ struct rh_actor {
     uint8_t id[];      /* flexible */
 };
 
-/* What an event names it by. */
+/* The pointer that stands for the actor in an event. */
 static inline void *name_of(struct rh_actor *a)
 {
     return a->recorded ? a : a->owner;
@@ -224,9 +224,9 @@ static inline const struct role *role_of(const struct rh_actor *a)
 /* ---- runtime.c */
 
 void runtime_tell(struct rh_actor *a, enum verb verb);
-/* The same of one that is gone, by its name. */
+/* Like runtime_tell(), for an actor that has gone, by its name. */
 void runtime_tell_gone(const struct runtime *s, void *name, enum verb verb);
-/* Its code is entered, or NULL: left. */
+/* Tell the shell that the actor's code is entered; NULL: left. */
 void runtime_enter(const struct runtime *s, struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */
 void actor_go_on(struct rh_actor *a, int result);
@@ -237,7 +237,7 @@ void actor_flush(struct rh_actor *a, enum rh_why why);
 void actor_end_task(struct rh_actor *a);
 /* Something waits for a turn. */
 void actor_want_turn(struct rh_actor *a);
-/* It runs a callback in which it may ask for things. */
+/* True if the actor runs a callback in which it may ask for things. */
 bool actor_may_ask(const struct rh_actor *a);
 /* A log line that names it: people have to find the code. Some are left out if there are many. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
@@ -251,7 +251,7 @@ struct rh_actor *activation_next(struct runtime *s, uint32_t *at);
 
 /* ---- extras.c */
 
-/* Its extras; they are lent to it if it has none. */
+/* The actor's extras; they are lent to it if it has none. */
 struct extras *extra_of(struct rh_actor *a);
 /* Give them back if there is nothing in them. */
 void extras_calm(struct rh_actor *a);
@@ -267,11 +267,11 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 
 /* ---- move.c */
 
-/* What its handoff wrote is nobody's any more. */
+/* Drop what the handoff wrote: nobody wants it any more. */
 void out_drop(struct rh_actor *a);
 /* No handoff runs. */
 void outs_fini(struct runtime *s);
-/* Its flush for the move is through … */
+/* The actor's flush for the move ended with `result` … */
 void actor_flushed_to_move(struct rh_actor *a, int result);
 /* … and so is its handoff. */
 void actor_exported(struct rh_actor *a, int result);
@@ -299,10 +299,10 @@ struct rh_value reply_too_big(void);
 /* ---- timer.c */
 
 void timers_run(struct runtime *s);
-/* Those of rh_after(). */
+/* Drop the timers of rh_after(). */
 void timers_drop_after(struct rh_actor *a);
 void timers_drop(struct rh_actor *a);
-/* It has its turn. */
+/* Run the timer's callback: it is its turn. */
 void timer_fire(struct timer *t);
 /* Set the next periodic flush. */
 void flush_set(struct rh_actor *a);
@@ -311,10 +311,10 @@ void flush_set(struct rh_actor *a);
 
 /* Hand out the answers that wait, in the midst of what is deferred. */
 void calls_pump(struct rh_actor *a);
-/* It has its turn. */
+/* Hand the call's answer to the actor: it is its turn. */
 void call_end(struct open_call *c);
 void calls_drop(struct rh_actor *a);
-/* The same push for many. */
+/* One push for many actors. */
 struct broadcast {
     uint16_t kind;
     struct rh_bytes ids; /* each u8 size, bytes */
@@ -335,11 +335,12 @@ struct client_bond *bonds_of(const struct rh_actor *a, const struct note *note);
 struct client_bond *bonds_due(const struct rh_actor *a);
 /* Against which a note that binds stands: its own, or whose place it would take. NULL = none. */
 struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note);
-/* Its connection is lost: LOST is told in the next turn. */
+/* The bond's connection is lost: the actor is told LOST in its next turn. */
 void bonds_lose(struct client_bond *c, enum rh_lost_why why);
-/* Its connection is its own: who had it before, and whose end got lost, has none. */
+/* Take the connection of `from` away from all other bonds of the actor that have it; those that are
+ * not away are told LOST. */
 void bonds_part(const struct client_bond *from);
-/* They come with their actor. `afresh`: it knows nothing of them. */
+/* Take over the bonds that came with the actor. `afresh`: its code knows nothing of them. */
 void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh);
 /* As they travel, until the runtime does something else; empty = there are none. */
 struct bytes bonds_pack(const struct rh_actor *a);
@@ -348,20 +349,20 @@ struct bytes bonds_pack(const struct rh_actor *a);
 
 /* A request with REQUEST_SESSION. */
 void session_run(struct rh_actor *a, const struct runtime_message *m);
-/* Its session callback has come to `result` … */
+/* The actor's session callback ended with `result` … */
 void session_ran(struct rh_actor *a, int result);
 /* … or has in a turn. */
 void session_turned(struct rh_actor *a, int result);
-/* It is to be told something in its next turn. */
+/* True if the actor's code is to be told something about a session in its next turn. */
 bool session_is_due(const struct rh_actor *a);
 void session_turn(struct rh_actor *a);
-/* Its activate is through. */
+/* The actor's activate ended. */
 void session_start(struct rh_actor *a);
 /* A client is bound: it is not ended for want of use. */
 bool session_keeps(const struct rh_actor *a);
-/* It ends: its clients have to go, or to bind themselves anew. */
+/* The actor ends: its clients have to go, or to bind themselves anew. */
 void session_stop(struct rh_actor *a, enum rh_why why);
-/* It has a connection, which its node has to look after. */
+/* Tell the node that the bond has a connection, which the node has to watch. */
 void session_tell_bound(const struct client_bond *c);
 /* Of a bond that is made now. */
 struct bond_stamp session_stamp(const struct rh_actor *a);
@@ -380,27 +381,28 @@ void push_rebind(const struct client_bond *c);
 void push_kick(struct client_bond *c, uint32_t code, const char *text);
 /* All that are bound are kicked, those that are away forgotten. False: there is none. */
 bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text);
-/* What its client may not have got, from that number on: again, in its present round. */
+/* Send the pushes again, from that number on, which the client may not have got: in its present
+ * round. */
 void push_unacked(const struct client_bond *c, uint64_t from);
 
 /* ---- keep.c: bonds that are kept without their connection */
 
 /* Shall it be? The kind may not want that. */
 bool keep_wants(const struct rh_actor *a, const struct note *note);
-/* It is bound from now on, as the note says. */
+/* The bond is kept from now on, as the note says. */
 void keep_begin(struct client_bond *c, const struct note *note);
-/* Its connection is lost. False: it is not kept. */
+/* The bond's connection is lost. False: the bond is not kept. */
 bool keep_leaves(struct client_bond *c);
-/* Its connection is there, or nobody is bound any more. */
+/* The bond has its connection again, or nobody is bound any more: stop the clock. */
 void keep_unset(struct client_bond *c);
-/* Its time is over. */
+/* The time for which the bond was kept is over. */
 void keep_over(struct client_bond *c);
 /* RETURN to what was KEPT. */
 void keep_return(struct client_bond *c, const struct note *note);
 /* RENEW of what is KEPT. */
 void keep_renew(struct client_bond *c, const struct note *note);
 void keep_ack(const struct rh_actor *a, const struct note *note);
-/* It came with its actor. */
+/* Take over a kept bond that came with its actor. */
 void keep_arrive(struct client_bond *c, const struct bond *b);
 /* As it travels. */
 void keep_pack(const struct client_bond *c, struct bond *out);

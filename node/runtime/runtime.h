@@ -42,8 +42,9 @@ enum {
 
 struct runtime_config {
     void (*on_completion)(void *context, const struct completion *c);
-    /* runtime_tick(), runtime_answer() or runtime_save() enters the code of this actor, NULL =
-     * leaves it. The others of these functions enter no code but their actor's. May be NULL. */
+    /* Called before runtime_tick(), runtime_answer() or runtime_save() enters the code of this
+     * actor, and with NULL when it leaves it. The other functions here enter no code but that of
+     * their own actor. May be NULL. */
     void (*on_enter)(void *context, void *actor);
     /* From any thread: runtime_tick() has something to do. May be NULL. */
     void (*on_later)(void *context);
@@ -79,7 +80,7 @@ void activation_free(struct rh_actor *a);
 void *activation_owner(const struct rh_actor *a);
 void activation_set_owner(struct rh_actor *a, void *owner);
 struct named activation_name(const struct rh_actor *a);
-/* It will run: its instance's memory is fetched. A hint. */
+/* Hint that the activation runs next: fetches its instance's memory. */
 void activation_fetch(const struct rh_actor *a);
 /* A hash of its name. */
 uint64_t activation_hash(const struct rh_actor *a);

@@ -22,11 +22,12 @@ struct unacked_pushes {
 
 void unacked_pushes_fini(struct unacked_pushes *u);
 
-/* It was pushed. */
+/* Keep the payload of one push. */
 void unacked_pushes_put(struct unacked_pushes *u, struct bytes payload);
 /* Drop those to number `got`; the newest has `last`. */
 void unacked_pushes_drop(struct unacked_pushes *u, uint64_t last, uint64_t got);
-/* Those that are kept, the oldest first: unacked_pushes_next(). Borrowed until the next call. */
+/* The payloads that are kept, the oldest first: read them with unacked_pushes_next(). Borrowed
+ * until the next call. */
 struct bytes unacked_pushes_bytes(const struct unacked_pushes *u);
 /* Take those that came with a bond; it is empty. */
 void unacked_pushes_load(struct unacked_pushes *u, struct bytes bytes);

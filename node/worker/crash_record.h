@@ -42,7 +42,7 @@ struct crash_record {
     bool begun;
 };
 
-/* What the process before me left. */
+/* Record that the process before this one left. */
 struct crash_record_left {
     uint64_t incarnation; /* it had this one; 0 = there is nothing to tell */
     struct quarantined actor[CRASH_RECORD_SLOTS];

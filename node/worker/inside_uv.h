@@ -75,7 +75,8 @@ void worker_on_enter(void *context, void *actor);
 void worker_complete(struct worker *w, const struct completion *c);
 /* The other side hears of what was completed. */
 void worker_ring(struct worker *w);
-/* Likewise, if it should not wait for the end of the batch: the next one may take long. */
+/* Like worker_ring(), if the completion should not wait for the end of the batch: the next
+ * operation may take long. */
 void worker_ring_if_due(struct worker *w);
 /* The watchdog sees whose code runs from here, or since the one before it … */
 void worker_enter(struct worker *w, struct rh_actor *r);

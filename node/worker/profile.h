@@ -42,7 +42,7 @@ struct profile {
     uint64_t since_us;
 };
 
-/* It was busy for so long. `hash` of kind and id. */
+/* The actor was busy for so long. `counter->hash` covers kind and id. */
 void profile_add(struct profile *h, uint64_t now_us, const struct profile_counter *counter);
 /* The busiest first, at most `max`. Returns how many. */
 size_t profile_top(struct profile *h, uint64_t now_us, struct profile_counter *out, size_t max);

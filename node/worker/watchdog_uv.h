@@ -59,7 +59,7 @@ void watchdog_finish(struct watchdog *w, struct watched *watched);
 /* Where the worker is now; any thread. Between watchdog_hold() and watchdog_release() what it names
  * is not freed. */
 struct watched_at watchdog_at(struct watchdog *w, size_t index);
-/* What is deferred longest, or NULL. */
+/* The actor whose callback is deferred longest, or NULL. */
 const struct watched *watchdog_deferred(const struct watchdog *w);
 size_t watchdog_deferred_count(const struct watchdog *w);
 /* Whoever frees what is watched does so after this: nobody looks at it any more. */

@@ -44,7 +44,7 @@ struct limits {
     _Atomic uint64_t hard_end_us;
 };
 
-/* What its last flush came to, in actors. */
+/* Result of the worker's last flush, in actors. */
 struct worker_saved {
     size_t flushed;
     size_t left; /* their flush failed, or they were busy until the end */
@@ -79,11 +79,11 @@ void worker_send(struct worker *w);
 size_t worker_run_inline(struct worker *w, size_t max);
 /* The next completion, or NULL: that was all. Borrowed until the next call. */
 const struct completion *worker_take(struct worker *w);
-/* Who completes something so many calls later, as far as that is known; or NULL. */
+/* The actor that completes something `ahead` calls later, as far as that is known; or NULL. */
 const struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
 /* Take back what was not begun and no longer may be; worker_take() returns it. */
 void worker_recall(struct worker *w, uint64_t now_us);
-/* Who took most of its time lately; as profile_top(). */
+/* The actors that took most of the worker's time lately; as profile_top(). */
 size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
  * deactivate it, and end. Nothing is completed any more. The flush is by the actors' fences, so it

@@ -192,7 +192,7 @@ struct ledger {
 void ledger_init(struct fleet *f);
 void ledger_fini(struct ledger *l);
 struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
-/* Who sees it through; the version that it routes by. */
+/* The process that serves the session, and the version that it routes by. */
 const struct process *session_process(const struct session *s);
 uint64_t session_version(const struct session *s);
 /* Forget what the session still waits for. */
@@ -226,9 +226,10 @@ void check_node_crash(struct fleet *f, struct sim_node *n);
 void check_output(struct fleet *f, const struct sim_node *n);
 /* The coordinators know less than they did. */
 void check_restored(struct fleet *f);
-/* What it had is lost, or may be: from now on, and for who routes by a ring of before. */
+/* The node's state is lost, or may be: from now on, and for processes that route by an earlier
+ * ring. */
 void check_trouble(const struct fleet *f, struct sim_node *n);
-/* It crashed. */
+/* The node crashed. */
 void check_down(struct fleet *f, struct sim_node *n);
 /* FENCE was committed. */
 void check_fenced(struct fleet *f, const Rh__CommandFence *command);
@@ -236,7 +237,7 @@ void check_fenced(struct fleet *f, const Rh__CommandFence *command);
 void check_over(struct fleet *f, const struct sim_node *n);
 /* REASSIGN was committed. */
 void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version);
-/* Its vnodes have a server again: itself, or others. */
+/* The node's vnodes have a server again: the node itself, or others. */
 void check_served(struct fleet *f, struct sim_node *n);
 
 /* A ticket: the request's uid, and above it the epoch of its session, so the connection. */
@@ -244,11 +245,11 @@ enum { CHECK_TICKET_BITS = 40 };
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum reply_code code,
                  struct bytes body);
 
-/* The same, of what an actor asked by its node's calls. */
+/* Like check_reply(), for the answer to an actor that asked by its node's calls. */
 void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum reply_code code,
                       struct bytes body);
 
-/* What a process had of the ring at the last look. */
+/* Version and digest of the ring that a process had at the last look. */
 struct view_seen {
     uint64_t version;
     uint64_t digest;
@@ -260,7 +261,7 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
 size_t check_view_index(const struct fleet *f, uint64_t version);
 /* A copy of a request leaves for a node. */
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
-/* It reached it, from that process. */
+/* The copy reached the node, from that process. */
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r);
 /* A frame leaves it for another process. */
@@ -275,7 +276,8 @@ void check_committed(struct fleet *f, const Rh__Command *command,
 /* NULL = nothing is under way: no transaction, no hold, no open request, one ring everywhere. Else
  * what it waits for (static until the next call). */
 const char *check_settled(struct fleet *f);
-/* The same, and the ring is the wanted one: no node is leaving, nothing is left to plan. */
+/* Like check_settled(), and also waits for the wanted ring: no node is leaving, nothing is left to
+ * plan. */
 const char *check_quiet(struct fleet *f);
 /* K7 after the heal, counted from the last election: a hold lasts no longer than a deadline and two
  * polls, … */

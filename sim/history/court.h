@@ -21,7 +21,7 @@ struct request {
     uint32_t runs;
 };
 
-/* What ran last of a (session, entity). */
+/* The last request that ran of one (session, entity). */
 struct lane {
     struct table_link link;
     uint32_t session;

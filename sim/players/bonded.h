@@ -12,7 +12,7 @@ struct rh_actor;
 
 /* Number of the last push to it, kicks too; 0 = none, or nobody is bound. */
 uint64_t bonded_pushes(const struct rh_actor *a);
-/* What its activate made of it. */
+/* The instance that activate made of the actor. */
 const void *bonded_instance(const struct rh_actor *a);
 
 #endif

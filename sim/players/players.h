@@ -31,7 +31,7 @@ enum {
     ROOM_GROUPS = 2, /* one of each kind of heroes, who take turns with the kinds */
 };
 
-/* What a push to a group begins with, where others have their spell. */
+/* First word of a push to a group, where other pushes have their spell. */
 static const uint64_t CAST_MARK = UINT64_MAX;
 
 /* A hero as a room: its groups, and whom it knows to be in them, by their bits. */
@@ -76,7 +76,8 @@ struct push_bond {
     uint64_t cap;
 };
 
-/* What a hero knows of it: it begins anew when its hero came cold, with the bond; by number - 1. */
+/* State that a hero knows about a client's spell: a new one begins when the hero came cold, with
+ * the bond; by number - 1. */
 struct spell {
     size_t hero;
     uint64_t bond;
@@ -229,7 +230,7 @@ void players_hung_up(struct fleet *f, struct wire *w);
 
 /* ---- at gateways: hall.c */
 
-/* What arrived on `w`, or that it is gone. */
+/* A packet arrived on `w`, or `w` has gone. */
 void hall_accept(struct fleet *f, struct wire *w);
 void hall_take(struct fleet *f, struct wire *w);
 void hall_leave(struct fleet *f, struct wire *w);
@@ -238,20 +239,20 @@ void hall_drain(struct fleet *f, struct sim_gateway *g);
 
 /* ---- at nodes: runtime.c */
 
-/* What heroes share: the runtime that they live on. */
+/* The fleet in which the heroes' runtime lives. */
 struct fleet *sim_runtime_fleet(const struct sim_runtime *s);
 const struct sim_node *sim_runtime_node(const struct sim_runtime *s);
-/* Who is activated comes cold, with a client. */
+/* True if actors that are activated come cold, with a client. */
 bool sim_runtime_bonded(const struct sim_runtime *s);
 
 /* ---- heroes: hero.c */
 
 extern const struct rh_actor_ops hero_ops;
 extern const struct rh_actor_ops loner_ops;
-/* Whose id it is. */
+/* The hero with this id. */
 struct hero *hero_named(struct fleet *f, struct bytes id);
-/* What an incarnation, by rh_actor_ops' instance, pushes in: its own spell, or if it has not heard
- * of its client yet, with whom it came, the one before. */
+/* The spell in which an incarnation (by rh_actor_ops' instance) pushes: its own; or the spell
+ * before, if it came with a client of which it has not heard yet. */
 uint64_t hero_spell(const void *instance);
 
 /* ---- as rooms: room.c */
@@ -273,8 +274,7 @@ void room_acts(struct rh_actor *actor, struct fleet *f, const struct hero *h, co
 
 /* A room pushes to its group number `i`; the number of that. */
 uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, size_t i);
-/* Its push is with the actor of a member; a message has come that was sent behind it; a device has
- * it. */
+/* The push is with a member's actor; a message sent behind it has come; a device has it. */
 void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload);
 void check_cast_pushed(struct fleet *f, const struct hero *h, struct bytes payload,
                        struct place place);
@@ -288,19 +288,21 @@ uint64_t check_cast_missed(const struct fleet *f);
 /* An incarnation begins; `has_state`: it was handed over, and knows that. */
 void check_hero_begins(struct fleet *f, struct hero *h, const struct sim_node *n, bool has_state,
                        uint64_t spell, uint64_t made);
-/* It hears of its client, who is `client` as it knows; `again`: it came with that. */
+/* The hero hears of its client, who is `client` as it knows; `again`: the client came with the
+ * state. */
 void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, int client,
                  bool again);
 /* A hero begins a spell; `goes_on`: in the bond of the spell before. Its number. */
 uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on);
-/* So many bytes were pushed in it: `own` of its hero's, 0 = a broadcast. Where that stands. */
+/* A push with so many bytes: number `own` of its hero's, 0 = a broadcast. Returns where it stands.
+ */
 struct pushed {
     uint64_t spell;
     uint64_t own;
     size_t size;
 };
 struct place check_pushed(struct fleet *f, struct pushed push);
-/* It runs a request of a device. */
+/* The hero runs a request of a device. */
 void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
 /* Times that it was bound, or forgot to whom: its client may be another since. */
 static inline uint64_t hero_turns(const struct hero *h)
@@ -309,7 +311,7 @@ static inline uint64_t hero_turns(const struct hero *h)
 }
 /* How often others dialled to play its hero. */
 uint64_t check_rivals(const struct fleet *f, const struct device *d);
-/* What a device hears. */
+/* A device hears an event. */
 void check_player_event(struct fleet *f, struct device *d, const struct rhc_event *e);
 
 #endif

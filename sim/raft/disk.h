@@ -37,7 +37,7 @@ struct raft_disk {
     void (*schedule)(void *context, struct raft_disk *disk, uint64_t at_us);
     void *context;
 
-    /* What survives. */
+    /* Part that survives a crash. */
     uint64_t term;
     uint64_t vote;
     uint64_t identity;
@@ -53,7 +53,7 @@ struct raft_disk {
     size_t entry_max;
     struct log_request *snapshot; /* NULL = none */
 
-    /* What does not. */
+    /* Part that does not survive a crash. */
     struct list queued;   /* log_request */
     struct list finished; /* log_request */
     uint64_t free_us;     /* when the last queued write is done */

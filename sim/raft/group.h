@@ -28,9 +28,9 @@ void group_fini(struct fleet *f);
 /* As raft_model_start(), …: the process of that machine. */
 void group_start(struct fleet *f, unsigned at);
 void group_stop(struct fleet *f, unsigned at);
-/* Its state; for life. */
+/* The state of the group's machine; valid for the whole run. */
 const struct state *group_state(const struct fleet *f, unsigned at);
-/* What its machine tells in its place: 0 = it is free. */
+/* The voter id that the machine in this place tells; 0 = the place is free. */
 uint64_t group_id(const struct fleet *f, unsigned at);
 uint64_t group_identity(const struct fleet *f, unsigned at);
 /* The machine is there no more, and nobody starts it. */
@@ -48,7 +48,7 @@ void group_tell_voters(struct fleet *f, unsigned at);
 /* The operator begins (sim/raft/group_changes.c); all machines are back. */
 void group_changes_start(struct fleet *f);
 void group_heal(struct fleet *f);
-/* What is not yet as it is to be, or NULL. */
+/* What the group still waits for, or NULL. */
 const char *group_waits(struct fleet *f);
 
 /* How many changes of voters there were, and of which kind. */

@@ -123,7 +123,7 @@ struct raft_event raft_world_pop(struct raft_world *w);
 
 /* ---- raft_voter.c: a voter and its lives */
 
-/* Its disk lives by the world's time. */
+/* Make the voter's disk live by the world's time. */
 void sim_voter_plug(struct sim_voter *n);
 /* In some seeds it has a shipped folder, too. */
 void sim_voter_ship(struct sim_voter *n);
@@ -146,11 +146,11 @@ uint64_t raft_world_tick_us(const struct raft_world *w);
 
 /* The operator wishes for other voters, and comes again. */
 void raft_changes_operator(struct raft_world *w);
-/* It starts: whom it meets. */
+/* The voter starts: draw which voters it meets. */
 void raft_changes_hello(struct sim_voter *n);
-/* It begins a generation: it may crash soon. */
+/* The voter begins a generation: it may crash soon. */
 void raft_changes_begun(struct sim_voter *n);
-/* It is a voter of the newest generation. */
+/* True if it is a voter of the newest generation. */
 bool raft_changes_in(const struct raft_world *w, const struct sim_voter *n);
 /* One that votes, or did, and knows an older generation; NULL: there is none. */
 const struct sim_voter *raft_changes_behind(const struct raft_world *w);

@@ -91,7 +91,7 @@ void raft_model_start(struct raft_model *r, unsigned replica);
 void raft_model_stop(struct raft_model *r, unsigned replica);
 /* The leader falls now; another is elected later. */
 void raft_model_fall(struct raft_model *r);
-/* And it goes on believing for so long. */
+/* Like raft_model_fall(), but the old leader goes on believing that it leads for so long. */
 void raft_model_fall_late(struct raft_model *r, uint64_t stale_us);
 /* The process stands still: a leader is deposed after an election timeout, and learns of it when it
  * goes on. */
@@ -102,11 +102,11 @@ void raft_model_stall(struct raft_model *r, unsigned replica);
  * by then, and nothing is done. */
 bool raft_model_restore(struct raft_model *r, size_t keep);
 
-/* Likewise, but the backup is put there as it is, without a new era: terms, too, go back. The next
- * restore's era is above all that there were. */
+/* Like raft_model_restore(), but the backup is put back as it is, without a new era: terms go back,
+ * too. The next restore's era is above all that there were. */
 bool raft_model_put_back(struct raft_model *r, size_t keep);
 
-/* What replicas must agree on, as one number; never 0. */
+/* One number for the part of the state that replicas must agree on; never 0. */
 uint64_t raft_model_hash(const struct state *s);
 
 /* As replica_propose() and replica_barrier(); the end is always told by `done`, later. */

@@ -49,7 +49,7 @@ struct log_peer {
     bool founder;      /* it had taken part in nothing then */
 };
 
-/* What is on the disk. Everything is owned by the image. */
+/* Contents of the log on disk. The image owns everything. */
 struct log_image {
     uint64_t term;
     uint64_t vote;     /* 0 = none in this term */

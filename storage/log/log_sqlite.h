@@ -41,8 +41,8 @@ MUST_CHECK enum err log_sqlite_open(struct log_store **out, struct log_image *im
  * when the folder is already that voter's own. */
 MUST_CHECK enum err log_sqlite_adopt(const struct log_sqlite_config *config);
 
-/* What a stopped voter's folder holds. Of two logs the more up-to-date one has the higher last_term
- * or, with equal last_terms, the higher last_index. */
+/* Facts about a stopped voter's folder. Of two logs the more up-to-date one has the higher
+ * last_term or, with equal last_terms, the higher last_index. */
 struct log_folder {
     char cluster[64];
     char voters[128]; /* "1,2,3" */

@@ -28,9 +28,9 @@ struct number;
  * ERR_CORRUPT: the file is there, but damaged; ERR_IO. Says why in the log. */
 MUST_CHECK enum err number_open(struct number **out, const char *path, struct buffer *payload);
 
-/* What the file holds, without changing it. ERR_NOT_FOUND, ERR_IO (errno says why), and
- * ERR_CORRUPT:
- * `*why` is a static text then. Also set, with ERR_OK, when only one record of a pair is whole. */
+/* Read the file without changing it. ERR_NOT_FOUND, ERR_IO (errno says why), or ERR_CORRUPT: then
+ * `*why` is a static text. `*why` is also set with ERR_OK when only one record of a pair is whole.
+ */
 MUST_CHECK enum err number_read(const char *path, struct buffer *payload, const char **why);
 
 /* Replace the payload (<= NUMBER_PAYLOAD_MAX). It is on disk when this returns ERR_OK; after ERR_IO

@@ -63,7 +63,8 @@ uint64_t raftdb_column_u64(sqlite3_stmt *s, int column);
 struct raftdb *raftdb_over(sqlite3 *sql, const char *directory);
 /* The one integer that `sql` asks for; -1 = there is none. */
 int64_t raftdb_ask(struct raftdb *db, const char *sql);
-/* It is ours, of this version, and its pages are sound; then raftdb_load_self(). */
+/* Check that the database is ours, of this version, and that its pages are sound; then call
+ * raftdb_load_self(). */
 MUST_CHECK enum err raftdb_check_format(struct raftdb *db);
 /* Read and verify `self` and `vote` into the handle. */
 MUST_CHECK enum err raftdb_load_self(struct raftdb *db);

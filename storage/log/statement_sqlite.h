@@ -29,7 +29,8 @@ struct statement {
 
 enum { STATEMENTS_MAX = 48 };
 
-/* What is kept of one connection. Known by the address of its text, a literal. */
+/* The prepared statements of one connection. A statement is known by the address of its text, a
+ * literal. */
 struct statements {
     size_t count;
     struct {

@@ -31,7 +31,7 @@ struct recover_file {
     char remedy[RECOVER_TEXT_MAX]; /* when something is wrong */
 };
 
-/* state.db as it is: a copy that nobody decides by. */
+/* Facts about state.db as it stands on disk: a copy on which nothing is decided. */
 struct recover_cache {
     bool readable;
     uint64_t applied;
@@ -50,7 +50,7 @@ struct recover_folder {
     int lock; /* descriptor that holds the folder's lock while we look; -1 = none */
     char cluster[64];
 
-    /* coordinator */
+    /* Fields of a coordinator's folder. */
     bool has_log; /* raft.db is sound: the fields below */
     char voters[128];
     uint64_t voter;
@@ -65,7 +65,7 @@ struct recover_folder {
     bool has_write_counter;
     uint64_t confirmed_writes;
 
-    /* node */
+    /* Fields of a node's folder. */
     char node[64];
     char uuid[40];
     bool has_record;

@@ -15,7 +15,7 @@ void recover_blame(struct recover_file *file, enum recover_health health, const 
                    const char *remedy);
 void recover_path(const struct recover_folder *f, const char *name, char *out, size_t size);
 
-/* raft.db with its write-ahead log and witness, the state in it, state.db. */
+/* Look at raft.db with its write-ahead log and watermark, the state in it, and state.db. */
 void recover_look_databases(struct recover_folder *f, bool deep, struct replay_watch watch);
 
 #endif

@@ -194,7 +194,7 @@ static inline void tell(struct rig *r, const char *payload)
     assert_int_equal(rhc_tell(r->c, &q, r->now_ms), RHC_DONE);
 }
 
-/* It comes back, and has had no push. */
+/* The client comes back, and has had no push. */
 static inline void resumes(struct rig *r)
 {
     dial(r);

@@ -91,14 +91,14 @@ static inline void gateway_rig_ask(struct gateway_rig *g, bool set, uint64_t key
                   : &(struct value){.type = VALUE_BULK, .text = bytes_of(value, sizeof value - 1)});
 }
 
-/* Its bytes are read: parsed, routed, made requests of. */
+/* The client's bytes are read: parsed, routed, made into requests. */
 STAGE void gateway_rig_stage_read(struct gateway_rig *g, size_t client)
 {
     client_on_bytes(
         g->client[client], buffer_bytes(&g->input[client]), g->base.rig.now_us, &g->base.effects);
 }
 
-/* What the router wants sent goes to the link's buffer, what it wants replied to its client. */
+/* The router's sends go to the link's buffer, its replies to their client. */
 STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
 {
     const struct router_effects *effects = &g->base.effects;
@@ -139,7 +139,7 @@ STAGE void gateway_rig_stage_answers(struct gateway_rig *g, struct reader *in)
     }
 }
 
-/* Its replies are written. */
+/* The client's replies are written. */
 STAGE void gateway_rig_stage_write(struct gateway_rig *g, size_t client)
 {
     struct client *c = g->client[client];
@@ -182,7 +182,7 @@ static inline void gateway_rig_there(struct gateway_rig *g)
     }
 }
 
-/* What the node answered, to the clients. */
+/* Give the node's answers to the clients. */
 static inline void gateway_rig_back(struct gateway_rig *g)
 {
     struct reader in = {.at = g->answers.data, .left = g->answers.size};

@@ -89,7 +89,7 @@ static uint64_t skipped_us;
 
 static int wake_pipe[2]; /* what nng's threads write to */
 
-/* Which body carries the links of which side. */
+/* Transport that carries the links of each side. */
 static const struct client_transport {
     const char *name;
     bool uv[SIDES_MAX];
@@ -433,7 +433,8 @@ static inline struct link *start_pair(void)
 
 /* ---- a peer without a link layer */
 
-/* It speaks no TLS, either: what such a peer does to links is not tried with it. */
+/* Skip cases for a peer that speaks no TLS either: what such a peer does to links is not tried with
+ * TLS. */
 static inline void plain_only(void)
 {
     if (transport->tls) {

@@ -22,7 +22,7 @@ static inline void say_leader(say_control *say)
     say(&c);
 }
 
-/* It is slot 1 of `cluster`; nonce, floor and lease are those of `ok`. */
+/* The node is registered as slot 1 of `cluster`; nonce, floor and lease are those of `ok`. */
 static inline void say_reg_ok(const struct view *cluster, uint64_t era, Rh__RegOk ok,
                               say_control *say)
 {

@@ -33,7 +33,7 @@ enum {
     STATE_PAD = 90000, /* some actors need more than one chunk */
 };
 
-/* Who can be at an end of a packet's way: nodes 1..NODES, then these. */
+/* Ends of a packet's way: nodes 1..NODES, then these. */
 enum { COORDINATOR = 0, GATEWAY = NODES + 1, ENDS };
 
 struct packet {
@@ -173,7 +173,7 @@ static inline uint64_t link_of(int node)
 
 static void step(int node, struct host_event event);
 
-/* What an actor completes comes back by itself. */
+/* An actor's completion comes back by itself. */
 static inline void complete(int node, struct packet packet, struct bytes bytes)
 {
     packet.from = packet.to = node;
@@ -282,7 +282,7 @@ static inline void export(int node, const struct host_effect *e)
     complete(node, done, bytes_of(state, size));
 }
 
-/* Its instance ended: it says nothing more. */
+/* The actor's instance ended: it says nothing more. */
 static inline void end_instance(struct actor *a)
 {
     mem_free(actor_instance(a));

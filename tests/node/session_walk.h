@@ -76,10 +76,10 @@ struct gateway {
     uint64_t gone_id;
 };
 
-/* What the room says is numbered, and so marked where a client's own pushes count. */
+/* Mark of pushes to the whole room: they are numbered apart from a client's own pushes. */
 #define ROOM_MARK (UINT64_C(1) << 63)
 
-/* What a session is pushed alone says in front of its number whose it is. */
+/* Layout of a push to one session: whose it is, then its number. */
 enum { TAG_AT = 40, TAG_MASK = 0x7fffff };
 
 /* ---- a session, as the actor knows it */
@@ -154,7 +154,7 @@ struct world {
     unsigned breaks_pm;
     uint64_t broken;
     bool comes_again; /* who is bound by what runs now */
-    /* What ran: by player, life and name. */
+    /* Requests that ran: by player, life and name. */
     uint8_t ran[PLAYERS][LIVES][REQUESTS];
     uint32_t ran_last[PLAYERS][LIVES];
     uint64_t returned;

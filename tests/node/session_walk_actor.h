@@ -69,7 +69,7 @@ static inline bool may_be_over(const struct seat *s)
                                  (w->seats_max > 1 && !is_roomy()));
 }
 
-/* Its count goes along: it is to be the sequence that the client sees. */
+/* The sequence that the client is to see goes along as the push's count. */
 static inline void push_to(struct rh_actor *actor, struct seat *s)
 {
     const uint64_t number = (s->counted + 1) | (s->session & TAG_MASK) << TAG_AT;
@@ -249,7 +249,7 @@ static inline void actor_moves(void)
     actor_enters(true);
 }
 
-/* It knows nothing of its client any more, and who was away has lost it. */
+/* The actor loses what it knows of its clients; clients that are away have lost it. */
 static inline void actor_breaks(void)
 {
     runtime_discard(w->actor, RH_BROKEN);
@@ -320,7 +320,7 @@ static inline void look_for_broadcast(const struct request_record *q)
     room_is_heard(number);
 }
 
-/* It was bound before, as its gateway says. */
+/* True if the client was bound before, as its gateway says. */
 static inline bool comes_again(const struct request_record *q)
 {
     struct note note;

@@ -123,7 +123,8 @@ static inline void request(struct player *p, uint32_t name, uint8_t flags)
                                  .payload = bytes_of((const uint8_t *)word, sizeof word)});
 }
 
-/* Those of before `begun` are UNKNOWN to it, and so are all when the session is over. */
+/* Send requests again. Requests of before `begun` are UNKNOWN to the player; all are when the
+ * session is over. */
 static inline void send_again(struct player *p)
 {
     for (uint32_t i = 1; i <= p->named && p->client != NULL; i++) {

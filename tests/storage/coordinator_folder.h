@@ -202,7 +202,7 @@ static uint64_t folder_write(struct writer_of_folder *w, const char *path, uint6
     return folder_move(w, 3, 2, false);
 }
 
-/* The same, stopped cleanly. */
+/* Write a whole folder as folder_write() does, stopped cleanly. Returns its number. */
 __attribute__((unused)) static uint64_t folder_fill(const char *path, uint64_t voter)
 {
     struct writer_of_folder w = {0};

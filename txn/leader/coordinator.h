@@ -46,7 +46,7 @@ enum coordinator_event_type {
     COORDINATOR_TICK,    /* every 10..50 ms */
 };
 
-/* What somebody did that changes no state, for the audit history. All are texts, none NULL. */
+/* Something that was done and changes no state, for the audit history. All are texts, none NULL. */
 struct history_note {
     const char *subject; /* "node n2" */
     const char *what;
@@ -105,7 +105,8 @@ struct coordinator_effects {
 void coordinator_effects_clear(struct coordinator_effects *e);
 void coordinator_effects_fini(struct coordinator_effects *e);
 
-/* So many nodes of a role are to be there before any of them gets vnodes for the first time. */
+/* Number of nodes of a role that must be there before any of them gets vnodes for the first time.
+ */
 struct coordinator_least {
     char role[RING_ROLE_MAX + 1];
     uint32_t members;
@@ -142,9 +143,9 @@ struct coordinator_config {
 struct coordinator_config coordinator_config_default(void);
 /* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */
 void coordinator_config_lease(struct coordinator_config *config, uint32_t lease_ms);
-/* What is wrong with the leases of `config`: static text, or NULL. The worst clock that the margins
- * cover must be off by 5 % at least (hole 27), and an election of `election_ms` must leave time to
- * renew: else each would end every lease. */
+/* Static text that says what is wrong with the leases of `config`, or NULL. The worst clock that
+ * the margins cover must be off by 5 % at least (hole 27), and an election of `election_ms` must
+ * leave time to renew: else each election would end every lease. */
 const char *coordinator_config_fault(const struct coordinator_config *config, uint32_t election_ms);
 
 struct coordinator;

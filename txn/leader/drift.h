@@ -39,7 +39,7 @@ struct drift {
  * or again. */
 bool drift_take(struct drift *d, uint64_t here_us, uint64_t there_us);
 
-/* What to grant, so that it lasts no longer than `lease_us` of my time. */
+/* The lease length to grant, so that it lasts no longer than `lease_us` of my time. */
 uint64_t drift_lease_us(const struct drift *d, uint64_t lease_us);
 
 #endif

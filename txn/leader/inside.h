@@ -80,7 +80,7 @@ struct leader_peer {
     uint64_t unanswered_us;       /* … when it told so last */
 };
 
-/* What we remember of a registered node; never replicated. */
+/* Volatile state that the leader keeps of a registered node; never replicated. */
 struct seen {
     uint16_t slot;
     uint64_t incarnation;
@@ -191,7 +191,7 @@ struct waiting_message {
     Rh__Control *message; /* owned */
 };
 
-/* What was applied since the process began: for who watches it. */
+/* Counters of applied outcomes since the process began, for metrics. */
 struct outcomes {
     uint64_t committed;
     uint64_t aborted;
@@ -286,7 +286,7 @@ const struct proposal *coordinator_proposal(const struct coordinator *c, enum pr
 struct proposal *coordinator_propose_note(struct coordinator *c, enum proposal_kind kind,
                                           const struct history_note *note);
 
-/* Its index, or how many there are. */
+/* Index of the proposal with this tag, or the number of proposals if there is none. */
 size_t coordinator_proposal_at(const struct coordinator *c, uint64_t tag);
 void coordinator_drop_proposal(struct coordinator *c, size_t at);
 
@@ -342,15 +342,15 @@ struct seen *peers_heard(struct coordinator *c, const struct state_node *node);
 const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node);
 /* A link is up and it was heard of within suspect_ms: it may take part in something new. */
 bool peers_live(struct coordinator *c, const struct state_node *node);
-/* So long I could have heard of it, and did not. */
+/* Microseconds for which I could have heard of the node, and did not. */
 uint64_t peers_silent_us(const struct coordinator *c, const struct state_node *node);
 /* Neither linked nor heard of for suspect_ms, nor have I led for less: do not count on it. */
 bool peers_gone(struct coordinator *c, const struct state_node *node);
 /* Send `message` (its header is filled in here) to one link. */
 void peers_send(struct coordinator *c, uint64_t peer, Rh__Control *message);
-/* The same to every gateway and every registered node. */
+/* Like peers_send(), to every gateway and every registered node. */
 void peers_broadcast(struct coordinator *c, Rh__Control *message);
-/* Who leads, to one link or (NULL) to all. */
+/* Tell one link, or (NULL) all of them, who leads. */
 void peers_tell_leader(struct coordinator *c, const struct leader_peer *only);
 
 /* ---- history.c ---- */
@@ -371,7 +371,7 @@ bool past_found(const struct coordinator *c);
 
 void register_on_register(struct coordinator *c, struct leader_peer *peer, const Rh__Register *in);
 void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
-/* What a node tells of itself, for status. */
+/* Keep what a node tells of itself, for status. */
 void register_note(struct seen *seen, const Rh__Renew *in);
 void register_on_bye(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation);
 void register_on_poll(struct coordinator *c, struct leader_peer *peer, const Rh__Poll *in);
@@ -405,11 +405,12 @@ void lease_agree(struct coordinator *c);
 
 /* ---- fence.c ---- */
 
-/* That incarnation never gets a lease again. `clean`: it said BYE. */
+/* Propose to fence the node's incarnation: it never gets a lease again. `clean`: the node said BYE.
+ */
 void fence_propose(struct coordinator *c, const struct state_node *node, bool clean);
 void fence_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result);
-/* It is silent, others are not, and one of them could have what it owns. */
+/* True if the node is silent, others are not, and one of the others could have what it owns. */
 bool fence_suspects(struct coordinator *c, const struct state_node *node);
 /* Fence who is silent; reassign what fenced nodes own once their leases surely ended. */
 void fence_run(struct coordinator *c);
@@ -425,8 +426,8 @@ bool fence_role_is_short(struct coordinator *c, const char *role, uint32_t more)
 /* The peer says so now; what it said before is over. */
 void unanswered_told(struct coordinator *c, struct leader_peer *peer, Rh__Unanswered *const *told,
                      size_t count);
-/* What the dead node was asked for, as those tell who spoke of it after it spoke last. Owned: each,
- * and the list. */
+/* Actors that the dead node was asked for, by the reports of peers that spoke of it after its last
+ * message. The caller owns the list and each element. */
 Rh__Suspect **unanswered_suspects(struct coordinator *c, const struct state_node *node,
                                   size_t *count);
 
@@ -457,11 +458,11 @@ void drive_advance(struct coordinator *c);
 void drive_undecided(struct coordinator *c, uint64_t txn, const char *why);
 /* Tell the participants of an aborted transaction. */
 void drive_cancel(struct coordinator *c, uint64_t txn);
-/* It must be aborted, and why. The first reason counts. */
+/* Note that the transaction must be aborted, and why. The first reason counts. */
 void drive_fault(struct drive *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Is this participant's vote what it waits for now? */
 bool drive_waits_for(const struct drive *d, const struct state_txn *t, size_t part);
-/* It renewed its lease lately, or none is in force. */
+/* True if the node renewed its lease lately, or leases are not in force. */
 bool drive_renewed(struct coordinator *c, const struct state_node *node);
 /* Each participant lives, and where leases are in force renewed its own within RENEWED_MS: what
  * COMMIT gives away goes to nobody who is just being lost (specification §3.3). */
@@ -498,11 +499,12 @@ void eligibility_registered(struct coordinator *c, const Rh__Command *command,
 /* A participant's vote came. */
 void eligibility_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
                        size_t part);
-/* Who was missed must prove itself again. */
+/* Nodes that were missed must prove themselves again. */
 void eligibility_update(struct coordinator *c);
-/* Live, and not one that keeps restarting (hole 57). */
-/* So long until it may take part in moves: it came back, and could leave again (hole 57). */
+/* Microseconds until the node may take part in moves: it came back, and could leave again (hole
+ * 57). */
 uint64_t eligibility_in_us(const struct coordinator *c, const struct state_node *node);
+/* True if the node is live and not one that keeps restarting (hole 57). */
 bool eligibility_granted(struct coordinator *c, const struct state_node *node);
 /* Set `slow[slot]` for each node that lets a transaction wait much longer than others do, or did so
  * the last time. */
@@ -591,7 +593,7 @@ uint32_t fence_least_members(const struct coordinator *c, const char *role);
 
 /* ---- admin_preview.c ---- */
 
-/* What would move. Changes nothing. */
+/* Answer what would move. Changes nothing. */
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
 
 /* ---- operator_request.c ---- */
@@ -599,7 +601,7 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
 /* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */
 bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
                           Rh__AdminReply *reply, const Rh__AdminOperatorRequest *in);
-/* It stands in the history: now it leaves. */
+/* The request stands in the history: send it now. */
 void operator_request_applied(struct coordinator *c, const struct proposal *p,
                               const struct state_result *result);
 /* A gateway answers. */
@@ -633,12 +635,14 @@ void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
 
 /* ---- upgrade.c ---- */
 
-/* Which version each process is of, the fleet's format, to which it may rise or why to none. */
+/* Tell which version each process has, the fleet's format, and to which format it may rise or why
+ * to none. */
 void upgrade_tell(struct coordinator *c, Rh__AdminReply *reply);
-/* The same; if the operator wishes it, propose that it rises. NULL: the answer is whole. */
+/* Like upgrade_tell(); if the operator wishes it, also propose that the format rises. NULL: the
+ * answer is complete. */
 struct proposal *upgrade_on_question(struct coordinator *c, Rh__AdminReply *reply,
                                      const Rh__AdminUpgrade *in);
-/* What only a newer format has. */
+/* Do what only a newer format has. */
 void upgrade_run(struct coordinator *c);
 
 /* ---- inspect.c: whether I lead or not, but for repair ---- */
@@ -647,12 +651,13 @@ void upgrade_run(struct coordinator *c);
 void inspect_ask(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in);
 /* A node's or gateway's answer: to the operator it belongs to. */
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
-/* Have one process set right, after a barrier. True: the answer comes when it was recorded. */
-/* Tell it to repair itself: enum repair_task. */
+/* Tell the peer to repair itself: enum repair_task. */
 void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, uint32_t what);
+/* Have one process repair itself, after a barrier. True: the answer comes when the repair was
+ * recorded. */
 bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                     const Rh__AdminMend *in);
-/* It stands in the history: now do it. */
+/* The repair stands in the history: do it now. */
 void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
                             const struct state_result *result);
 

@@ -54,11 +54,11 @@ struct phases {
 void phases_begun(struct coordinator *c, const struct state_txn *t);
 /* PREPARE is sent to that participant. */
 void phases_asked(struct coordinator *c, uint64_t txn, size_t part);
-/* Its vote came and counts. */
+/* A participant's vote came and counts. */
 void phases_voted(struct coordinator *c, uint64_t txn, size_t part, const Rh__Prepared *vote);
 /* An outcome is proposed. */
 void phases_proposed(struct coordinator *c, uint64_t txn);
-/* It was applied. */
+/* The transaction's outcome was applied. */
 void phases_outcome(struct coordinator *c, const struct state_txn *t);
 /* A message came from the node, which had that version of the ring. */
 void phases_heard(struct coordinator *c, const struct state_node *node, uint64_t version);

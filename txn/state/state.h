@@ -145,7 +145,7 @@ struct state {
  * drain alone leaves it running, empty. */
 enum desire { DESIRE_KEEP = 0, DESIRE_DRAIN = 1, DESIRE_STAY = 2, DESIRE_STOP = 3 };
 
-/* What a command did. */
+/* Result of a command. */
 struct state_result {
     bool accepted;
     const char *why;   /* refused: static text */
@@ -160,9 +160,9 @@ void state_result_fini(struct state_result *r);
 void state_init(struct state *s);
 void state_fini(struct state *s);
 
-/* What a restore makes of a state (specification §3.7): in the greater era `era` its numbers go on,
- * its ring has a version that nobody had before, and no leader serves until old leases ended: as
- * long as the state knows of, or `lease_us`. */
+/* Make the state the one that a restore begins with (specification §3.7): in the greater era `era`
+ * its numbers go on, its ring has a version that no state had before, and no leader serves until
+ * old leases ended: as long as the state knows of, or `lease_us`. */
 void state_raise(struct state *s, uint64_t era, uint64_t lease_us);
 
 /* Apply one command. `result` is overwritten; free it with state_result_fini(). */
@@ -181,7 +181,7 @@ bool state_others_stay(const struct state *s, uint16_t slot);
 const struct state_part *state_txn_part(const struct state_txn *t, uint16_t slot);
 /* True if a pending transaction has the node as participant. */
 bool state_takes_part(const struct state *s, uint16_t slot);
-/* What is wrong with a registration whatever the state: static text, or NULL. */
+/* Static text that says what is wrong with a registration whatever the state is, or NULL. */
 const char *state_registration_fault(const Rh__CommandRegister *in);
 /* Transactions in flight. */
 size_t state_pending_count(const struct state *s);

@@ -33,7 +33,8 @@ const struct state_suspect *suspect_find(const struct state *s, const struct qua
 /* The cells of these moves are given away, for their owner is dead: they are of the ring as it is.
  */
 void suspect_lose(struct state *s, uint64_t incarnation, const struct ring_op *moves, size_t count);
-/* That incarnation's name is somebody else's now, or nobody's. */
+/* The incarnation's name now belongs to another incarnation, or to none: forget what it lost and
+ * who was struck at its death. */
 void suspect_forget(struct state *s, uint64_t incarnation);
 
 /* The node `in` takes the place of an incarnation: strike what ran in it, of its own: what it has
