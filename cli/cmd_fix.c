@@ -60,7 +60,7 @@ static char *reason_of(struct fix *f, const struct finding *finding, char out[TE
 
 static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
 {
-    Rh__AdminMend what = RH__ADMIN_MEND__INIT;
+    Rh__AdminRepair what = RH__ADMIN_REPAIR__INIT;
     char name[sizeof finding->plan.name];
     char text[TEXT_SIZE];
 

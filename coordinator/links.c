@@ -118,7 +118,7 @@ static char **wisher(Rh__Admin *in)
            : in->what_case == RH__ADMIN__WHAT_OPERATOR_REQUEST ? &in->operator_request->by
            : in->what_case == RH__ADMIN__WHAT_DAEMONS          ? &in->daemons->by
            : in->what_case == RH__ADMIN__WHAT_QUARANTINE       ? &in->quarantine->by
-           : in->what_case == RH__ADMIN__WHAT_MEND             ? &in->mend->by
+           : in->what_case == RH__ADMIN__WHAT_REPAIR           ? &in->repair->by
            : in->what_case == RH__ADMIN__WHAT_UPGRADE          ? &in->upgrade->by
            : in->what_case == RH__ADMIN__WHAT_COORDINATORS     ? &in->coordinators->by
                                                                : NULL;

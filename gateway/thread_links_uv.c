@@ -154,15 +154,15 @@ static void on_answer_frame(struct thread *t, struct link *link, const struct fr
 {
     const struct remote *remote = link_user(link);
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
-    struct answer_record answer[ROUTER_AHEAD_MAX];
+    struct answer_record answer[ROUTER_PREFETCH_MAX];
     struct router_event event = {
         .type = ROUTER_ANSWER, .now_us = thread_now(t), .slot = remote->slot};
     bool whole = true;
 
     for (size_t left = frame->count, count = 0; left > 0 && whole; left -= count) {
-        count = left < ROUTER_AHEAD_MAX ? left : ROUTER_AHEAD_MAX;
+        count = left < ROUTER_PREFETCH_MAX ? left : ROUTER_PREFETCH_MAX;
         whole = get_answers(&in, answer, &count);
-        router_look_ahead(t->router, answer, count);
+        router_prefetch(t->router, answer, count);
         for (size_t i = 0; i < count; i++) {
             event.answer = &answer[i];
             router_step(t->router, &event, &t->effects);

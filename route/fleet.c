@@ -389,8 +389,8 @@ void fleet_on_control(struct router *r, const struct router_event *event)
         }
     } else if (m->body_case == RH__CONTROL__BODY_INSPECT) {
         inspect_on_question(r, event->coordinator, m->inspect);
-    } else if (m->body_case == RH__CONTROL__BODY_MEND) {
-        inspect_on_repair(r, m->mend);
+    } else if (m->body_case == RH__CONTROL__BODY_REPAIR) {
+        inspect_on_repair(r, m->repair);
     } else if (m->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST) {
         operator_request_on_question(r, event->coordinator, m->operator_request);
     }

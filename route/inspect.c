@@ -65,9 +65,9 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
     mem_free(out.unlinked);
 }
 
-void inspect_on_repair(struct router *r, const Rh__Mend *repair)
+void inspect_on_repair(struct router *r, const Rh__Repair *repair)
 {
-    log_warn("gateway", "mend", "what=%" PRIu32, repair->what);
+    log_warn("gateway", "repair", "what=%" PRIu32, repair->what);
     if (repair->what == REPAIR_TASK_FETCH) {
         fetch_whole(&r->fetch);
         fleet_ask_config(r);

@@ -197,9 +197,9 @@ void router_free(struct router *r);
  * replied to at once, unless it must be taken: OVERLOADED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
 /* Hint that these answers come next: fetches the memory of their requests. Changes nothing; `count`
- * is ROUTER_AHEAD_MAX at most. */
-enum { ROUTER_AHEAD_MAX = 16 };
-void router_look_ahead(const struct router *r, const struct answer_record *a, size_t count);
+ * is ROUTER_PREFETCH_MAX at most. */
+enum { ROUTER_PREFETCH_MAX = 16 };
+void router_prefetch(const struct router *r, const struct answer_record *a, size_t count);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
 

@@ -5,7 +5,7 @@
  *     router.c   the machine: events in, requests, deadlines
  *     answer.c   what an answer makes of its request
  *     route.c    a request's way: sent, waiting, finished
- *     ahead.c    answers that come next: their memory is fetched
+ *     prefetch.c answers that come next: their memory is fetched
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
  *     operator_request.c   `ringhold trace` and `ringhold kick`
@@ -185,7 +185,7 @@ void fleet_ask_config(struct router *r);
 /* Tell how I am. Changes nothing. */
 void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *question);
 /* An operator has me set right. */
-void inspect_on_repair(struct router *r, const Rh__Mend *repair);
+void inspect_on_repair(struct router *r, const Rh__Repair *repair);
 
 /* ---- operator_request.c ---- */
 

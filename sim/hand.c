@@ -81,13 +81,13 @@ static void resolve(struct fleet *f)
     ask(f, &admin);
 }
 
-static void mend(struct fleet *f)
+static void repair(struct fleet *f)
 {
     struct process *p = fleet_process(
         f, f->coordinators + (unsigned)world_between(&f->world, 0, f->nodes + f->gateways - 1));
     const bool node = p->role == ROLE_NODE;
     Rh__Admin admin = RH__ADMIN__INIT;
-    Rh__AdminMend body = RH__ADMIN_MEND__INIT;
+    Rh__AdminRepair body = RH__ADMIN_REPAIR__INIT;
 
     body.role = (uint32_t)p->role;
     body.name = proto_text(process_says(p));
@@ -95,8 +95,8 @@ static void mend(struct fleet *f)
     body.what = (uint32_t)world_between(&f->world, REPAIR_TASK_FETCH, REPAIR_TASK_EXIT);
     body.txn = any_txn(f);
     body.by = proto_text("op");
-    admin.what_case = RH__ADMIN__WHAT_MEND;
-    admin.mend = &body;
+    admin.what_case = RH__ADMIN__WHAT_REPAIR;
+    admin.repair = &body;
     TRACE(&f->world, "op", "mends %s: %u", p->name, body.what);
     ask(f, &admin);
 }
@@ -158,7 +158,7 @@ static void on_hand(void *context, const struct world_event *event)
     if (what < 5) {
         on_resolve(f, &(struct world_event){.run = on_resolve, .context = f});
     } else if (what < 8) {
-        mend(f);
+        repair(f);
     } else if (what < 9) {
         remove_node(f, n);
     } else {

@@ -90,7 +90,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(DRAINING,       "Draining",      0, 0,                  TO_C, 0,    0)    \
     X(INSPECT,        "Inspect",       0, TO_N | TO_G,        0,    0,    0)    \
     X(INSPECT_ANSWER, "InspectAnswer", 0, TO_O,               TO_C, TO_C, 0)    \
-    X(MEND,           "Mend",          0, TO_N | TO_G,        0,    0,    0)    \
+    X(REPAIR,         "Repair",          0, TO_N | TO_G,        0,    0,    0)    \
     X(OPERATOR_REQUEST,         "OperatorRequest",        0, TO_G,               0,    0,    0)    \
     X(OPERATOR_REQUEST_ANSWER,  "OperatorRequestAnswer",  0, 0,                  0,    TO_C, 0)  \
     X(PROBE,          "Probe",         0, 0,                  TO_N, 0,    0)                  \
@@ -112,11 +112,11 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(DAEMONS,      "daemons",      0, 0, 0, 0, TO_C) \
     X(QUARANTINE,   "quarantine",   0, 0, 0, 0, TO_C) \
     X(INSPECT,      "inspect",      0, 0, 0, 0, TO_C) \
-    X(MEND,         "mend",         0, 0, 0, 0, TO_C) \
+    X(REPAIR,       "repair",       0, 0, 0, 0, TO_C) \
     X(UPGRADE,      "upgrade",      0, 0, 0, 0, TO_C) \
     X(PREVIEW,      "preview",      0, 0, 0, 0, TO_C) \
     X(WEIGHT,       "weight",       0, 0, 0, 0, TO_C) \
-    X(OPERATOR_REQUEST,       "errand",       0, 0, 0, 0, TO_C) \
+    X(OPERATOR_REQUEST,       "operator_request",0, 0, 0, 0, TO_C) \
     X(COORDINATORS, "coordinators", 0, 0, 0, 0, TO_C)
 
 // clang-format on

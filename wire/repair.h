@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `ringhold fix` may have a process do: the numbers of AdminMend.what and
- * Mend.what. Each is harmless to a process that has nothing wrong.
+ * What `ringhold fix` may have a process do: the numbers of AdminRepair.what and
+ * Repair.what. Each is harmless to a process that has nothing wrong.
  */
 #ifndef WIRE_REPAIR_H
 #define WIRE_REPAIR_H

@@ -298,9 +298,9 @@ static void stop_strays(struct host *h)
     }
 }
 
-void host_repair(struct host *h, const Rh__Mend *repair)
+void host_repair(struct host *h, const Rh__Repair *repair)
 {
-    log_warn("node", "mend", "what=%" PRIu32, repair->what);
+    log_warn("node", "repair", "what=%" PRIu32, repair->what);
     switch ((enum repair_task)repair->what) {
     case REPAIR_TASK_FETCH:
         host_fetch_all(h);

@@ -22,7 +22,7 @@ struct inspection {
 /* Tell how this node is. Changes nothing. */
 void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question);
 /* An operator has it set right. */
-void host_repair(struct host *h, const Rh__Mend *repair);
+void host_repair(struct host *h, const Rh__Repair *repair);
 
 /* ---- trace.c ---- */
 

@@ -292,8 +292,8 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
         txn_on_cancel(h, c->cancel, c->version);
     } else if (c->body_case == RH__CONTROL__BODY_POLL_ANSWER) {
         txn_on_poll_answer(h, c->poll_answer);
-    } else if (c->body_case == RH__CONTROL__BODY_MEND) {
-        host_repair(h, c->mend);
+    } else if (c->body_case == RH__CONTROL__BODY_REPAIR) {
+        host_repair(h, c->repair);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "demo/journal.h"
 #include "tests/folder.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 #include <unistd.h>
 
@@ -34,24 +34,24 @@ static int tear_down(void **state)
 
 static void it_counts_each_client(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &ringhold_actor, journal);
-    assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
-    assert_string_equal(theatre_call(&t, "2 1"), "OK 1");
-    assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
-    theatre_move(&t, &ringhold_actor, journal);
-    assert_string_equal(theatre_call(&t, "1 3"), "OK 3");
-    assert_string_equal(theatre_call(&t, "2 2"), "OK 2");
-    theatre_close(&t);
+    runtime_rig_open(&t, &ringhold_actor, journal);
+    assert_string_equal(runtime_rig_call(&t, "1 1"), "OK 1");
+    assert_string_equal(runtime_rig_call(&t, "2 1"), "OK 1");
+    assert_string_equal(runtime_rig_call(&t, "1 2"), "OK 2");
+    runtime_rig_move(&t, &ringhold_actor, journal);
+    assert_string_equal(runtime_rig_call(&t, "1 3"), "OK 3");
+    assert_string_equal(runtime_rig_call(&t, "2 2"), "OK 2");
+    runtime_rig_close(&t);
 }
 
 /* A byte of the ballast that is lost on the way is noticed. */
 static void it_looks_at_its_ballast(void **state)
 {
-    struct theatre t;
-    struct theatre other;
+    struct runtime_rig t;
+    struct runtime_rig other;
     void *shared = NULL;
     const struct rh_kind_info info = {.size = sizeof info, .node = "n2", .argument = folder};
 
@@ -59,10 +59,10 @@ static void it_looks_at_its_ballast(void **state)
     assert_int_equal(setenv("RINGHOLD_BALLAST", "1024", 1), 0);
     assert_int_equal(ringhold_actor.start(&info, &shared), RH_OK);
     assert_int_equal(unsetenv("RINGHOLD_BALLAST"), 0);
-    theatre_open(&t, &ringhold_actor, shared);
-    assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
-    theatre_move(&t, &ringhold_actor, shared);
-    assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
+    runtime_rig_open(&t, &ringhold_actor, shared);
+    assert_string_equal(runtime_rig_call(&t, "1 1"), "OK 1");
+    runtime_rig_move(&t, &ringhold_actor, shared);
+    assert_string_equal(runtime_rig_call(&t, "1 2"), "OK 2");
     runtime_export(t.actor);
     assert_int_equal(t.state.size, 8 + 1024 + 20);
     runtime_unfreeze(t.actor);
@@ -72,58 +72,58 @@ static void it_looks_at_its_ballast(void **state)
                                         .state = buffer_bytes(&t.state),
                                         .has_state = true,
                                         .fence = 9};
-    theatre_build(&other);
-    theatre_enter(&other, &entry);
+    runtime_rig_build(&other);
+    runtime_rig_enter(&other, &entry);
     assert_int_equal(other.error, ERR_REFUSED);
-    theatre_close(&other);
-    theatre_close(&t);
+    runtime_rig_close(&other);
+    runtime_rig_close(&t);
     ringhold_actor.stop(shared);
 }
 
 static void it_takes_its_time(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &ringhold_actor, journal);
+    runtime_rig_open(&t, &ringhold_actor, journal);
     runtime_tick(t.runtime, 1000);
-    (void)theatre_call(&t, "1 1 250");
+    (void)runtime_rig_call(&t, "1 1 250");
     assert_int_equal(t.answers, 0);
     runtime_tick(t.runtime, 250000);
     assert_int_equal(t.answers, 0);
     runtime_tick(t.runtime, 251000);
     assert_int_equal(t.answers, 1);
     assert_string_equal(t.text, "OK 1");
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void it_refuses_other_payloads(void **state)
 {
     static const char *const bad[] = {
         "", "1", "1 ", "x 1", "1 x", "1 1 x", "1 1 1 1", "1 1 60001", "4294967296 1", "1  1"};
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &ringhold_actor, journal);
+    runtime_rig_open(&t, &ringhold_actor, journal);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_string_equal(theatre_call(&t, bad[i]),
+        assert_string_equal(runtime_rig_call(&t, bad[i]),
                             "ERR the ledger takes 'client seq [milliseconds]'");
         assert_int_equal(t.code, ANSWER_APP_ERROR);
     }
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void it_refuses_a_state_that_is_not_its_own(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
     const struct runtime_entry entry = {
         .ops = &ringhold_actor, .shared = journal, .state = bytes_of("odd", 3), .has_state = true};
 
     (void)state;
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     assert_int_equal(t.error, ERR_REFUSED);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void everything_is_in_the_journal(void **state)
@@ -141,15 +141,15 @@ static void everything_is_in_the_journal(void **state)
     };
     const size_t count = sizeof want / sizeof want[0];
     struct journal_view v;
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &ringhold_actor, journal);
-    (void)theatre_call(&t, "3 8");
+    runtime_rig_open(&t, &ringhold_actor, journal);
+    (void)runtime_rig_call(&t, "3 8");
     runtime_export(t.actor);
     runtime_unfreeze(t.actor);
-    theatre_move(&t, &ringhold_actor, journal);
-    theatre_close(&t);
+    runtime_rig_move(&t, &ringhold_actor, journal);
+    runtime_rig_close(&t);
     assert_int_equal(journal_view_open(&v, path), ERR_OK);
     assert_true(v.count >= count);
     for (size_t i = 0; i < count; i++) {

@@ -119,15 +119,15 @@ STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
 /* Some of a frame of answers, from `in`. */
 STAGE void gateway_rig_stage_answers(struct gateway_rig *g, struct reader *in)
 {
-    struct answer_record answer[ROUTER_AHEAD_MAX];
+    struct answer_record answer[ROUTER_PREFETCH_MAX];
 
     for (size_t done = 0, count = 0; done < GATEWAY_RIG_AT_ONCE && in->left > 0; done += count) {
-        for (count = 0; count < ROUTER_AHEAD_MAX && in->left > 0; count++) {
+        for (count = 0; count < ROUTER_PREFETCH_MAX && in->left > 0; count++) {
             const enum err got = answer_get(in, &answer[count]);
 
             ASSERT(got == ERR_OK);
         }
-        router_look_ahead(g->base.rig.router, answer, count);
+        router_prefetch(g->base.rig.router, answer, count);
         for (size_t i = 0; i < count; i++) {
             const struct router_event event = {.type = ROUTER_ANSWER,
                                                .now_us = g->base.rig.now_us,

@@ -44,9 +44,9 @@ static void words_and_commands_become_methods(void **state)
     assert_string_equal(call(&r, "on_message"), "default on_message");
     assert_string_equal(call(&r, "\"half"), "default \"half");
     assert_string_equal(call(&r, ""), "default ");
-    assert_string_equal(theatre_command(&r.t, "SHOW id x y"), "b:x|y");
-    assert_string_equal(theatre_command(&r.t, "FLY id x"), "b:default fly|x");
-    assert_string_equal(theatre_command(&r.t, "YES id"), "i:1");
+    assert_string_equal(runtime_rig_command(&r.t, "SHOW id x y"), "b:x|y");
+    assert_string_equal(runtime_rig_command(&r.t, "FLY id x"), "b:default fly|x");
+    assert_string_equal(runtime_rig_command(&r.t, "YES id"), "i:1");
     rig_free(&r);
 }
 
@@ -195,23 +195,23 @@ static void calls_carry_values_and_errors(void **state)
         "function k.seen(self) return self.x end\n",
         false);
     rig_enter(&r);
-    (void)theatre_call(&r.t, "ask");
+    (void)runtime_rig_call(&r.t, "ask");
     assert_int_equal(r.t.told[VERB_CALL], 1);
     assert_int_equal(r.t.call.timeout_ms, 700);
     assert_memory_equal(r.t.called.data, "9 g1 \x1bRL\x01\x05\x04rank", 15);
     answer(&r, RH_OK, packed, sizeof packed - 1);
     assert_string_equal(r.t.text, "ok1");
-    (void)theatre_call(&r.t, "ask");
+    (void)runtime_rig_call(&r.t, "ask");
     answer(&r, RH_FAILED, "NORANK none", 11);
     assert_non_null(strstr(r.t.text, "game.lua:3: NORANK none"));
-    (void)theatre_call(&r.t, "try");
+    (void)runtime_rig_call(&r.t, "try");
     answer(&r, RH_TIMEOUT, "", 0);
     assert_string_equal(r.t.text,
                         "false TIMEOUT no answer in time; the call may have run, at most once");
-    (void)theatre_call(&r.t, "try");
+    (void)runtime_rig_call(&r.t, "try");
     answer(&r, RH_OK, "\x1bRL\x01\x09", 5);
     assert_string_equal(r.t.text, "false UNKNOWN outcome: the answer can't be decoded");
-    (void)theatre_call(&r.t, "raw");
+    (void)runtime_rig_call(&r.t, "raw");
     assert_int_equal(r.t.called.size, 9);
     answer(&r, RH_OK, "plain", 5);
     assert_string_equal(r.t.text, "plain");
@@ -240,13 +240,13 @@ static void scripts_ask_scripts_in_values(void **state)
     caller_put(&w, &caller);
     body.size += caller_size(&caller);
     buffer_put(&body, payload, sizeof payload - 1);
-    theatre_run(&r.t, REQUEST_CALL, buffer_bytes(&body));
+    runtime_rig_run(&r.t, REQUEST_CALL, buffer_bytes(&body));
     assert_memory_equal(r.t.text,
                         "\x1bRL\x01\x05\x04room\x05\x03"
                         "ada\x03\x0a\x06\x01\x03\x02\x07",
                         23);
     // The same from a client is a payload that names no method.
-    theatre_run(&r.t, 0, bytes_of(payload, sizeof payload - 1));
+    runtime_rig_run(&r.t, 0, bytes_of(payload, sizeof payload - 1));
     assert_int_equal(r.t.code, ANSWER_APP_ERROR);
     buffer_fini(&body);
     rig_free(&r);
@@ -268,7 +268,7 @@ static void self_moves_without_being_asked(void **state)
              false);
     rig_enter(&r);
     assert_string_equal(call(&r, "show"), "0sword7");
-    theatre_move(&r.t, r.kind[0].ops, r.shared);
+    runtime_rig_move(&r.t, r.kind[0].ops, r.shared);
     assert_string_equal(call(&r, "show"), "1sword9");
     (void)call(&r, "spoil");
     runtime_export(r.t.actor);
@@ -344,14 +344,14 @@ static void an_activation_that_fails_leaves_nothing(void **state)
     rig_enter(&r);
     runtime_discard(r.t.actor, RH_STOP); // It is stopped while it waits.
     const struct runtime_entry at_once = {.ops = r.kind[0].ops, .shared = r.shared, .fence = 8};
-    theatre_enter(&r.t, &at_once);
+    runtime_rig_enter(&r.t, &at_once);
     assert_null(r.t.actor);
     const struct runtime_entry torn = {.ops = r.kind[0].ops,
                                        .shared = r.shared,
                                        .fence = 9,
                                        .has_state = true,
                                        .state = bytes_of("\x01S\x06\x05", 4)};
-    theatre_enter(&r.t, &torn);
+    runtime_rig_enter(&r.t, &torn);
     assert_null(r.t.actor);
     rig_free(&r);
 }
@@ -369,7 +369,7 @@ static void an_actor_is_stopped_in_the_midst_of_it(void **state)
              "function k.on_deactivate(self, why) ringhold.sleep(1) end\n",
              false);
     rig_enter(&r);
-    (void)theatre_call(&r.t, "work");
+    (void)runtime_rig_call(&r.t, "work");
     runtime_discard(r.t.actor, RH_FENCED);
     rig_free(&r);
 }

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "lua/game.h"
 #include "tests/folder.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 #include <time.h>
 #include <utime.h>
@@ -20,7 +20,7 @@ struct rig {
     struct game *game;
     const struct rh_kind *kind;
     void *shared;
-    struct theatre t;
+    struct runtime_rig t;
 };
 
 static inline void write_script(struct rig *r, const char *text)
@@ -49,7 +49,7 @@ static inline void rig_make(struct rig *r, const char *script, bool reload)
     r->kind = game_kinds(r->game, &count);
     assert_true(count > 0);
     assert_int_equal(r->kind[0].ops->start(&info, &r->shared), RH_OK);
-    theatre_build(&r->t);
+    runtime_rig_build(&r->t);
 }
 
 static inline void rig_enter(struct rig *r)
@@ -58,12 +58,12 @@ static inline void rig_enter(struct rig *r)
         .ops = r->kind[0].ops, .shared = r->shared, .fence = 7, .kind = 0};
 
     runtime_tick(r->t.runtime, clock_boottime_us());
-    theatre_enter(&r->t, &entry);
+    runtime_rig_enter(&r->t, &entry);
 }
 
 static inline void rig_free(struct rig *r)
 {
-    theatre_close(&r->t);
+    runtime_rig_close(&r->t);
     r->kind[0].ops->stop(r->shared);
     game_close(r->game);
     folder_remove(r->folder);
@@ -87,7 +87,7 @@ static inline const char *call(struct rig *r, const char *payload)
     const size_t before = r->t.answers;
 
     runtime_tick(r->t.runtime, clock_boottime_us());
-    (void)theatre_call(&r->t, payload);
+    (void)runtime_rig_call(&r->t, payload);
     if (r->t.answers == before) {
         pass(r, VERB_RUN);
     }

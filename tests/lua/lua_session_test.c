@@ -65,7 +65,7 @@ static void run_note(struct rig *r, const struct note *note)
 
     runtime_tick(r->t.runtime, clock_boottime_us());
     note_put(&body, note);
-    theatre_run(&r->t, REQUEST_SESSION, buffer_bytes(&body));
+    runtime_rig_run(&r->t, REQUEST_SESSION, buffer_bytes(&body));
     buffer_fini(&body);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "node/actors/actors.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 struct step {
     const char *line;
@@ -15,15 +15,15 @@ struct step {
 
 static void play(const struct step *steps)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
-    theatre_open(&t, &actor_kv, NULL);
+    runtime_rig_open(&t, &actor_kv, NULL);
     for (size_t i = 0; steps[i].line != NULL; i++) {
-        assert_string_equal(theatre_command(&t, steps[i].line), steps[i].answer);
+        assert_string_equal(runtime_rig_command(&t, steps[i].line), steps[i].answer);
         assert_int_equal(t.answers, i + 1);
         assert_int_equal(t.code, ANSWER_OK);
     }
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void it_keeps_a_value(void **state)
@@ -103,18 +103,18 @@ static void only_the_text_of_a_number_is_one(void **state)
                                      "9223372036854775808",
                                      "-9223372036854775809",
                                      "99999999999999999999"};
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &actor_kv, NULL);
+    runtime_rig_open(&t, &actor_kv, NULL);
     for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
         char line[64];
 
         (void)snprintf(line, sizeof line, "SET k %s", no[i]);
-        assert_string_equal(theatre_command(&t, line), "s:OK");
-        assert_string_equal(theatre_command(&t, "INCR k"), NOT_A_NUMBER);
+        assert_string_equal(runtime_rig_command(&t, line), "s:OK");
+        assert_string_equal(runtime_rig_command(&t, "INCR k"), NOT_A_NUMBER);
     }
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void it_refuses_what_it_does_not_know(void **state)
@@ -131,64 +131,64 @@ static void it_refuses_what_it_does_not_know(void **state)
 
 static void a_payload_is_a_command_line(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &actor_kv, NULL);
-    assert_string_equal(theatre_call(&t, "set 'two words'\r\n"), "OK");
-    assert_string_equal(theatre_call(&t, "  GET "), "two words");
-    assert_string_equal(theatre_call(&t, "SET \"\""), "OK");
-    assert_string_equal(theatre_call(&t, "STRLEN"), "0");
-    assert_string_equal(theatre_call(&t, "INCRBY 5"), &NOT_A_NUMBER[2]);
+    runtime_rig_open(&t, &actor_kv, NULL);
+    assert_string_equal(runtime_rig_call(&t, "set 'two words'\r\n"), "OK");
+    assert_string_equal(runtime_rig_call(&t, "  GET "), "two words");
+    assert_string_equal(runtime_rig_call(&t, "SET \"\""), "OK");
+    assert_string_equal(runtime_rig_call(&t, "STRLEN"), "0");
+    assert_string_equal(runtime_rig_call(&t, "INCRBY 5"), &NOT_A_NUMBER[2]);
     assert_int_equal(t.code, ANSWER_APP_ERROR);
-    assert_string_equal(theatre_call(&t, "DEL"), "1");
-    assert_string_equal(theatre_call(&t, "INCRBY 5"), "5");
+    assert_string_equal(runtime_rig_call(&t, "DEL"), "1");
+    assert_string_equal(runtime_rig_call(&t, "INCRBY 5"), "5");
     assert_int_equal(t.code, ANSWER_OK);
-    assert_string_equal(theatre_call(&t, " "), "ERR the payload is not a command line");
-    assert_string_equal(theatre_call(&t, "SET 'open"), "ERR the payload is not a command line");
-    assert_string_equal(theatre_call(&t, "SET 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"),
+    assert_string_equal(runtime_rig_call(&t, " "), "ERR the payload is not a command line");
+    assert_string_equal(runtime_rig_call(&t, "SET 'open"), "ERR the payload is not a command line");
+    assert_string_equal(runtime_rig_call(&t, "SET 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"),
                         "ERR the payload is not a command line");
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void a_value_has_a_limit(void **state)
 {
     const size_t size = RECORD_BODY_MAX - 600;
     char *line = mem_new(1, size + 32);
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &actor_kv, NULL);
+    runtime_rig_open(&t, &actor_kv, NULL);
     (void)snprintf(line, 32, "SET ");
     memset(line + 4, 'x', size);
-    assert_string_equal(theatre_call(&t, line), "OK");
+    assert_string_equal(runtime_rig_call(&t, line), "OK");
     for (size_t i = 0; i < 88; i++) {
-        (void)theatre_call(&t, "APPEND y");
+        (void)runtime_rig_call(&t, "APPEND y");
         assert_int_equal(t.code, ANSWER_OK);
     }
-    (void)theatre_call(&t, "APPEND y");
+    (void)runtime_rig_call(&t, "APPEND y");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     (void)snprintf(line, 32, "%zu", size + 88);
-    assert_string_equal(theatre_call(&t, "STRLEN"), line);
-    theatre_close(&t);
+    assert_string_equal(runtime_rig_call(&t, "STRLEN"), line);
+    runtime_rig_close(&t);
     mem_free(line);
 }
 
 static void its_value_moves(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &actor_kv, NULL);
-    theatre_move(&t, &actor_kv, NULL);
-    assert_string_equal(theatre_command(&t, "EXISTS k"), "i:0");
-    assert_string_equal(theatre_command(&t, "SET k "), "s:OK");
-    theatre_move(&t, &actor_kv, NULL);
-    assert_string_equal(theatre_command(&t, "EXISTS k"), "i:1");
-    assert_string_equal(theatre_command(&t, "APPEND k ab"), "i:2");
-    theatre_move(&t, &actor_kv, NULL);
-    assert_string_equal(theatre_command(&t, "GET k"), "b:ab");
-    theatre_close(&t);
+    runtime_rig_open(&t, &actor_kv, NULL);
+    runtime_rig_move(&t, &actor_kv, NULL);
+    assert_string_equal(runtime_rig_command(&t, "EXISTS k"), "i:0");
+    assert_string_equal(runtime_rig_command(&t, "SET k "), "s:OK");
+    runtime_rig_move(&t, &actor_kv, NULL);
+    assert_string_equal(runtime_rig_command(&t, "EXISTS k"), "i:1");
+    assert_string_equal(runtime_rig_command(&t, "APPEND k ab"), "i:2");
+    runtime_rig_move(&t, &actor_kv, NULL);
+    assert_string_equal(runtime_rig_command(&t, "GET k"), "b:ab");
+    runtime_rig_close(&t);
 }
 
 int main(void)

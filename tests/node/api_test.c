@@ -6,7 +6,7 @@
 #include "tests/test.h"
 
 #include "tests/folder.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 #include <ringhold.h>
 #include <ringhold_client.h>
@@ -298,24 +298,24 @@ static void an_actor_that_gives_nothing_is_told_so(void **state)
         .handoff = hand_over,
         .deactivate = end,
     };
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &ops, NULL);
-    (void)theatre_call(&t, "");
+    runtime_rig_open(&t, &ops, NULL);
+    (void)runtime_rig_call(&t, "");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     assert_string_equal(t.text, "");
     runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_true(bytes_equal(buffer_bytes(&t.state), bytes_of("state", 5)));
     runtime_discard(t.actor, RH_MOVED);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 
-    theatre_open(&t, &ops, NULL);
-    (void)theatre_call(&t, "fail");
+    runtime_rig_open(&t, &ops, NULL);
+    (void)runtime_rig_call(&t, "fail");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     assert_int_equal(t.told[VERB_FAIL], 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 /* ---- where a node listens ---- */

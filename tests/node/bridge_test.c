@@ -7,7 +7,7 @@
 
 #include "node/bridge/bridge.h"
 #include "node/host/actor.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 static struct runtime *runtime;
 static struct actors actors;
@@ -38,7 +38,7 @@ static const struct rh_actor_ops ops = {.abi = RH_ABI,
                                         .brief = 1,
                                         .activate = on_activate,
                                         .message = on_message,
-                                        .deactivate = theatre_deactivate};
+                                        .deactivate = runtime_rig_deactivate};
 
 /* Nothing is between the two: what the runtime tells goes to the host at once. */
 static void on_completion(void *context, const struct completion *c)

@@ -119,7 +119,7 @@ static void a_gateway_tells_its_ring_and_fetches_when_told(void **state)
     Rh__Control question = RH__CONTROL__INIT;
     Rh__Control control = RH__CONTROL__INIT;
     Rh__Inspect inspect = RH__INSPECT__INIT;
-    Rh__Mend repair = RH__MEND__INIT;
+    Rh__Repair repair = RH__REPAIR__INIT;
     Rh__Control *said = NULL;
     struct rig rig;
 
@@ -154,8 +154,8 @@ static void a_gateway_tells_its_ring_and_fetches_when_told(void **state)
 
     rig.now_us += 1000000;
     repair.what = REPAIR_TASK_FETCH;
-    control.body_case = RH__CONTROL__BODY_MEND;
-    control.mend = &repair;
+    control.body_case = RH__CONTROL__BODY_REPAIR;
+    control.repair = &repair;
     router_control(&rig, &control);
     said = router_said(&rig, RH__CONTROL__BODY_GET_CONFIG);
     assert_non_null(said);
@@ -273,11 +273,11 @@ static Rh__Control *inspect_host(struct stage *s)
 static void repair_host(struct stage *s, uint32_t what)
 {
     Rh__Control c = RH__CONTROL__INIT;
-    Rh__Mend repair = RH__MEND__INIT;
+    Rh__Repair repair = RH__REPAIR__INIT;
 
     repair.what = what;
-    c.body_case = RH__CONTROL__BODY_MEND;
-    c.mend = &repair;
+    c.body_case = RH__CONTROL__BODY_REPAIR;
+    c.repair = &repair;
     host_hears(s, &c);
 }
 
@@ -519,19 +519,19 @@ static void ask_leader(struct bench *b, Rh__Admin *admin)
     fail_msg("no barrier was asked for");
 }
 
-static void ask_repair(struct bench *b, Rh__AdminMend *repair)
+static void ask_repair(struct bench *b, Rh__AdminRepair *repair)
 {
     Rh__Admin admin = RH__ADMIN__INIT;
 
     admin.tag = 9;
-    admin.what_case = RH__ADMIN__WHAT_MEND;
-    admin.mend = repair;
+    admin.what_case = RH__ADMIN__WHAT_REPAIR;
+    admin.repair = repair;
     ask_leader(b, &admin);
 }
 
 static void a_repair_is_recorded_and_then_done(void **state)
 {
-    Rh__AdminMend repair = RH__ADMIN_MEND__INIT;
+    Rh__AdminRepair repair = RH__ADMIN_REPAIR__INIT;
     struct coordinator_effect proposed = {0};
     struct state_result result = {0};
     Rh__Control *said = NULL;
@@ -565,7 +565,7 @@ static void a_repair_is_recorded_and_then_done(void **state)
         }
     }
     assert_true(proposed.size > 0);
-    assert_null(sent_to(&b, GATEWAY_LINK, RH__CONTROL__BODY_MEND)); // not before
+    assert_null(sent_to(&b, GATEWAY_LINK, RH__CONTROL__BODY_REPAIR)); // not before
     const uint64_t tag = proposed.tag;
     Rh__Command *command = command_get(bytes_of(b.effects.bytes.data + proposed.at, proposed.size));
     assert_int_equal(command->body_case, RH__COMMAND__BODY_NOTE);
@@ -582,9 +582,9 @@ static void a_repair_is_recorded_and_then_done(void **state)
                                           .index = 5,
                                           .command = command,
                                           .result = &result});
-    said = sent_to(&b, GATEWAY_LINK, RH__CONTROL__BODY_MEND);
+    said = sent_to(&b, GATEWAY_LINK, RH__CONTROL__BODY_REPAIR);
     assert_non_null(said);
-    assert_int_equal(said->mend->what, REPAIR_TASK_FETCH);
+    assert_int_equal(said->repair->what, REPAIR_TASK_FETCH);
     control_free(said);
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
     assert_non_null(said);
@@ -600,7 +600,7 @@ static void a_repair_is_recorded_and_then_done(void **state)
  * process had become a member, and ended it. */
 static void who_only_registers_is_not_ended(void **state)
 {
-    Rh__AdminMend repair = RH__ADMIN_MEND__INIT;
+    Rh__AdminRepair repair = RH__ADMIN_REPAIR__INIT;
     Rh__Control *said = NULL;
     struct bench b;
 
@@ -688,7 +688,7 @@ static void the_threads_of_a_gateway_are_one_in_the_overview(void **state)
     bench_close(&b);
 }
 
-/* ---- errands ---- */
+/* ---- operator requests ---- */
 
 static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
 {

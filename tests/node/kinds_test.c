@@ -7,7 +7,7 @@
 
 #include "node/actors/actors.h"
 #include "node/worker/kinds.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -65,19 +65,19 @@ static void the_demos_actor_is_a_shared_object(void **state)
 static void a_shared_object_is_an_actor(void **state)
 {
     struct kinds k = {0};
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
     assert_int_equal(add_object(&k, "examples/counter.so"), ERR_OK);
     assert_int_equal(kinds_start(&k, "n1"), ERR_OK);
     const struct rh_actor_ops *ops = &kinds_find(&k, 0)->ops;
     assert_string_equal(ops->name, "counter");
-    theatre_open(&t, ops, NULL);
-    assert_string_equal(theatre_call(&t, "x"), "1");
-    assert_string_equal(theatre_command(&t, "INCR x"), "i:2");
-    theatre_move(&t, ops, NULL);
-    assert_string_equal(theatre_call(&t, "x"), "3");
-    theatre_close(&t);
+    runtime_rig_open(&t, ops, NULL);
+    assert_string_equal(runtime_rig_call(&t, "x"), "1");
+    assert_string_equal(runtime_rig_command(&t, "INCR x"), "i:2");
+    runtime_rig_move(&t, ops, NULL);
+    assert_string_equal(runtime_rig_call(&t, "x"), "3");
+    runtime_rig_close(&t);
     kinds_fini(&k);
 }
 

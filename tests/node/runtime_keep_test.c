@@ -4,13 +4,13 @@
  */
 #include "tests/test.h"
 
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 enum { GATEWAY = 70, OTHER = 71, CONNECTION = 5, KEY = 11, SESSION = 12 };
 
 /* An actor that notes what it is told, and what left it. */
 struct told {
-    struct theatre t;
+    struct runtime_rig t;
     char events[256];
     int result; /* of its session callback */
     int pushed; /* what rh_push() or rh_kick() said last */
@@ -46,11 +46,11 @@ static void open_stage(struct told *told)
                           .ops = {.abi = RH_ABI,
                                   .size = sizeof told->ops,
                                   .name = "told",
-                                  .activate = theatre_activate,
+                                  .activate = runtime_rig_activate,
                                   .message = on_message,
-                                  .deactivate = theatre_deactivate,
+                                  .deactivate = runtime_rig_deactivate,
                                   .session = on_session}};
-    theatre_open(&told->t, &told->ops, told);
+    runtime_rig_open(&told->t, &told->ops, told);
 }
 
 static struct note note_of(enum note_type type, uint64_t gateway)
@@ -69,7 +69,7 @@ static struct bound run_note(struct told *told, const struct note *note)
 {
     struct bound bound = {.result = 99};
 
-    theatre_note(&told->t, note);
+    runtime_rig_note(&told->t, note);
     if (told->t.answer.size > 0) {
         assert_int_equal(bound_get(buffer_bytes(&told->t.answer), &bound), ERR_OK);
     }
@@ -87,7 +87,7 @@ static void pushes(struct told *told, const char *text, size_t records)
 {
     const size_t before = told->t.told[VERB_PUSH];
 
-    (void)theatre_call(&told->t, text);
+    (void)runtime_rig_call(&told->t, text);
     assert_int_equal(told->pushed, RH_OK);
     assert_int_equal(told->t.told[VERB_PUSH] - before, records);
 }
@@ -134,7 +134,7 @@ static void who_is_lost_comes_back_and_gets_what_it_missed(void **state)
     assert_int_equal(returns(&told, OTHER, 1, "").epoch, 2);
     (void)notes(&told, NOTE_LOST, GATEWAY); // of the connection before
     pushes(&told, "five", 1);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void a_line_that_hangs_is_kicked(void **state)
@@ -152,7 +152,7 @@ static void a_line_that_hangs_is_kicked(void **state)
     pushes(&told, "two", 1);
     assert_int_equal(told.t.push.number, 2); // the kick took none
     assert_string_equal(told.events, "1.0 3.1 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* The client left that line before, and is back by another: whatever the late note finds there. */
@@ -182,7 +182,7 @@ static void a_return_that_comes_late_takes_nobodys_place(void **state)
     // Who doesn't count is taken as it comes, and so is what follows.
     assert_int_equal(run_note(&told, &uncounted).result, BOUND_KEPT);
     assert_int_equal(run_note(&told, &late).result, BOUND_KEPT);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void it_is_kept_for_a_time(void **state)
@@ -197,14 +197,14 @@ static void it_is_kept_for_a_time(void **state)
     runtime_retire(told.t.actor);
     assert_int_equal(told.t.error, ERR_BUSY); // it is waited for
     runtime_tick(told.t.runtime, 30000000);
-    (void)theatre_call(&told.t, "x");
+    (void)runtime_rig_call(&told.t, "x");
     assert_int_equal(told.pushed, RH_NO_SESSION);
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
     assert_string_equal(told.events, "1.0 4.1 ");
     assert_true(runtime_next_us(told.t.runtime) == UINT64_MAX);
     runtime_retire(told.t.actor);
     assert_null(told.t.actor);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void who_says_so_or_is_kicked_does_not_return(void **state)
@@ -222,7 +222,7 @@ static void who_says_so_or_is_kicked_does_not_return(void **state)
         (void)run_note(&told, &lost);
         assert_string_equal(told.events, i == 0 ? "1.0 4.1 " : "1.0 4.2 ");
         assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
-        theatre_close(&told.t);
+        runtime_rig_close(&told.t);
     }
     struct told told;
     open_stage(&told);
@@ -230,7 +230,7 @@ static void who_says_so_or_is_kicked_does_not_return(void **state)
     (void)notes(&told, NOTE_LOST, GATEWAY);
     pushes(&told, "kick", 0); // while it is away
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void another_client_takes_its_place(void **state)
@@ -246,7 +246,7 @@ static void another_client_takes_its_place(void **state)
     assert_int_equal(told.t.told[VERB_PUSH], 0); // nobody is there to be kicked
     assert_int_equal(returns(&told, GATEWAY, 0, "").result, BOUND_OLD);
     assert_string_equal(told.events, "1.0 4.1 1.0 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void what_is_acknowledged_is_not_sent_again(void **state)
@@ -269,7 +269,7 @@ static void what_is_acknowledged_is_not_sent_again(void **state)
     (void)run_note(&told, &ack);
     const struct bound bound = returns(&told, OTHER, 0, "pp"); // it lies; and the kick
     assert_int_equal(bound.next, 2);                           // … and is told
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void a_gateway_that_was_away_gets_the_rest_again(void **state)
@@ -304,13 +304,13 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
     // Its actor was lost: it is bound anew, by another key.
     runtime_discard(told.t.actor, RH_BROKEN);
     const struct runtime_entry entry = {.ops = &told.ops, .shared = &told, .kind = 3, .fence = 9};
-    theatre_enter(&told.t, &entry);
+    runtime_rig_enter(&told.t, &entry);
     renew.epoch = 4;
     bound = run_note(&told, &renew);
     assert_true(bound.result == BOUND_NEW && bound.key == 99 && bound.next == 1 &&
                 bound.epoch == 4);
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE); // by the key of before
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void move(struct told *told)
@@ -324,7 +324,7 @@ static void move(struct told *told)
                                         .has_state = true,
                                         .kind = 3,
                                         .fence = 9};
-    theatre_enter(&told->t, &entry);
+    runtime_rig_enter(&told->t, &entry);
     assert_int_equal(told->t.error, ERR_OK);
 }
 
@@ -347,7 +347,7 @@ static void what_it_missed_moves_with_its_actor(void **state)
     pushes(&told, "three", 0);
     const struct bound bound = returns(&told, OTHER, 0, "ppp");
     assert_true(bound.next == 1 && bound.epoch == 2 && told.t.push.number == 3);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void a_kind_may_refuse_a_second_client(void **state)
@@ -366,7 +366,7 @@ static void a_kind_may_refuse_a_second_client(void **state)
     assert_int_equal(notes(&told, NOTE_BIND, OTHER).result, BOUND_NEW);
     runtime_gateway_gone(told.t.runtime, OTHER); // so does one whose gateway is gone
     assert_int_equal(notes(&told, NOTE_BIND, 72).result, BOUND_NEW);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* Its actor has lost its memory: whom it had bound later is asked about by its gateway, too. The
@@ -390,7 +390,7 @@ static void of_two_that_come_again_the_newer_one_stays_though_none_may_be_replac
                          newer_first ? BOUND_OLD : BOUND_NEW);
         assert_int_equal(run_note(&told, &older).result, BOUND_OLD);
         assert_int_equal(run_note(&told, &newer).result, BOUND_KEPT);
-        theatre_close(&told.t);
+        runtime_rig_close(&told.t);
     }
 }
 
@@ -405,7 +405,7 @@ static void a_kind_may_keep_none(void **state)
     assert_true(bound.result == BOUND_NEW && bound.key == 0);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void one_that_does_not_want_it_back_says_so(void **state)
@@ -420,7 +420,7 @@ static void one_that_does_not_want_it_back_says_so(void **state)
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_REFUSED);
     told.result = RH_OK;
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* The push that was told last lets the client go on as "me" of kind 7. */
@@ -443,15 +443,15 @@ static void one_that_goes_on_as_another_has_left(void **state)
     pushes(&told, "one", 1);
     pushes(&told, "me:", 1);
     told_to_go_on(&told, GATEWAY, 2);
-    (void)theatre_call(&told.t, "two");
+    (void)runtime_rig_call(&told.t, "two");
     assert_int_equal(told.pushed, RH_NO_SESSION);
-    (void)theatre_call(&told.t, "me:");
+    (void)runtime_rig_call(&told.t, "me:");
     assert_int_equal(told.pushed, RH_NO_SESSION);
     lost.why = NOTE_LOST_REBOUND;
     (void)run_note(&told, &lost);
     assert_string_equal(told.events, "1.0 4.5 ");
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* Its gateway is lost before it has done so: nothing is left half done. */
@@ -472,7 +472,7 @@ static void one_that_comes_back_is_told_again(void **state)
     move(&told);
     assert_int_equal(returns(&told, GATEWAY, 1, "r").next, 2);
     told_to_go_on(&told, GATEWAY, 2);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void one_that_is_away_is_told_when_it_is_back(void **state)
@@ -486,7 +486,7 @@ static void one_that_is_away_is_told_when_it_is_back(void **state)
     pushes(&told, "me:", 0);
     assert_int_equal(returns(&told, OTHER, 0, "r").next, 1);
     told_to_go_on(&told, OTHER, 1);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* A client that binds itself anew is not rebound. */
@@ -501,7 +501,7 @@ static void a_new_client_stays(void **state)
     assert_int_equal(notes(&told, NOTE_KEEP, OTHER).result, BOUND_NEW);
     pushes(&told, "x", 1);
     assert_true(told.t.push.type == PUSH_DATA && told.t.push.number == 1);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* Found by fleet_sim --profile sessions: its line hung when its actor was begun afresh. */
@@ -520,7 +520,7 @@ static void who_did_not_hear_of_that_comes_anew(void **state)
     anew.session = SESSION + 1;
     assert_int_equal(run_note(&told, &anew).result, BOUND_NEW);
     assert_string_equal(told.events, "1.0 2.0 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* The answer of the first was lost, and its gateway said that it has gone. */
@@ -542,7 +542,7 @@ static void who_returns_twice_by_one_line_is_there(void **state)
     assert_true(told.t.push.round == 2 && told.t.push.number == 1);
     pushes(&told, "two", 1);
     assert_string_equal(told.events, "1.0 3.1 4.1 3.1 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* Cold, with the bond of a client. */
@@ -555,7 +555,7 @@ static void come_cold(struct told *told)
                                         .bond = buffer_bytes(&told->t.bond),
                                         .kind = 3,
                                         .fence = 9};
-    theatre_enter(&told->t, &entry);
+    runtime_rig_enter(&told->t, &entry);
 }
 
 static void one_that_comes_cold_hears_whether_its_client_is_there(void **state)
@@ -584,7 +584,7 @@ static void one_that_comes_cold_hears_whether_its_client_is_there(void **state)
     runtime_turn(told.t.actor, 5);
     runtime_turn(told.t.actor, 6);
     assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 3.0 3.0 4.4 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 int main(void)

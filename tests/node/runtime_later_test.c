@@ -2,19 +2,19 @@
  *
  * Callbacks that finish later, by whichever thread; who fails then.
  */
-#include "tests/node/puppet_rig.h"
+#include "tests/node/scripted_actor.h"
 
 #include <pthread.h>
 
 static void an_activation_may_finish_later(void **state)
 {
-    struct puppet p = {.activate = RH_PENDING};
-    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
-    struct theatre t;
+    struct scripted p = {.activate = RH_PENDING};
+    const struct runtime_entry entry = {.ops = &scripted_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     assert_int_equal(t.told[VERB_ACTIVATE], 0);
     assert_int_equal(t.told[VERB_DEFER], 1);
     assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_INVALID);
@@ -25,43 +25,43 @@ static void an_activation_may_finish_later(void **state)
     assert_int_equal(t.told[VERB_ACTIVATE], 1);
     assert_int_equal(t.told[VERB_FINISH], 1);
     assert_int_equal(t.error, ERR_OK);
-    assert_string_equal(theatre_call(&t, "x"), "x");
-    theatre_close(&t);
+    assert_string_equal(runtime_rig_call(&t, "x"), "x");
+    runtime_rig_close(&t);
 }
 
 static void an_activation_that_fails_later_leaves_nothing(void **state)
 {
-    struct puppet p = {.activate = RH_PENDING};
-    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
-    struct theatre t;
+    struct scripted p = {.activate = RH_PENDING};
+    const struct runtime_entry entry = {.ops = &scripted_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     assert_int_equal(rh_done(p.token, RH_FAILED), RH_OK);
     runtime_tick(t.runtime, 0);
     assert_int_equal(t.error, ERR_REFUSED);
     assert_null(t.actor);
     assert_int_equal(p.ended, 0);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void who_is_stopped_while_it_loads_is_deactivated(void **state)
 {
-    struct puppet p = {.activate = RH_PENDING};
-    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
-    struct theatre t;
+    struct scripted p = {.activate = RH_PENDING};
+    const struct runtime_entry entry = {.ops = &scripted_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     runtime_discard(t.actor, RH_FENCED);
     assert_int_equal(p.ended, 1);
     assert_int_equal(p.why, RH_FENCED);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
     runtime_tick(t.runtime, 0);
     assert_int_equal(t.told[VERB_ACTIVATE], 0);
-    theatre_close(&t);
+    runtime_rig_close(&t);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE); // Its runtime is gone as well.
 }
 
@@ -69,37 +69,37 @@ static void who_is_stopped_while_it_loads_is_deactivated(void **state)
 static void who_failed_to_load_is_never_deactivated(void **state)
 {
     static const int failures[] = {RH_FAILED, RH_COLD, 77};
-    struct puppet p = {.activate = RH_PENDING};
-    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
-    struct theatre t;
+    struct scripted p = {.activate = RH_PENDING};
+    const struct runtime_entry entry = {.ops = &scripted_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct runtime_rig t;
 
     (void)state;
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
-        theatre_build(&t);
-        theatre_enter(&t, &entry);
+        runtime_rig_build(&t);
+        runtime_rig_enter(&t, &entry);
         assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
         runtime_discard(t.actor, RH_MOVED);
         assert_int_equal(t.told[VERB_FINISH], 1);
         runtime_tick(t.runtime, 0);
         assert_int_equal(t.told[VERB_ACTIVATE], 0);
-        theatre_close(&t);
-        theatre_build(&t);
-        theatre_enter(&t, &entry);
+        runtime_rig_close(&t);
+        runtime_rig_build(&t);
+        runtime_rig_enter(&t, &entry);
         assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
-        theatre_close(&t); // The node stops.
+        runtime_rig_close(&t); // The node stops.
         assert_int_equal(p.ended, 0);
     }
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
     runtime_discard(t.actor, RH_MOVED);
     assert_int_equal(p.ended, 1); // That one lives.
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void on_late(struct rh_actor *actor, void *instance, void *argument)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     (void)actor;
     (void)argument;
@@ -108,7 +108,7 @@ static void on_late(struct rh_actor *actor, void *instance, void *argument)
 
 static void on_fails(struct rh_actor *actor, void *instance, void *argument)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     (void)actor;
     (void)argument;
@@ -118,13 +118,13 @@ static void on_fails(struct rh_actor *actor, void *instance, void *argument)
 /* Who has finished it may have freed the instance. */
 static void nothing_is_called_for_who_failed_to_load(void **state)
 {
-    struct puppet p = {.activate = RH_PENDING};
-    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
-    struct theatre t;
+    struct scripted p = {.activate = RH_PENDING};
+    const struct runtime_entry entry = {.ops = &scripted_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
     assert_int_equal(rh_after(p.actor, 10, on_fails, NULL), RH_OK);
     assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
@@ -137,12 +137,12 @@ static void nothing_is_called_for_who_failed_to_load(void **state)
     assert_int_equal(t.error, ERR_REFUSED);
     assert_int_equal(p.timers, 1);
     assert_int_equal(p.ended, 0);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void *finish_elsewhere(void *argument)
 {
-    struct puppet *p = argument;
+    struct scripted *p = argument;
 
     return rh_reply_later(p->token, rh_text("from elsewhere")) == RH_OK ? p : NULL;
 }
@@ -151,30 +151,30 @@ static void any_thread_may_answer(void **state)
 {
     pthread_t thread;
     void *ended = NULL;
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
-    (void)theatre_call(&t, "d");
+    (void)runtime_rig_call(&t, "d");
     assert_int_equal(pthread_create(&thread, NULL, finish_elsewhere, &p), 0);
     assert_int_equal(pthread_join(thread, &ended), 0);
     assert_ptr_equal(ended, &p);
     assert_int_equal(t.answers, 0);
     runtime_tick(t.runtime, 0);
     assert_string_equal(t.text, "from elsewhere");
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PUPPET_CASE(an_activation_may_finish_later),
-        PUPPET_CASE(an_activation_that_fails_later_leaves_nothing),
-        PUPPET_CASE(who_is_stopped_while_it_loads_is_deactivated),
-        PUPPET_CASE(who_failed_to_load_is_never_deactivated),
-        PUPPET_CASE(nothing_is_called_for_who_failed_to_load),
-        PUPPET_CASE(any_thread_may_answer),
+        SCRIPTED_CASE(an_activation_may_finish_later),
+        SCRIPTED_CASE(an_activation_that_fails_later_leaves_nothing),
+        SCRIPTED_CASE(who_is_stopped_while_it_loads_is_deactivated),
+        SCRIPTED_CASE(who_failed_to_load_is_never_deactivated),
+        SCRIPTED_CASE(nothing_is_called_for_who_failed_to_load),
+        SCRIPTED_CASE(any_thread_may_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,12 +2,12 @@
  *
  * The life of an actor on its runtime: flushes, moves, timers, ends.
  */
-#include "tests/node/puppet_rig.h"
+#include "tests/node/scripted_actor.h"
 
 static void a_move_flushes_first(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
@@ -16,7 +16,7 @@ static void a_move_flushes_first(void **state)
     assert_int_equal(t.error, ERR_BUSY); // It is asked again.
     assert_int_equal(p.flushed, RH_MOVED);
     assert_null(p.out);
-    assert_string_equal(theatre_call(&t, "x"), "x");
+    assert_string_equal(runtime_rig_call(&t, "x"), "x");
     p.flush = RH_PENDING;
     p.state_size = 5;
     runtime_export(t.actor);
@@ -27,31 +27,31 @@ static void a_move_flushes_first(void **state)
     assert_int_equal(t.error, ERR_OK);
     assert_true(t.has_state);
     assert_int_equal(t.state.size, 5);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void who_trades_is_asked_again(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
     p.handoff = RH_BUSY;
     runtime_export(t.actor);
     assert_int_equal(t.error, ERR_BUSY);
-    assert_string_equal(theatre_call(&t, "x"), "x");
+    assert_string_equal(runtime_rig_call(&t, "x"), "x");
     p.handoff = RH_COLD;
     runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_false(t.has_state);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void who_hands_over_too_much_moves_cold(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
@@ -64,14 +64,14 @@ static void who_hands_over_too_much_moves_cold(void **state)
     runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_false(t.has_state);
-    assert_non_null(strstr(line, "state_too_big kind=3 actor=puppet id=id"));
-    theatre_close(&t);
+    assert_non_null(strstr(line, "state_too_big kind=3 actor=scripted id=id"));
+    runtime_rig_close(&t);
 }
 
 static void state_written_late_goes_nowhere(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
@@ -80,13 +80,13 @@ static void state_written_late_goes_nowhere(void **state)
     runtime_discard(t.actor, RH_FENCED);
     rh_out_put(p.out, "still mine", 10); // Who defers it may go on until it is done.
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void an_idle_actor_is_flushed_and_ended(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
@@ -95,20 +95,20 @@ static void an_idle_actor_is_flushed_and_ended(void **state)
     assert_int_equal(t.error, ERR_IO);
     assert_int_equal(p.flushed, RH_IDLE);
     assert_int_equal(p.ended, 0);
-    assert_string_equal(theatre_call(&t, "x"), "x");
+    assert_string_equal(runtime_rig_call(&t, "x"), "x");
     p.flush = RH_OK;
     runtime_retire(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_null(t.actor);
     assert_int_equal(p.ended, 1);
     assert_int_equal(p.why, RH_IDLE);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void a_stop_flushes_what_it_can(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
     size_t flushed = 0;
 
     (void)state;
@@ -125,14 +125,14 @@ static void a_stop_flushes_what_it_can(void **state)
     assert_int_equal(runtime_save(t.runtime, &flushed), 0);
     assert_int_equal(p.flushes, 2);
     assert_int_equal(flushed, 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
     assert_int_equal(p.why, RH_STOP);
 }
 
 static void a_flush_has_its_period(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
@@ -147,7 +147,7 @@ static void a_flush_has_its_period(void **state)
     assert_int_equal(t.ticket, 9);
     runtime_turn(t.actor, 10);
     assert_int_equal(p.flushes, 1);
-    (void)theatre_call(&t, "F");
+    (void)runtime_rig_call(&t, "F");
     assert_int_equal(p.result, RH_OK);
     assert_int_equal(t.told[VERB_POKE], 2);
     p.flush = RH_PENDING;
@@ -156,20 +156,20 @@ static void a_flush_has_its_period(void **state)
     assert_int_equal(rh_done(p.token, RH_FAILED), RH_OK);
     runtime_tick(t.runtime, 1000000);
     assert_int_equal(t.ticket, 11);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void timers_run_between_messages(void **state)
 {
-    struct rh_actor_ops ops = puppet_ops;
-    struct puppet p = {0};
-    struct theatre t;
+    struct rh_actor_ops ops = scripted_ops;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
     ops.flush = NULL;
-    theatre_open(&t, &ops, &p);
-    (void)theatre_call(&t, "e");
-    (void)theatre_call(&t, "d");
+    runtime_rig_open(&t, &ops, &p);
+    (void)runtime_rig_call(&t, "e");
+    (void)runtime_rig_call(&t, "d");
     runtime_tick(t.runtime, 50000);
     assert_int_equal(t.told[VERB_POKE], 1); // The host gives it a turn when it is through.
     assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_OK);
@@ -182,21 +182,21 @@ static void timers_run_between_messages(void **state)
     assert_int_equal(p.timers, 2);
     runtime_tick(t.runtime, 999999);
     assert_int_equal(t.told[VERB_POKE], 2);
-    (void)theatre_call(&t, "s");
+    (void)runtime_rig_call(&t, "s");
     assert_int_equal(p.result, RH_OK);
-    (void)theatre_call(&t, "s");
+    (void)runtime_rig_call(&t, "s");
     assert_int_equal(p.result, RH_GONE);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void a_frozen_actor_has_its_timers_later(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
-    (void)theatre_call(&t, "t");
+    (void)runtime_rig_call(&t, "t");
     runtime_export(t.actor);
     runtime_tick(t.runtime, 60000);
     assert_int_equal(t.told[VERB_POKE], 0);
@@ -204,54 +204,54 @@ static void a_frozen_actor_has_its_timers_later(void **state)
     assert_int_equal(t.told[VERB_POKE], 1);
     runtime_turn(t.actor, 2);
     assert_int_equal(p.timers, 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void it_may_ask_to_be_ended(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
-    (void)theatre_call(&t, "p");
+    (void)runtime_rig_call(&t, "p");
     assert_int_equal(p.result, RH_OK);
-    (void)theatre_call(&t, "p");
+    (void)runtime_rig_call(&t, "p");
     assert_int_equal(t.told[VERB_PASSIVATE], 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void who_is_broken_answers_its_error(void **state)
 {
-    struct puppet p;
-    struct theatre t;
+    struct scripted p;
+    struct runtime_rig t;
 
     (void)state;
     open_stage(&t, &p);
-    assert_string_equal(theatre_call(&t, "f"), "ERR broken");
+    assert_string_equal(runtime_rig_call(&t, "f"), "ERR broken");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     assert_int_equal(t.told[VERB_FAIL], 1);
-    assert_non_null(strstr(line, "failed kind=3 actor=puppet id=id what=\"ERR broken\""));
+    assert_non_null(strstr(line, "failed kind=3 actor=scripted id=id what=\"ERR broken\""));
     runtime_discard(t.actor, RH_BROKEN);
     assert_int_equal(p.flushes, 0);
     assert_int_equal(p.why, RH_BROKEN);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PUPPET_CASE(a_move_flushes_first),
-        PUPPET_CASE(who_trades_is_asked_again),
-        PUPPET_CASE(who_hands_over_too_much_moves_cold),
-        PUPPET_CASE(state_written_late_goes_nowhere),
-        PUPPET_CASE(an_idle_actor_is_flushed_and_ended),
-        PUPPET_CASE(a_stop_flushes_what_it_can),
-        PUPPET_CASE(a_flush_has_its_period),
-        PUPPET_CASE(timers_run_between_messages),
-        PUPPET_CASE(a_frozen_actor_has_its_timers_later),
-        PUPPET_CASE(it_may_ask_to_be_ended),
-        PUPPET_CASE(who_is_broken_answers_its_error),
+        SCRIPTED_CASE(a_move_flushes_first),
+        SCRIPTED_CASE(who_trades_is_asked_again),
+        SCRIPTED_CASE(who_hands_over_too_much_moves_cold),
+        SCRIPTED_CASE(state_written_late_goes_nowhere),
+        SCRIPTED_CASE(an_idle_actor_is_flushed_and_ended),
+        SCRIPTED_CASE(a_stop_flushes_what_it_can),
+        SCRIPTED_CASE(a_flush_has_its_period),
+        SCRIPTED_CASE(timers_run_between_messages),
+        SCRIPTED_CASE(a_frozen_actor_has_its_timers_later),
+        SCRIPTED_CASE(it_may_ask_to_be_ended),
+        SCRIPTED_CASE(who_is_broken_answers_its_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,13 +4,13 @@
  */
 #include "tests/test.h"
 
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 enum { GATEWAY = 70, CONNECTION = 5 };
 
 /* An actor that notes what it is told. */
 struct told {
-    struct theatre t;
+    struct runtime_rig t;
     char events[256];
     int result;  /* of its session callback */
     bool defers; /* it finishes later */
@@ -55,16 +55,16 @@ static const struct rh_actor_ops ops = {
     .abi = RH_ABI,
     .size = sizeof ops,
     .name = "told",
-    .activate = theatre_activate,
+    .activate = runtime_rig_activate,
     .message = on_message,
-    .deactivate = theatre_deactivate,
+    .deactivate = runtime_rig_deactivate,
     .session = on_session,
 };
 
 static void open_stage(struct told *told)
 {
     *told = (struct told){.result = RH_OK};
-    theatre_open(&told->t, &ops, told);
+    runtime_rig_open(&told->t, &ops, told);
 }
 
 static struct note note_of(enum note_type type, uint64_t connection, uint32_t round)
@@ -80,8 +80,8 @@ static void binds(struct told *told, uint64_t connection, enum bound_result resu
 {
     const struct note note = note_of(NOTE_BIND, connection, 1);
 
-    theatre_note(&told->t, &note);
-    assert_int_equal(theatre_bound(&told->t).result, result);
+    runtime_rig_note(&told->t, &note);
+    assert_int_equal(runtime_rig_bound(&told->t).result, result);
 }
 
 static void pushes(struct told *told, const char *text, int result)
@@ -89,7 +89,7 @@ static void pushes(struct told *told, const char *text, int result)
     const size_t before = told->t.told[VERB_PUSH];
 
     told->pushed = -1;
-    (void)theatre_call(&told->t, text);
+    (void)runtime_rig_call(&told->t, text);
     assert_int_equal(told->pushed, result);
     assert_int_equal(told->t.told[VERB_PUSH] - before, result == RH_OK ? 1 : 0);
 }
@@ -109,12 +109,12 @@ static void a_client_is_bound_pushed_to_and_lost(void **state)
     pushes(&told, "one", RH_OK);
     assert_true(told.t.push.number == 2 && told.t.push.gateway == GATEWAY &&
                 told.t.push.connection == CONNECTION && told.t.push.round == 1);
-    theatre_note(&told.t, &other); // of one that was replaced long ago
+    runtime_rig_note(&told.t, &other); // of one that was replaced long ago
     pushes(&told, "two", RH_OK);
-    theatre_note(&told.t, &lost);
+    runtime_rig_note(&told.t, &lost);
     pushes(&told, "x", RH_NO_SESSION);
     assert_string_equal(told.events, "1.0 4.1 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void a_newer_client_replaces_it(void **state)
@@ -125,10 +125,10 @@ static void a_newer_client_replaces_it(void **state)
     open_stage(&told);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
-    const struct bond_stamp first = theatre_bound(&told.t).stamp;
+    const struct bond_stamp first = runtime_rig_bound(&told.t).stamp;
     binds(&told, CONNECTION, BOUND_KEPT); // a copy
     binds(&told, 6, BOUND_NEW);
-    assert_true(bond_stamp_before(first, theatre_bound(&told.t).stamp));
+    assert_true(bond_stamp_before(first, runtime_rig_bound(&told.t).stamp));
     assert_int_equal(told.t.told[VERB_PUSH], 1);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_REPLACED &&
                 told.t.push.connection == CONNECTION);
@@ -137,9 +137,9 @@ static void a_newer_client_replaces_it(void **state)
     // The one before comes again: it is told that it is too late.
     struct note again = note_of(NOTE_RESUME, CONNECTION, 2);
     again.stamp = first;
-    theatre_note(&told.t, &again);
-    assert_int_equal(theatre_bound(&told.t).result, BOUND_OLD);
-    theatre_close(&told.t);
+    runtime_rig_note(&told.t, &again);
+    assert_int_equal(runtime_rig_bound(&told.t).result, BOUND_OLD);
+    runtime_rig_close(&told.t);
 }
 
 /* Its gateway got no answer and asked once more: fleet_sim --profile sessions --seed 2180. */
@@ -151,12 +151,12 @@ static void who_binds_itself_anew_replaces_itself(void **state)
     (void)state;
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
-    theatre_note(&told.t, &again);
-    assert_int_equal(theatre_bound(&told.t).result, BOUND_NEW);
+    runtime_rig_note(&told.t, &again);
+    assert_int_equal(runtime_rig_bound(&told.t).result, BOUND_NEW);
     assert_string_equal(told.events, "1.0 2.0 ");
     assert_int_equal(told.t.push.type, PUSH_DATA); // it is not kicked
     assert_true(told.t.push.round == 2 && told.t.push.number == 1);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void who_is_refused_is_not_bound(void **state)
@@ -168,7 +168,7 @@ static void who_is_refused_is_not_bound(void **state)
     told.result = RH_FAILED;
     binds(&told, CONNECTION, BOUND_REFUSED);
     pushes(&told, "x", RH_NO_SESSION);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void the_answer_may_come_later(void **state)
@@ -179,20 +179,20 @@ static void the_answer_may_come_later(void **state)
     open_stage(&told);
     told.defers = true;
     const struct note note = note_of(NOTE_BIND, CONNECTION, 1);
-    theatre_note(&told.t, &note);
+    runtime_rig_note(&told.t, &note);
     assert_int_equal(told.t.answers, 0);
     assert_int_equal(told.t.told[VERB_DEFER], 1);
     assert_int_equal(rh_reply_later(told.token, rh_nil()), RH_INVALID);
     assert_int_equal(rh_done(told.token, RH_OK), RH_OK);
     runtime_tick(told.t.runtime, 1000);
     assert_int_equal(told.t.answers, 1);
-    assert_int_equal(theatre_bound(&told.t).result, BOUND_NEW);
+    assert_int_equal(runtime_rig_bound(&told.t).result, BOUND_NEW);
     pushes(&told, "x", RH_OK);
 
     // One that is stopped meanwhile has no answer, and nothing is left of it.
     const struct note second = note_of(NOTE_BIND, 6, 1);
-    theatre_note(&told.t, &second);
-    theatre_close(&told.t);
+    runtime_rig_note(&told.t, &second);
+    runtime_rig_close(&told.t);
     assert_int_equal(rh_done(told.token, RH_OK), RH_GONE);
 }
 
@@ -209,9 +209,9 @@ static void who_is_kicked_gets_no_more(void **state)
                 told.t.push.number == 2);
     pushes(&told, "x", RH_NO_SESSION);
     pushes(&told, "kick", RH_NO_SESSION);
-    theatre_note(&told.t, &resume); // the kick was lost with its link
-    assert_int_equal(theatre_bound(&told.t).result, BOUND_REFUSED);
-    theatre_close(&told.t);
+    runtime_rig_note(&told.t, &resume); // the kick was lost with its link
+    assert_int_equal(runtime_rig_bound(&told.t).result, BOUND_REFUSED);
+    runtime_rig_close(&told.t);
 }
 
 /* Discard it, and begin it anew with what it was handed over with. */
@@ -226,7 +226,7 @@ static void move(struct told *told, bool cold)
                                         .has_state = !cold,
                                         .kind = 3,
                                         .fence = 9};
-    theatre_enter(&told->t, &entry);
+    runtime_rig_enter(&told->t, &entry);
     assert_int_equal(told->t.error, ERR_OK);
 }
 
@@ -248,8 +248,8 @@ static void the_bond_moves_with_its_numbers(void **state)
     // The stamps go on, too: who comes now is newer.
     const struct bond_stamp before = {.fence = 7, .count = UINT64_MAX};
     binds(&told, 6, BOUND_NEW);
-    assert_true(bond_stamp_before(before, theatre_bound(&told.t).stamp));
-    theatre_close(&told.t);
+    assert_true(bond_stamp_before(before, runtime_rig_bound(&told.t).stamp));
+    runtime_rig_close(&told.t);
 }
 
 static void one_that_moves_cold_is_told_of_its_client(void **state)
@@ -269,7 +269,7 @@ static void one_that_moves_cold_is_told_of_its_client(void **state)
     runtime_turn(told.t.actor, 9);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_REFUSED);
     pushes(&told, "x", RH_NO_SESSION);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* It came cold, with a client whose gateway is missed before its turn comes. */
@@ -291,9 +291,9 @@ static void who_was_never_told_of_is_not_lost(void **state)
     move(&told, true);
     runtime_gateway_gone(told.t.runtime, GATEWAY);
     // It is back before the turn: its actor hears of it all the same.
-    theatre_note(&told.t, &resume);
+    runtime_rig_note(&told.t, &resume);
     assert_string_equal(told.events, "1.0 1.0 3.0 ");
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 /* Its gateway is missed, and tells that it has gone before that is told. */
@@ -306,11 +306,11 @@ static void who_is_lost_twice_is_told_of_once(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     runtime_gateway_gone(told.t.runtime, GATEWAY);
-    theatre_note(&told.t, &lost);
+    runtime_rig_note(&told.t, &lost);
     runtime_turn(told.t.actor, 9);
     assert_string_equal(told.events, "1.0 4.4 ");
     pushes(&told, "x", RH_NO_SESSION);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
@@ -326,8 +326,8 @@ static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
     runtime_gateway_gone(told.t.runtime, GATEWAY);
     assert_int_equal(told.t.told[VERB_POKE], 1);
     pushes(&told, "x", RH_NO_SESSION);
-    theatre_note(&told.t, &resume); // it is back before it was missed
-    assert_int_equal(theatre_bound(&told.t).result, BOUND_KEPT);
+    runtime_rig_note(&told.t, &resume); // it is back before it was missed
+    assert_int_equal(runtime_rig_bound(&told.t).result, BOUND_KEPT);
     runtime_turn(told.t.actor, 8);
     pushes(&told, "two", RH_OK);
     runtime_gateway_gone(told.t.runtime, GATEWAY);
@@ -338,7 +338,7 @@ static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
     assert_string_equal(told.events, "1.0 4.4 ");
     assert_int_equal(told.t.ticket, 9); // the turn ended when that was through
     pushes(&told, "x", RH_NO_SESSION);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void a_client_keeps_it_alive(void **state)
@@ -353,11 +353,11 @@ static void a_client_keeps_it_alive(void **state)
     assert_int_equal(told.t.error, ERR_BUSY);
     assert_non_null(told.t.actor);
     pushes(&told, "x", RH_OK);
-    (void)theatre_call(&told.t, "end"); // unless it wants to
+    (void)runtime_rig_call(&told.t, "end"); // unless it wants to
     runtime_retire(told.t.actor);
     assert_null(told.t.actor);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_ENDED);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void one_that_breaks_has_its_client_come_again(void **state)
@@ -367,10 +367,10 @@ static void one_that_breaks_has_its_client_come_again(void **state)
     (void)state;
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
-    (void)theatre_call(&told.t, "fail");
+    (void)runtime_rig_call(&told.t, "fail");
     runtime_discard(told.t.actor, RH_BROKEN);
     assert_true(told.t.push.type == PUSH_AGAIN && told.t.push.number == 0);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void pushes_for_others_are_passed_on_or_dropped(void **state)
@@ -380,22 +380,22 @@ static void pushes_for_others_are_passed_on_or_dropped(void **state)
 
     (void)state;
     open_stage(&told);
-    theatre_note(&told.t, &push);
+    runtime_rig_note(&told.t, &push);
     assert_int_equal(told.t.told[VERB_PUSH], 0);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
-    theatre_note(&told.t, &push);
+    runtime_rig_note(&told.t, &push);
     assert_int_equal(told.t.told[VERB_PUSH], 1);
     assert_int_equal(told.t.push.payload.size, 2);
     assert_int_equal(told.t.answers, 3);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static bool operator_kicks(struct told *told)
 {
     const struct note kick = {.type = NOTE_KICK, .code = 1234, .payload = bytes_of("bye", 3)};
 
-    theatre_note(&told->t, &kick);
+    runtime_rig_note(&told->t, &kick);
     assert_int_equal(told->t.answer.size, 1);
     return told->t.answer.data[0] == 1;
 }
@@ -414,7 +414,7 @@ static void an_operator_ends_the_session_of_whoever_is_bound(void **state)
     assert_int_equal(told.t.push.payload.size, 3);
     pushes(&told, "x", RH_NO_SESSION);
     assert_false(operator_kicks(&told));
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void what_is_traced_goes_back_and_its_code_is_not_asked(void **state)
@@ -425,10 +425,10 @@ static void what_is_traced_goes_back_and_its_code_is_not_asked(void **state)
     (void)state;
     open_stage(&told);
     told.pushed = -1;
-    theatre_note(&told.t, &trace);
+    runtime_rig_note(&told.t, &trace);
     assert_true(bytes_equal(buffer_bytes(&told.t.answer), trace.payload));
     assert_int_equal(told.pushed, -1);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void nonsense_is_answered_and_nothing_more(void **state)
@@ -437,18 +437,18 @@ static void nonsense_is_answered_and_nothing_more(void **state)
 
     (void)state;
     open_stage(&told);
-    theatre_run(&told.t, REQUEST_SESSION, bytes_of("\x09nonsense", 9));
-    theatre_run(&told.t, REQUEST_SESSION, (struct bytes){0});
-    theatre_run(&told.t, REQUEST_SESSION | REQUEST_CALL, bytes_of("\x01", 1));
+    runtime_rig_run(&told.t, REQUEST_SESSION, bytes_of("\x09nonsense", 9));
+    runtime_rig_run(&told.t, REQUEST_SESSION, (struct bytes){0});
+    runtime_rig_run(&told.t, REQUEST_SESSION | REQUEST_CALL, bytes_of("\x01", 1));
     assert_int_equal(told.t.answers, 3);
     assert_string_equal(told.events, "");
 
     const struct runtime_entry entry = {
         .ops = &ops, .shared = &told, .bond = bytes_of("bad", 3), .kind = 3};
     runtime_discard(told.t.actor, RH_STOP);
-    theatre_enter(&told.t, &entry);
+    runtime_rig_enter(&told.t, &entry);
     pushes(&told, "x", RH_NO_SESSION);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 static void a_kind_without_the_callback_takes_none(void **state)
@@ -458,9 +458,9 @@ static void a_kind_without_the_callback_takes_none(void **state)
 
     (void)state;
     without.session = NULL;
-    theatre_open(&told.t, &without, &told);
+    runtime_rig_open(&told.t, &without, &told);
     binds(&told, CONNECTION, BOUND_NEVER);
-    theatre_close(&told.t);
+    runtime_rig_close(&told.t);
 }
 
 int main(void)

@@ -4,13 +4,13 @@
  */
 #include "tests/test.h"
 
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 enum { GATEWAY = 70, MAX = 3, TOLD = 16 };
 
 /* An actor that notes what it is told. */
 struct devices {
-    struct theatre t;
+    struct runtime_rig t;
     struct rh_actor_ops ops;
     struct rh_session told[TOLD];
     size_t told_count;
@@ -50,13 +50,13 @@ static void open_stage(struct devices *d)
     *d = (struct devices){.ops = {.abi = RH_ABI,
                                   .size = sizeof d->ops,
                                   .name = "devices",
-                                  .activate = theatre_activate,
+                                  .activate = runtime_rig_activate,
                                   .message = on_message,
-                                  .deactivate = theatre_deactivate,
+                                  .deactivate = runtime_rig_deactivate,
                                   .session = on_session,
                                   .sessions = RH_SESSIONS_ALLOW,
                                   .sessions_max = MAX}};
-    theatre_open(&d->t, &d->ops, d);
+    runtime_rig_open(&d->t, &d->ops, d);
 }
 
 static struct note note_of(enum note_type type, uint64_t device)
@@ -72,8 +72,8 @@ static struct note note_of(enum note_type type, uint64_t device)
 
 static void notes(struct devices *d, const struct note *note, enum bound_result result)
 {
-    theatre_note(&d->t, note);
-    assert_int_equal(theatre_bound(&d->t).result, result);
+    runtime_rig_note(&d->t, note);
+    assert_int_equal(runtime_rig_bound(&d->t).result, result);
 }
 
 /* It is kept when its connection is lost. Its session. */
@@ -89,7 +89,7 @@ static void loses(struct devices *d, uint64_t device)
 {
     const struct note note = note_of(NOTE_LOST, device);
 
-    theatre_note(&d->t, &note);
+    runtime_rig_note(&d->t, &note);
 }
 
 /* What it was told last. */
@@ -110,7 +110,7 @@ static size_t asks(struct devices *d, const char *what, uint64_t meant, int resu
 
     d->meant = meant;
     d->result = -1;
-    (void)theatre_call(&d->t, what);
+    (void)runtime_rig_call(&d->t, what);
     assert_int_equal(d->result, result);
     return d->t.told[VERB_PUSH] - before;
 }
@@ -126,7 +126,7 @@ static void moves(struct devices *d, bool warm)
                                         .bond = buffer_bytes(&d->t.bond),
                                         .kind = 3,
                                         .fence = 9};
-    theatre_enter(&d->t, &entry);
+    runtime_rig_enter(&d->t, &entry);
 }
 
 static void each_is_pushed_to_alone_or_all_are(void **state)
@@ -149,13 +149,13 @@ static void each_is_pushed_to_alone_or_all_are(void **state)
 
     const struct note cast = {.type = NOTE_PUSH, .payload = bytes_of("all", 3)};
     const size_t before = d.t.told[VERB_PUSH];
-    theatre_note(&d.t, &cast);
+    runtime_rig_note(&d.t, &cast);
     assert_int_equal(d.t.told[VERB_PUSH] - before, 2);
     loses(&d, 1);
     told(&d, RH_SESSION_LOST, one, 0);
     assert_int_equal(asks(&d, "all", 0, RH_OK), 1); // and one is kept
     assert_int_equal(d.t.push.connection, 2);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 static void each_comes_back_to_its_own(void **state)
@@ -172,7 +172,8 @@ static void each_comes_back_to_its_own(void **state)
     back.connection = 9;
     notes(&d, &back, BOUND_KEPT);
     told(&d, RH_SESSION_RESUMED, one, 0);
-    assert_true(d.t.push.connection == 9 && d.t.push.number == 1 && theatre_bound(&d.t).next == 1);
+    assert_true(d.t.push.connection == 9 && d.t.push.number == 1 &&
+                runtime_rig_bound(&d.t).next == 1);
     // The other one's line hung; neither key nor name of another gets it.
     back = note_of(NOTE_RETURN, 2);
     back.connection = 10;
@@ -187,7 +188,7 @@ static void each_comes_back_to_its_own(void **state)
     assert_int_equal(asks(&d, "x", two, RH_OK), 1);
     assert_int_equal(d.t.push.connection, 10);
     assert_int_equal(d.told_count, 5);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 /* UNBIND got lost, and the connection goes on with the session that another one had. */
@@ -209,7 +210,7 @@ static void a_connection_has_one_session(void **state)
     loses(&d, 2); // its end is that of the first one
     told(&d, RH_SESSION_LOST, one, 0);
     assert_int_equal(asks(&d, "kept", two, RH_OK), 0);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 static void one_more_takes_the_place_of_the_oldest(void **state)
@@ -239,7 +240,7 @@ static void one_more_takes_the_place_of_the_oldest(void **state)
     const uint64_t six = binds(&d, 6);
     told(&d, RH_SESSION_REPLACED, six, four);
     assert_int_equal(asks(&d, "all", 0, RH_OK), MAX);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 /* Four come again when their actor has lost its memory: the kick of one was lost with it. */
@@ -260,7 +261,7 @@ static void of_those_that_come_again_the_newest_stay(void **state)
     again.stamp = (struct bond_stamp){.fence = 6, .count = 1};
     notes(&d, &again, BOUND_NEW);
     told(&d, RH_SESSION_REPLACED, d.told[3].session, d.told[2].session);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 static void all_move_along(void **state)
@@ -298,7 +299,7 @@ static void all_move_along(void **state)
         assert_int_equal(d.told[i].type, RH_SESSION_RESUMED);
         assert_int_equal(d.told[i].why, RH_RESUMED_AFRESH);
     }
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 /* A kind may allow fewer where its actor comes to: who is there stays. */
@@ -320,7 +321,7 @@ static void who_came_along_stays_though_fewer_may(void **state)
     told(&d, RH_SESSION_RESUMED, two, 0);
     const uint64_t three = binds(&d, 3);
     told(&d, RH_SESSION_REPLACED, three, one);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 static void one_is_kicked_or_rebound(void **state)
@@ -341,12 +342,12 @@ static void one_is_kicked_or_rebound(void **state)
     assert_int_equal(asks(&d, "kick", one, RH_NO_SESSION), 0);
     struct note gone = note_of(NOTE_LOST, 1);
     gone.why = NOTE_LOST_REBOUND;
-    theatre_note(&d.t, &gone);
+    runtime_rig_note(&d.t, &gone);
     told(&d, RH_SESSION_LOST, one, 0);
     assert_int_equal(asks(&d, "kick", 0, RH_OK), 1);
     assert_int_equal(asks(&d, "kick", three, RH_NO_SESSION), 0);
     assert_int_equal(asks(&d, "all", 0, RH_NO_SESSION), 0);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 static void too_many_bonds_are_no_bonds(void **state)
@@ -367,9 +368,9 @@ static void too_many_bonds_are_no_bonds(void **state)
                                         .bond = buffer_bytes(&d.t.bond),
                                         .kind = 3,
                                         .fence = 9};
-    theatre_enter(&d.t, &entry);
+    runtime_rig_enter(&d.t, &entry);
     assert_int_equal(asks(&d, "x", 0, RH_OK), BONDS_MAX);
-    theatre_close(&d.t);
+    runtime_rig_close(&d.t);
 }
 
 int main(void)

@@ -6,18 +6,18 @@
 
 #include "node/actors/actors.h"
 #include "node/runtime/alarm.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 /* An actor that does what its payload says. */
-struct puppet {
+struct scripted {
     struct rh_token token;
     size_t fired;
     size_t resumed;
     enum rh_why why;
 };
 
-static int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
-                           void **instance)
+static int scripted_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                             void **instance)
 {
     assert_int_equal(rh_fence(actor), fence);
     assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
@@ -28,7 +28,7 @@ static int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state,
 
 static void on_timer(struct rh_actor *actor, void *instance, void *argument)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     p->fired++;
     if (argument != NULL) {
@@ -36,10 +36,11 @@ static void on_timer(struct rh_actor *actor, void *instance, void *argument)
     }
 }
 
-static void puppet_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+static void scripted_message(struct rh_actor *actor, void *instance,
+                             const struct rh_message *message)
 {
     static char late[] = "late";
-    struct puppet *p = instance;
+    struct scripted *p = instance;
     const uint8_t *bytes = message->payload.data;
     const uint8_t what = message->payload.size == 0 ? 0 : bytes[0];
 
@@ -61,7 +62,7 @@ static void puppet_message(struct rh_actor *actor, void *instance, const struct 
     }
 }
 
-static int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+static int scripted_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
 {
     (void)instance;
     assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
@@ -70,81 +71,81 @@ static int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out 
     return RH_OK;
 }
 
-static void puppet_resume(struct rh_actor *actor, void *instance)
+static void scripted_resume(struct rh_actor *actor, void *instance)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     (void)actor;
     p->resumed++;
 }
 
-static void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+static void scripted_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
     p->why = why;
 }
 
-static const struct rh_actor_ops puppet_ops = {
+static const struct rh_actor_ops scripted_ops = {
     .abi = RH_ABI,
     .size = sizeof(struct rh_actor_ops),
-    .name = "puppet",
-    .activate = puppet_activate,
-    .message = puppet_message,
-    .handoff = puppet_handoff,
-    .resume = puppet_resume,
-    .deactivate = puppet_deactivate,
+    .name = "scripted",
+    .activate = scripted_activate,
+    .message = scripted_message,
+    .handoff = scripted_handoff,
+    .resume = scripted_resume,
+    .deactivate = scripted_deactivate,
 };
 
 static void who_does_not_reply_answers_nothing(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &puppet_ops, &p);
-    assert_string_equal(theatre_call(&t, ""), "");
+    runtime_rig_open(&t, &scripted_ops, &p);
+    assert_string_equal(runtime_rig_call(&t, ""), "");
     assert_int_equal(t.answers, 1);
     assert_int_equal(t.code, ANSWER_OK);
-    assert_string_equal(theatre_command(&t, "X"), "n:");
-    theatre_close(&t);
+    assert_string_equal(runtime_rig_command(&t, "X"), "n:");
+    runtime_rig_close(&t);
     assert_int_equal(p.why, RH_STOP);
 }
 
 static void the_first_reply_counts(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &puppet_ops, &p);
-    assert_string_equal(theatre_call(&t, "r"), "ERR first  line");
+    runtime_rig_open(&t, &scripted_ops, &p);
+    assert_string_equal(runtime_rig_call(&t, "r"), "ERR first  line");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     assert_int_equal(t.answers, 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void a_reply_has_a_limit(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &puppet_ops, &p);
-    assert_string_equal(theatre_call(&t, "b"), "ERR the reply is over its limit of 1 MiB");
+    runtime_rig_open(&t, &scripted_ops, &p);
+    assert_string_equal(runtime_rig_call(&t, "b"), "ERR the reply is over its limit of 1 MiB");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void a_deferred_message_is_answered_once(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &puppet_ops, &p);
-    (void)theatre_call(&t, "d");
+    runtime_rig_open(&t, &scripted_ops, &p);
+    (void)runtime_rig_call(&t, "d");
     assert_int_equal(t.answers, 0);
     assert_int_equal(rh_reply_later(p.token, rh_integer(5)), RH_OK);
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
@@ -153,24 +154,24 @@ static void a_deferred_message_is_answered_once(void **state)
     assert_string_equal(t.text, "5");
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
     const struct rh_token old = p.token;
-    (void)theatre_call(&t, "d");
+    (void)runtime_rig_call(&t, "d");
     assert_int_equal(rh_reply_later(old, rh_integer(6)), RH_GONE);
     runtime_discard(t.actor, RH_FENCED);
     assert_int_equal(p.why, RH_FENCED);
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
     assert_int_equal(t.answers, 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void timers_end_with_their_message(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &puppet_ops, &p);
+    runtime_rig_open(&t, &scripted_ops, &p);
     runtime_tick(t.runtime, 1000);
-    (void)theatre_call(&t, "t");
+    (void)runtime_rig_call(&t, "t");
     runtime_tick(t.runtime, 10000);
     assert_int_equal(p.fired, 0);
     runtime_tick(t.runtime, 11000);
@@ -180,65 +181,65 @@ static void timers_end_with_their_message(void **state)
     assert_string_equal(t.text, "late");
     runtime_tick(t.runtime, 90000);
     assert_int_equal(p.fired, 2);
-    (void)theatre_call(&t, "t");
-    theatre_close(&t);
+    (void)runtime_rig_call(&t, "t");
+    runtime_rig_close(&t);
     assert_int_equal(p.fired, 2);
 }
 
 static void a_frozen_actor_may_stay(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &puppet_ops, &p);
+    runtime_rig_open(&t, &scripted_ops, &p);
     runtime_export(t.actor);
     assert_true(t.has_state);
     assert_true(bytes_equal(buffer_bytes(&t.state), bytes_of("state", 5)));
     runtime_unfreeze(t.actor);
     assert_int_equal(p.resumed, 1);
-    assert_string_equal(theatre_call(&t, "x"), "");
+    assert_string_equal(runtime_rig_call(&t, "x"), "");
     assert_int_equal(t.answers, 1);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void an_actor_may_refuse_to_live(void **state)
 {
-    struct puppet p = {0};
-    struct theatre t;
+    struct scripted p = {0};
+    struct runtime_rig t;
     const struct runtime_entry entry = {
-        .ops = &puppet_ops, .shared = &p, .state = bytes_of("bad", 3), .has_state = true};
+        .ops = &scripted_ops, .shared = &p, .state = bytes_of("bad", 3), .has_state = true};
 
     (void)state;
-    theatre_build(&t);
-    theatre_enter(&t, &entry);
+    runtime_rig_build(&t);
+    runtime_rig_enter(&t, &entry);
     assert_int_equal(t.error, ERR_REFUSED);
     assert_null(t.actor);
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void a_command_that_does_not_decode_is_refused(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &actor_echo, NULL);
-    theatre_run(&t, REQUEST_COMMAND, bytes_of("\xff", 1));
+    runtime_rig_open(&t, &actor_echo, NULL);
+    runtime_rig_run(&t, REQUEST_COMMAND, bytes_of("\xff", 1));
     assert_string_equal(t.text, "e:ERR the command can't be decoded");
-    theatre_close(&t);
+    runtime_rig_close(&t);
 }
 
 static void echo_answers_what_it_is_told(void **state)
 {
-    struct theatre t;
+    struct runtime_rig t;
 
     (void)state;
-    theatre_open(&t, &actor_echo, NULL);
-    assert_string_equal(theatre_call(&t, "hello"), "hello");
-    assert_string_equal(theatre_command(&t, "SET k v"), "b:v");
-    theatre_move(&t, &actor_echo, NULL);
-    assert_string_equal(theatre_call(&t, "again"), "again");
-    theatre_close(&t);
+    runtime_rig_open(&t, &actor_echo, NULL);
+    assert_string_equal(runtime_rig_call(&t, "hello"), "hello");
+    assert_string_equal(runtime_rig_command(&t, "SET k v"), "b:v");
+    runtime_rig_move(&t, &actor_echo, NULL);
+    assert_string_equal(runtime_rig_call(&t, "again"), "again");
+    runtime_rig_close(&t);
 }
 
 static void alarms_come_in_order(void **state)

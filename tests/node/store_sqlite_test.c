@@ -7,7 +7,7 @@
 
 #include "node/worker/kinds.h"
 #include "tests/folder.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 
 #include <libgen.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 /* One node: the kind, and the actor "id" on it. */
 struct owner {
     struct kinds kinds;
-    struct theatre theatre;
+    struct runtime_rig runtime_rig;
 };
 
 static char folder[256];
@@ -35,7 +35,7 @@ static void load(struct owner *o, const char *node)
     *o = (struct owner){0};
     assert_int_equal(kinds_add_named(&o->kinds, 0, name), ERR_OK);
     assert_int_equal(kinds_start(&o->kinds, node), ERR_OK);
-    theatre_build(&o->theatre);
+    runtime_rig_build(&o->runtime_rig);
 }
 
 /* Activate the actor under a fence. */
@@ -44,8 +44,8 @@ static enum err claim(struct owner *o, uint64_t fence)
     const struct kind *kind = kinds_find(&o->kinds, 0);
     const struct runtime_entry entry = {.ops = &kind->ops, .shared = kind->shared, .fence = fence};
 
-    theatre_enter(&o->theatre, &entry);
-    return o->theatre.error;
+    runtime_rig_enter(&o->runtime_rig, &entry);
+    return o->runtime_rig.error;
 }
 
 static int set_up(void **state)
@@ -60,8 +60,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    theatre_close(&old.theatre);
-    theatre_close(&next.theatre);
+    runtime_rig_close(&old.runtime_rig);
+    runtime_rig_close(&next.runtime_rig);
     kinds_fini(&old.kinds);
     kinds_fini(&next.kinds);
     folder_remove(folder);
@@ -72,39 +72,41 @@ static void the_next_owner_reads_what_was_written(void **state)
 {
     (void)state;
     assert_int_equal(claim(&old, 7), ERR_OK);
-    assert_string_equal(theatre_call(&old.theatre, "INCR"), "1");
-    assert_string_equal(theatre_call(&old.theatre, "INCR"), "2");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "INCR"), "1");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "INCR"), "2");
     assert_int_equal(claim(&next, 9), ERR_OK);
-    assert_string_equal(theatre_call(&next.theatre, "GET"), "2");
-    assert_string_equal(theatre_call(&next.theatre, "INCR"), "3");
+    assert_string_equal(runtime_rig_call(&next.runtime_rig, "GET"), "2");
+    assert_string_equal(runtime_rig_call(&next.runtime_rig, "INCR"), "3");
 }
 
 static void a_late_write_is_refused_and_counted(void **state)
 {
     (void)state;
     assert_int_equal(claim(&old, 7), ERR_OK);
-    assert_string_equal(theatre_call(&old.theatre, "INCR"), "1");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "INCR"), "1");
     assert_int_equal(claim(&next, 9), ERR_OK);
     // Not written by the new owner yet: the claim alone keeps the old one out.
-    assert_string_equal(theatre_call(&old.theatre, "SLOW 1"),
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "SLOW 1"),
                         "FENCED another node has this id now");
-    assert_string_equal(theatre_call(&next.theatre, "INCR"), "2");
-    assert_string_equal(theatre_call(&next.theatre, "REFUSED"), "1");
+    assert_string_equal(runtime_rig_call(&next.runtime_rig, "INCR"), "2");
+    assert_string_equal(runtime_rig_call(&next.runtime_rig, "REFUSED"), "1");
     // It does not try again.
-    assert_string_equal(theatre_call(&old.theatre, "INCR"), "FENCED another node has this id now");
-    assert_string_equal(theatre_call(&old.theatre, "GET"), "FENCED another node has this id now");
-    assert_string_equal(theatre_call(&old.theatre, "REFUSED"), "1");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "INCR"),
+                        "FENCED another node has this id now");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "GET"),
+                        "FENCED another node has this id now");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "REFUSED"), "1");
 }
 
 static void a_late_claim_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(claim(&next, 9), ERR_OK);
-    assert_string_equal(theatre_call(&next.theatre, "INCR"), "1");
+    assert_string_equal(runtime_rig_call(&next.runtime_rig, "INCR"), "1");
     assert_int_equal(claim(&old, 7), ERR_REFUSED);
-    assert_string_equal(theatre_call(&next.theatre, "INCR"), "2");
+    assert_string_equal(runtime_rig_call(&next.runtime_rig, "INCR"), "2");
     assert_int_equal(claim(&old, 9), ERR_OK); // The same owner, anew.
-    assert_string_equal(theatre_call(&old.theatre, "GET"), "2");
+    assert_string_equal(runtime_rig_call(&old.runtime_rig, "GET"), "2");
 }
 
 int main(void)

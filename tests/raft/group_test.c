@@ -4,12 +4,12 @@
  */
 #include "node/calls/broadcasts.h"
 #include "tests/hex.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 #include "tests/test.h"
 
 #include <ringhold.h>
 
-static struct theatre theatre;
+static struct runtime_rig runtime_rig;
 static struct rh_group *group; /* of the actor */
 static int pushed;
 static struct broadcasting broadcasting;
@@ -66,21 +66,22 @@ static const struct rh_actor_ops ops = {
 static int set_up(void **state)
 {
     const struct runtime_entry entry = {.ops = &ops, .fence = 7, .kind = 3};
-    const struct runtime_config config = {
-        .on_completion = theatre_on_completion, .context = &theatre, .broadcasting = &broadcasting};
+    const struct runtime_config config = {.on_completion = runtime_rig_on_completion,
+                                          .context = &runtime_rig,
+                                          .broadcasting = &broadcasting};
 
     (void)state;
-    theatre = (struct theatre){0};
+    runtime_rig = (struct runtime_rig){0};
     broadcasting.size = 0;
-    theatre.runtime = runtime_new(&config);
-    theatre_enter(&theatre, &entry);
+    runtime_rig.runtime = runtime_new(&config);
+    runtime_rig_enter(&runtime_rig, &entry);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    theatre_close(&theatre);
+    runtime_rig_close(&runtime_rig);
     return 0;
 }
 
@@ -160,19 +161,19 @@ static void it_is_the_set_that_it_should_be(void **state)
 static void a_push_is_told_once_for_all_members(void **state)
 {
     (void)state;
-    (void)theatre_call(&theatre, "nobody");
+    (void)runtime_rig_call(&runtime_rig, "nobody");
     assert_int_equal(pushed, RH_OK);
-    assert_int_equal(theatre.told[VERB_CALL], 0);
+    assert_int_equal(runtime_rig.told[VERB_CALL], 0);
     (void)rh_group_join(group, id_of("ann"));
     (void)rh_group_join(group, id_of("bob"));
-    (void)theatre_call(&theatre, "hi");
+    (void)runtime_rig_call(&runtime_rig, "hi");
     assert_int_equal(pushed, RH_OK);
-    assert_int_equal(theatre.told[VERB_CALL], 1);
-    assert_int_equal(theatre.call.count, 2);
-    assert_int_equal(theatre.call.kind, 5);
-    assert_true(theatre.call.push);
+    assert_int_equal(runtime_rig.told[VERB_CALL], 1);
+    assert_int_equal(runtime_rig.call.count, 2);
+    assert_int_equal(runtime_rig.call.kind, 5);
+    assert_true(runtime_rig.call.push);
     static const char told[] = "5 \3ann\3bob \4hi"; // the ids, then a note PUSH
-    assert_true(bytes_equal(buffer_bytes(&theatre.called), bytes_of(told, sizeof told - 1)));
+    assert_true(bytes_equal(buffer_bytes(&runtime_rig.called), bytes_of(told, sizeof told - 1)));
     assert_int_equal(broadcasting.size, 8 + 3);
 }
 
@@ -181,13 +182,13 @@ static void a_push_is_refused_while_too_much_waits(void **state)
     (void)state;
     (void)rh_group_join(group, id_of("ann"));
     broadcasting.size = BROADCASTS_SIZE_MAX;
-    (void)theatre_call(&theatre, "hi");
+    (void)runtime_rig_call(&runtime_rig, "hi");
     assert_int_equal(pushed, RH_OVERLOADED);
-    assert_int_equal(theatre.told[VERB_CALL], 0);
+    assert_int_equal(runtime_rig.told[VERB_CALL], 0);
     assert_int_equal(broadcasting.size, BROADCASTS_SIZE_MAX);
     assert_int_equal(broadcasting.refused, 1);
     broadcasting.size = 0;
-    (void)theatre_call(&theatre, "hi");
+    (void)runtime_rig_call(&runtime_rig, "hi");
     assert_int_equal(pushed, RH_OK);
 }
 
@@ -197,9 +198,9 @@ static void what_is_too_large_is_refused(void **state)
 
     (void)state;
     (void)rh_group_join(group, id_of("ann"));
-    theatre_run(&theatre, 0, bytes_of(big, sizeof big));
+    runtime_rig_run(&runtime_rig, 0, bytes_of(big, sizeof big));
     assert_int_equal(pushed, RH_TOO_BIG);
-    theatre_run(&theatre, 0, bytes_of(big, RH_PUSH_MAX));
+    runtime_rig_run(&runtime_rig, 0, bytes_of(big, RH_PUSH_MAX));
     assert_int_equal(pushed, RH_OK);
 }
 
@@ -208,9 +209,9 @@ static void it_moves_with_its_actor(void **state)
     (void)state;
     (void)rh_group_join(group, id_of("ann"));
     (void)rh_group_join(group, id_of("b"));
-    theatre_move(&theatre, &ops, NULL);
+    runtime_rig_move(&runtime_rig, &ops, NULL);
     assert_int_equal(pushed, RH_INVALID); // not in handoff
-    assert_hex(buffer_bytes(&theatre.state), "01 0500 03000000 02000000 03 616e6e 01 62");
+    assert_hex(buffer_bytes(&runtime_rig.state), "01 0500 03000000 02000000 03 616e6e 01 62");
     assert_int_equal(rh_group_count(group), 2);
     assert_int_equal(rh_group_has(group, id_of("ann")), 1);
     (void)rh_group_join(group, id_of("c"));

@@ -134,7 +134,7 @@ static void on_send(uint64_t link, const Rh__Control *m)
     } else if (m->body_case == RH__CONTROL__BODY_GRANT && m->target_incarnation == n->incarnation) {
         assert_true(m->grant->lease_us > 0 && m->grant->lease_us <= w.state.lease_us);
         hold(n->incarnation, lease_end(n->sent_us, m->grant->lease_us));
-    } else if (m->body_case == RH__CONTROL__BODY_MEND) {
+    } else if (m->body_case == RH__CONTROL__BODY_REPAIR) {
         w.mended++;
     } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
         n->incarnation = 0;

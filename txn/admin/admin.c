@@ -117,7 +117,7 @@ static bool is_wish(const Rh__Admin *in)
 {
     return in->what_case == RH__ADMIN__WHAT_DRAIN || in->what_case == RH__ADMIN__WHAT_REMOVE ||
            in->what_case == RH__ADMIN__WHAT_WEIGHT || in->what_case == RH__ADMIN__WHAT_DAEMONS ||
-           in->what_case == RH__ADMIN__WHAT_QUARANTINE || in->what_case == RH__ADMIN__WHAT_MEND;
+           in->what_case == RH__ADMIN__WHAT_QUARANTINE || in->what_case == RH__ADMIN__WHAT_REPAIR;
 }
 
 /* True: it is answered later. */
@@ -172,8 +172,8 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         return false;
     case RH__ADMIN__WHAT_INSPECT: // answered by every coordinator: inspect_ask()
         break;
-    case RH__ADMIN__WHAT_MEND:
-        return inspect_repair(c, peer, reply, in->mend);
+    case RH__ADMIN__WHAT_REPAIR:
+        return inspect_repair(c, peer, reply, in->repair);
     case RH__ADMIN__WHAT_RESOLVE:
         return resolve_on_question(c, peer, reply, in->resolve);
     case RH__ADMIN__WHAT_EVENTS:       // the shell's, which has the table

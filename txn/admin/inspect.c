@@ -107,7 +107,7 @@ void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
 
 /* ---- repairs ---- */
 
-static struct leader_peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
+static struct leader_peer *find_process(struct coordinator *c, const Rh__AdminRepair *in)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
         struct leader_peer *p = c->peer[i];
@@ -122,7 +122,7 @@ static struct leader_peer *find_process(struct coordinator *c, const Rh__AdminMe
 
 /* Why it must not be done, or NULL. */
 static const char *repair_fault(const struct coordinator *c, struct leader_peer *peer,
-                                const Rh__AdminMend *in)
+                                const Rh__AdminRepair *in)
 {
     const bool member = peers_node(c, peer, in->incarnation) != NULL && !mutant(M_EXITANY);
 
@@ -156,11 +156,11 @@ static void tell_outcome(struct coordinator *c, const struct leader_peer *peer, 
 void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, uint32_t what)
 {
     Rh__Control out = RH__CONTROL__INIT;
-    Rh__Mend body = RH__MEND__INIT;
+    Rh__Repair body = RH__REPAIR__INIT;
 
     body.what = what;
-    out.body_case = RH__CONTROL__BODY_MEND;
-    out.mend = &body;
+    out.body_case = RH__CONTROL__BODY_REPAIR;
+    out.repair = &body;
     out.target_incarnation = peer->role == ROLE_NODE ? peer->incarnation : 0;
     peers_send(c, peer->id, &out);
 }
@@ -191,7 +191,7 @@ static const char *what_text(uint32_t what)
 }
 
 static struct proposal *propose_note(struct coordinator *c, const struct leader_peer *patient,
-                                     const Rh__AdminMend *in)
+                                     const Rh__AdminRepair *in)
 {
     char subject[VIEW_NAME_MAX + 16];
     const struct history_note note = {
@@ -206,7 +206,7 @@ static struct proposal *propose_note(struct coordinator *c, const struct leader_
 }
 
 bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
-                    const Rh__AdminMend *in)
+                    const Rh__AdminRepair *in)
 {
     struct leader_peer *patient = find_process(c, in);
     const char *fault =
@@ -244,7 +244,7 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
 
     if (patient != NULL && result->accepted) {
         log_info("txn",
-                 "mend",
+                 "repair",
                  "process=%s incarnation=%" PRIu64 " what=\"%s\"",
                  patient->name,
                  patient->incarnation,

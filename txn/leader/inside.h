@@ -656,7 +656,7 @@ void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, 
 /* Have one process repair itself, after a barrier. True: the answer comes when the repair was
  * recorded. */
 bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
-                    const Rh__AdminMend *in);
+                    const Rh__AdminRepair *in);
 /* The repair stands in the history: do it now. */
 void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
                             const struct state_result *result);

@@ -54,13 +54,13 @@ static void look_for_front(const struct router *r, struct prefetch_way *w)
     }
 }
 
-void router_look_ahead(const struct router *r, const struct answer_record *a, size_t count)
+void router_prefetch(const struct router *r, const struct answer_record *a, size_t count)
 {
     static void (*const steps[])(const struct router *r, struct prefetch_way *w) = {
         look_for_bucket, look_for_request, look_for_lane, look_for_lanes, look_for_front};
-    struct prefetch_way way[ROUTER_AHEAD_MAX];
+    struct prefetch_way way[ROUTER_PREFETCH_MAX];
 
-    ASSERT(count <= ROUTER_AHEAD_MAX);
+    ASSERT(count <= ROUTER_PREFETCH_MAX);
     for (size_t i = 0; i < count; i++) {
         way[i] = (struct prefetch_way){.hash = route_hash(a[i].session, a[i].seq)};
     }

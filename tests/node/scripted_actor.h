@@ -3,8 +3,8 @@
  * An actor on a runtime of its own, without a node: it does what its payload says, and returns what
  * it is told to.
  */
-#ifndef TESTS_NODE_PUPPET_RIG_H
-#define TESTS_NODE_PUPPET_RIG_H
+#ifndef TESTS_NODE_SCRIPTED_ACTOR_H
+#define TESTS_NODE_SCRIPTED_ACTOR_H
 
 /* SPDX-License-Identifier: Apache-2.0
  *
@@ -12,11 +12,11 @@
  * calls; and actors that misbehave, which must cost nothing but themselves.
  */
 #include "base/log.h"
-#include "tests/node/theatre.h"
+#include "tests/node/runtime_rig.h"
 #include "tests/test.h"
 
 /* An actor that does what its payload says, and returns what it is told to. */
-struct puppet {
+struct scripted {
     struct rh_actor *actor;
     struct rh_token token;
     struct rh_out *out;
@@ -39,7 +39,7 @@ struct puppet {
     uint16_t from_kind;
 };
 
-static inline int deferring(struct puppet *p, struct rh_actor *actor, int result)
+static inline int deferring(struct scripted *p, struct rh_actor *actor, int result)
 {
     if (result == RH_PENDING) {
         p->token = rh_defer(actor);
@@ -50,7 +50,7 @@ static inline int deferring(struct puppet *p, struct rh_actor *actor, int result
 static inline int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                               void **instance)
 {
-    struct puppet *p = rh_shared(actor);
+    struct scripted *p = rh_shared(actor);
 
     (void)state;
     (void)fence;
@@ -62,7 +62,7 @@ static inline int on_activate(struct rh_actor *actor, const struct rh_bytes *sta
 static inline void on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
                              void *argument)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     assert_ptr_equal(argument, p);
     p->answers++;
@@ -75,7 +75,7 @@ static inline void on_answer(struct rh_actor *actor, void *instance, const struc
     (void)rh_reply(actor, rh_text(p->answer)); // RH_INVALID in a turn
 }
 
-static inline int call(struct puppet *p, struct rh_actor *actor, const char *id)
+static inline int call(struct scripted *p, struct rh_actor *actor, const char *id)
 {
     return rh_call(actor,
                    3,
@@ -91,7 +91,7 @@ static inline void on_message(struct rh_actor *actor, void *instance,
                               const struct rh_message *message)
 {
     static const char big[RECORD_BODY_MAX + 1];
-    struct puppet *p = instance;
+    struct scripted *p = instance;
     const char *what = message->payload.data;
 
     p->from = message->from;
@@ -143,7 +143,7 @@ static inline void on_message(struct rh_actor *actor, void *instance,
 static inline int on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
 {
     static const char zeros[4096];
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     p->out = out;
     for (size_t left = p->state_size; left > 0;) {
@@ -157,7 +157,7 @@ static inline int on_handoff(struct rh_actor *actor, void *instance, struct rh_o
 
 static inline void on_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     assert_null(argument);
     assert_int_equal(timer, p->timer);
@@ -167,7 +167,7 @@ static inline void on_timer(struct rh_actor *actor, void *instance, uint64_t tim
 
 static inline int on_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     assert_int_equal(fence, rh_fence(actor));
     p->flushes++;
@@ -177,7 +177,7 @@ static inline int on_flush(struct rh_actor *actor, void *instance, enum rh_why w
 
 static inline void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
 {
-    struct puppet *p = instance;
+    struct scripted *p = instance;
 
     assert_int_equal(rh_defer(actor).number, 0);
     assert_int_equal(rh_timer_start(actor, 1, 0, NULL), 0);
@@ -190,10 +190,10 @@ static inline void on_deactivate(struct rh_actor *actor, void *instance, enum rh
     }
 }
 
-static const struct rh_actor_ops puppet_ops = {
+static const struct rh_actor_ops scripted_ops = {
     .abi = RH_ABI,
     .size = sizeof(struct rh_actor_ops),
-    .name = "puppet",
+    .name = "scripted",
     .activate = on_activate,
     .message = on_message,
     .handoff = on_handoff,
@@ -203,10 +203,10 @@ static const struct rh_actor_ops puppet_ops = {
     .flush_ms = 1000,
 };
 
-static inline void open_stage(struct theatre *t, struct puppet *p)
+static inline void open_stage(struct runtime_rig *t, struct scripted *p)
 {
-    *p = (struct puppet){0};
-    theatre_open(t, &puppet_ops, p);
+    *p = (struct scripted){0};
+    runtime_rig_open(t, &scripted_ops, p);
 }
 
 static size_t lines; /* so many were logged */
@@ -237,7 +237,7 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline void answer(struct theatre *t, int status, const char *text)
+static inline void answer(struct runtime_rig *t, int status, const char *text)
 {
     const struct call_answer a = {
         .number = t->call.number, .status = status, .payload = bytes_of(text, strlen(text))};
@@ -245,6 +245,6 @@ static inline void answer(struct theatre *t, int status, const char *text)
     runtime_answer(t->runtime, &a);
 }
 
-#define PUPPET_CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define SCRIPTED_CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 #endif

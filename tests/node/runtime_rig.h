@@ -2,8 +2,8 @@
  *
  * A runtime with one actor on it, and what it told last: for tests of actors.
  */
-#ifndef TESTS_NODE_THEATRE_H
-#define TESTS_NODE_THEATRE_H
+#ifndef TESTS_NODE_RUNTIME_RIG_H
+#define TESTS_NODE_RUNTIME_RIG_H
 
 #include "base/mem.h"
 #include "node/runtime/runtime.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct theatre {
+struct runtime_rig {
     struct runtime *runtime;
     struct rh_actor *actor;       /* NULL = gone */
     size_t answers;               /* so far */
@@ -33,7 +33,7 @@ struct theatre {
     struct buffer called;
 };
 
-static inline void theatre_print(struct theatre *t, struct bytes body)
+static inline void runtime_rig_print(struct runtime_rig *t, struct bytes body)
 {
     struct value v = {.type = VALUE_BULK, .text = body};
     int used = 0;
@@ -52,7 +52,7 @@ static inline void theatre_print(struct theatre *t, struct bytes body)
 }
 
 /* "kind id payload" */
-static inline void theatre_keep_call(struct theatre *t, const struct call *call)
+static inline void runtime_rig_keep_call(struct runtime_rig *t, const struct call *call)
 {
     char kind[16];
 
@@ -65,9 +65,9 @@ static inline void theatre_keep_call(struct theatre *t, const struct call *call)
     buffer_put(&t->called, call->payload.data, call->payload.size);
 }
 
-static inline void theatre_on_completion(void *context, const struct completion *c)
+static inline void runtime_rig_on_completion(void *context, const struct completion *c)
 {
-    struct theatre *t = context;
+    struct runtime_rig *t = context;
 
     assert_ptr_equal(c->actor, t);
     t->told[c->verb]++;
@@ -77,7 +77,7 @@ static inline void theatre_on_completion(void *context, const struct completion 
         t->ticket = c->ticket;
         buffer_clear(&t->answer);
         buffer_put(&t->answer, c->bytes.data, c->bytes.size);
-        theatre_print(t, c->bytes);
+        runtime_rig_print(t, c->bytes);
     } else if (c->verb == VERB_EXPORT) {
         buffer_clear(&t->state);
         buffer_put(&t->state, c->bytes.data, c->bytes.size);
@@ -88,7 +88,7 @@ static inline void theatre_on_completion(void *context, const struct completion 
     } else if (c->verb == VERB_PUSH) {
         t->push = *c->push;
     } else if (c->verb == VERB_CALL) {
-        theatre_keep_call(t, c->call);
+        runtime_rig_keep_call(t, c->call);
     } else if (c->verb == VERB_ACTIVATE || c->verb == VERB_RETIRE) {
         t->error = c->error;
         if ((c->verb == VERB_RETIRE) == (c->error == ERR_OK)) {
@@ -97,7 +97,7 @@ static inline void theatre_on_completion(void *context, const struct completion 
     }
 }
 
-static inline void theatre_enter(struct theatre *t, const struct runtime_entry *entry)
+static inline void runtime_rig_enter(struct runtime_rig *t, const struct runtime_entry *entry)
 {
     struct runtime_entry mine = *entry;
 
@@ -107,24 +107,25 @@ static inline void theatre_enter(struct theatre *t, const struct runtime_entry *
 }
 
 /* An empty stage. */
-static inline void theatre_build(struct theatre *t)
+static inline void runtime_rig_build(struct runtime_rig *t)
 {
-    const struct runtime_config config = {.on_completion = theatre_on_completion, .context = t};
+    const struct runtime_config config = {.on_completion = runtime_rig_on_completion, .context = t};
 
-    *t = (struct theatre){0};
+    *t = (struct runtime_rig){0};
     t->runtime = runtime_new(&config);
 }
 
-static inline void theatre_open(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
+static inline void runtime_rig_open(struct runtime_rig *t, const struct rh_actor_ops *ops,
+                                    void *shared)
 {
     const struct runtime_entry entry = {.ops = ops, .shared = shared, .fence = 7, .kind = 3};
 
-    theatre_build(t);
-    theatre_enter(t, &entry);
+    runtime_rig_build(t);
+    runtime_rig_enter(t, &entry);
     assert_int_equal(t->error, ERR_OK);
 }
 
-static inline void theatre_close(struct theatre *t)
+static inline void runtime_rig_close(struct runtime_rig *t)
 {
     runtime_close(t->runtime, RH_STOP);
     buffer_fini(&t->state);
@@ -134,7 +135,8 @@ static inline void theatre_close(struct theatre *t)
 }
 
 /* Hand the actor's state to a new one, as a move does. */
-static inline void theatre_move(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
+static inline void runtime_rig_move(struct runtime_rig *t, const struct rh_actor_ops *ops,
+                                    void *shared)
 {
     runtime_export(t->actor);
     assert_int_equal(t->error, ERR_OK);
@@ -145,11 +147,11 @@ static inline void theatre_move(struct theatre *t, const struct rh_actor_ops *op
                                         .has_state = t->has_state,
                                         .kind = 3,
                                         .fence = 9};
-    theatre_enter(t, &entry);
+    runtime_rig_enter(t, &entry);
     assert_int_equal(t->error, ERR_OK);
 }
 
-static inline void theatre_run(struct theatre *t, uint8_t flags, struct bytes body)
+static inline void runtime_rig_run(struct runtime_rig *t, uint8_t flags, struct bytes body)
 {
     const struct runtime_message message = {.ticket = 1, .flags = flags, .body = body};
 
@@ -159,14 +161,14 @@ static inline void theatre_run(struct theatre *t, uint8_t flags, struct bytes bo
 }
 
 /* Run a payload; its answer, if it came at once, else "". */
-static inline const char *theatre_call(struct theatre *t, const char *payload)
+static inline const char *runtime_rig_call(struct runtime_rig *t, const char *payload)
 {
-    theatre_run(t, 0, bytes_of(payload, strlen(payload)));
+    runtime_rig_run(t, 0, bytes_of(payload, strlen(payload)));
     return t->text;
 }
 
 /* Run a command of words parted by single blanks; its answer with its type. */
-static inline const char *theatre_command(struct theatre *t, const char *line)
+static inline const char *runtime_rig_command(struct runtime_rig *t, const char *line)
 {
     struct args args = {0};
     struct buffer body = {0};
@@ -181,7 +183,7 @@ static inline const char *theatre_command(struct theatre *t, const char *line)
         }
     }
     args_put(&body, &args);
-    theatre_run(t, REQUEST_COMMAND, buffer_bytes(&body));
+    runtime_rig_run(t, REQUEST_COMMAND, buffer_bytes(&body));
     buffer_fini(&body);
     return t->text;
 }
@@ -189,8 +191,8 @@ static inline const char *theatre_command(struct theatre *t, const char *line)
 /* ---- callbacks, and notes of sessions ---- */
 
 /* An actor whose instance is what all of its kind share. */
-static inline int theatre_activate(struct rh_actor *actor, const struct rh_bytes *state,
-                                   uint64_t fence, void **instance)
+static inline int runtime_rig_activate(struct rh_actor *actor, const struct rh_bytes *state,
+                                       uint64_t fence, void **instance)
 {
     (void)state;
     (void)fence;
@@ -199,7 +201,7 @@ static inline int theatre_activate(struct rh_actor *actor, const struct rh_bytes
 }
 
 /* There is nothing to free. */
-static inline void theatre_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+static inline void runtime_rig_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
 {
     (void)actor;
     (void)instance;
@@ -207,17 +209,17 @@ static inline void theatre_deactivate(struct rh_actor *actor, void *instance, en
 }
 
 /* A gateway's note runs. */
-static inline void theatre_note(struct theatre *t, const struct note *note)
+static inline void runtime_rig_note(struct runtime_rig *t, const struct note *note)
 {
     struct buffer body = {0};
 
     note_put(&body, note);
-    theatre_run(t, REQUEST_SESSION, buffer_bytes(&body));
+    runtime_rig_run(t, REQUEST_SESSION, buffer_bytes(&body));
     buffer_fini(&body);
 }
 
 /* How one that binds ended. */
-static inline struct bound theatre_bound(const struct theatre *t)
+static inline struct bound runtime_rig_bound(const struct runtime_rig *t)
 {
     struct bound bound = {.result = 99};
 
