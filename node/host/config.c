@@ -6,6 +6,7 @@
 #include "node/host/inside.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/mutant.h"
 
 #include <inttypes.h>
@@ -151,4 +152,21 @@ void config_on_answer(struct host *h, const Rh__ConfigAnswer *answer)
     } else if (!is_waited_for(h)) {
         h->topology.want_version = 0;
     }
+}
+
+void config_regress(struct host *h, const Rh__Delta *delta)
+{
+    struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
+    struct ring *ring = &h->topology.view.ring;
+
+    for (size_t i = 0; ops != NULL && i < delta->n_ops; i++) {
+        const struct ring_vnode *vnode = ring_find(ring, ops[i].vnode);
+
+        ops[i].from = vnode == NULL ? ops[i].from : vnode->owner;
+        if (ops[i].kind == RING_MOVE && ring_check(ring, &ops[i], 1) == ERR_OK) {
+            ring_apply(ring, &ops[i], 1, ring->version, delta->txn);
+        }
+    }
+    mem_free(ops);
+    host_adopt(h);
 }

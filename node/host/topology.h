@@ -36,6 +36,8 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta);
 /* Ask for what is missing, if it is time to. */
 void config_fetch(struct host *h);
 void config_on_answer(struct host *h, const Rh__ConfigAnswer *answer);
+/* The planted bug of hole 6: a change that is old is made once more. */
+void config_regress(struct host *h, const Rh__Delta *delta);
 
 /* ---- adopt.c ---- */
 

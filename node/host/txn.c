@@ -7,7 +7,6 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/mutant.h"
 #include "wire/control.h"
 
@@ -285,24 +284,6 @@ void txn_note_committed(struct host *h, const Rh__Delta *delta)
     }
 }
 
-/* The planted bug of hole 6: a change that is old is made once more. */
-static void regress(struct host *h, const Rh__Delta *delta)
-{
-    struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
-    struct ring *ring = &h->topology.view.ring;
-
-    for (size_t i = 0; ops != NULL && i < delta->n_ops; i++) {
-        const struct ring_vnode *vnode = ring_find(ring, ops[i].vnode);
-
-        ops[i].from = vnode == NULL ? ops[i].from : vnode->owner;
-        if (ops[i].kind == RING_MOVE && ring_check(ring, &ops[i], 1) == ERR_OK) {
-            ring_apply(ring, &ops[i], 1, ring->version, delta->txn);
-        }
-    }
-    mem_free(ops);
-    host_adopt(h);
-}
-
 void txn_on_commit(struct host *h, const Rh__Commit *message)
 {
     const Rh__Delta *delta = message->delta;
@@ -318,7 +299,7 @@ void txn_on_commit(struct host *h, const Rh__Commit *message)
     if (host_take_delta(h, delta) == VIEW_APPLIED) {
         host_adopt_delta(h, delta, before);
     } else if (mutant(M_REGRESS) && delta->version < h->topology.view.ring.version) {
-        regress(h, delta);
+        config_regress(h, delta);
     }
     settle_decided(h);
     host_want_version(h, delta->version);
