@@ -3,7 +3,7 @@
  * Operators' questions. Answers are built on the heap, as protobuf-c
  * frees them.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/mem.h"
 
@@ -40,7 +40,7 @@ Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag)
     reply->digest1 = view->ring.digest[1];
     reply->number = c->state->number;
     reply->era = view->era;
-    reply->applied_index = c->applied_index;
+    reply->applied_index = c->applied.index;
     reply->pending = (uint32_t)state_pending_count(c->state);
     reply->planned = (uint32_t)rebalance_planned(c);
     reply->planning = rebalance_planning(c);

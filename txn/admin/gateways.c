@@ -4,7 +4,7 @@
  * and told of rings for itself, and an operator sees one gateway, as far behind
  * as the last of its threads.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -51,8 +51,8 @@ void gateways_look(const struct coordinator *c, const struct leader_peer *peer)
 {
     const struct leader_peer *namesake = NULL;
 
-    for (size_t i = 0; i < c->peer_count && peer->role == ROLE_GATEWAY; i++) {
-        const struct leader_peer *other = c->peer[i];
+    for (size_t i = 0; i < c->peers.count && peer->role == ROLE_GATEWAY; i++) {
+        const struct leader_peer *other = c->peers.item[i];
 
         if (other == peer || other->role != ROLE_GATEWAY || strcmp(other->name, peer->name) != 0) {
             continue;
@@ -76,11 +76,11 @@ void gateways_look(const struct coordinator *c, const struct leader_peer *peer)
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply)
 {
     const struct leader_peer **first =
-        mem_new(c->peer_count + 1, sizeof(struct leader_peer *)); /* of each row */
+        mem_new(c->peers.count + 1, sizeof(struct leader_peer *)); /* of each row */
 
-    reply->gateways = mem_new(c->peer_count + 1, sizeof(Rh__GatewayRow *));
-    for (size_t i = 0; i < c->peer_count; i++) {
-        const struct leader_peer *peer = c->peer[i];
+    reply->gateways = mem_new(c->peers.count + 1, sizeof(Rh__GatewayRow *));
+    for (size_t i = 0; i < c->peers.count; i++) {
+        const struct leader_peer *peer = c->peers.item[i];
         size_t at = 0;
 
         if (peer->role != ROLE_GATEWAY) {

@@ -4,7 +4,7 @@
  * node and gateway keeps a link to each of them. Nothing is remembered: the
  * question carries the link it came from, and the answer brings it back.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -60,10 +60,10 @@ static Rh__Inspection *inspection(const struct coordinator *c)
             i->barred[i->n_barred++] = mem_string(c->state->node[n].name);
         }
     }
-    i->links = mem_new(c->peer_count, sizeof(Rh__LinkRow *));
-    for (size_t p = 0; p < c->peer_count; p++) {
-        if (is_inspected(c->peer[p])) {
-            i->links[i->n_links++] = link_row(c->peer[p]);
+    i->links = mem_new(c->peers.count, sizeof(Rh__LinkRow *));
+    for (size_t p = 0; p < c->peers.count; p++) {
+        if (is_inspected(c->peers.item[p])) {
+            i->links[i->n_links++] = link_row(c->peers.item[p]);
         }
     }
     return i;
@@ -84,9 +84,9 @@ void inspect_ask(struct coordinator *c, const struct leader_peer *peer, const Rh
     question.ids_of = in->inspect->ids_of;
     out.body_case = RH__CONTROL__BODY_INSPECT;
     out.inspect = &question;
-    for (size_t i = 0; i < c->peer_count; i++) {
-        if (is_inspected(c->peer[i])) {
-            peers_send(c, c->peer[i]->id, &out);
+    for (size_t i = 0; i < c->peers.count; i++) {
+        if (is_inspected(c->peers.item[i])) {
+            peers_send(c, c->peers.item[i]->id, &out);
         }
     }
 }
@@ -109,8 +109,8 @@ void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
 
 static struct leader_peer *find_process(struct coordinator *c, const Rh__AdminRepair *in)
 {
-    for (size_t i = c->peer_count; i-- > 0;) {
-        struct leader_peer *p = c->peer[i];
+    for (size_t i = c->peers.count; i-- > 0;) {
+        struct leader_peer *p = c->peers.item[i];
 
         if ((uint32_t)p->role == in->role && strcmp(p->name, in->name) == 0 &&
             p->incarnation == in->incarnation) {
@@ -168,8 +168,8 @@ void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, 
 /* The same question, asked again because its answer takes long. */
 static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t question)
 {
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        const struct proposal *p = &c->proposal[i];
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        const struct proposal *p = &c->proposals.item[i];
 
         if (p->kind == PROPOSAL_REPAIR && p->peer == peer && p->question == question) {
             return true;

@@ -4,7 +4,7 @@
  */
 #include "txn/admin/metrics.h"
 
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include <string.h>
 
@@ -159,19 +159,19 @@ static struct fleet_counts fleet_of(const struct coordinator *c, uint64_t wall_u
     return (struct fleet_counts){
         .leading = c->leading,
         .term = c->term,
-        .applied_index = c->applied_index,
+        .applied_index = c->applied.index,
         .version = c->state->view.ring.version,
         .number = c->state->number,
         .era = c->state->view.era,
         .format = c->state->format,
         .pending = state_pending_count(c->state),
         .oldest_us = oldest_us(c->state, wall_us),
-        .plans = c->plans_made,
-        .committed = c->outcomes.committed,
-        .aborted = c->outcomes.aborted,
-        .reassigned = c->outcomes.reassigned,
-        .refused = c->refused,
-        .other_maps = c->other_maps,
+        .plans = c->rebalance.plans_made,
+        .committed = c->applied.committed,
+        .aborted = c->applied.aborted,
+        .reassigned = c->applied.reassigned,
+        .refused = c->messages.refused,
+        .other_maps = c->registration.other_maps,
         .vnodes = c->state->view.ring.vnode_count,
         .quarantined = c->state->view.quarantine.count,
     };

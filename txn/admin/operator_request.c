@@ -3,7 +3,7 @@
  * What an operator has sent to one actor goes by a gateway, as what players send
  * does, once it stands in the history. The request carries the link it came from.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/history.h"
 #include "base/mem.h"
@@ -19,8 +19,8 @@ static const struct leader_peer *find_gateway(const struct coordinator *c, const
 {
     const struct leader_peer *found = NULL;
 
-    for (size_t i = c->peer_count; i-- > 0;) {
-        const struct leader_peer *p = c->peer[i];
+    for (size_t i = c->peers.count; i-- > 0;) {
+        const struct leader_peer *p = c->peers.item[i];
 
         if (p->role == ROLE_GATEWAY && (name[0] == '\0' || strcmp(p->name, name) == 0)) {
             if (p->protocol >= LINK_PROTOCOL_OPERATOR_REQUESTS) {
@@ -59,8 +59,8 @@ static const char *fault_of(const struct leader_peer *gateway, const char *name,
 /* The question may come again: its answer takes a while. */
 static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t question)
 {
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        const struct proposal *p = &c->proposal[i];
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        const struct proposal *p = &c->proposals.item[i];
 
         if (p->kind == PROPOSAL_OPERATOR_REQUEST && p->peer == peer && p->question == question) {
             return true;

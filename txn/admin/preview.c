@@ -4,7 +4,7 @@
  * work, on the nodes as they would be. What pends already counts as done, and
  * what is still to begin is part of it.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/mem.h"
 

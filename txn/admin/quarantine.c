@@ -2,7 +2,7 @@
  *
  * Operators' questions and wishes about actors in quarantine.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/history.h"
 #include "base/log.h"

@@ -5,7 +5,7 @@
  * outcome it counts only if the transaction is still pending when it comes out
  * of the log (hole 12).
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -181,8 +181,8 @@ static const struct state_txn *wanted(const struct coordinator *c, Rh__AdminRepl
 static bool is_under_way(const struct coordinator *c, const struct leader_peer *peer,
                          uint64_t question)
 {
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        const struct proposal *p = &c->proposal[i];
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        const struct proposal *p = &c->proposals.item[i];
 
         if (p->asked && p->peer == peer->id && p->question == question &&
             (p->kind == PROPOSAL_DECIDE || p->kind == PROPOSAL_BEGIN)) {

@@ -2,7 +2,7 @@
  *
  * Operators' questions about roles, and the size of a set of daemons.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/mem.h"
 

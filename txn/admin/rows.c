@@ -2,7 +2,7 @@
  *
  * What operators are told of nodes, voters, vnodes and transactions: a row each.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include "base/mem.h"
 #include "txn/state/delta.h"
@@ -104,10 +104,10 @@ void admin_add_voters(struct coordinator *c, Rh__AdminReply *reply)
         admin_set_text(&voter_row(reply, c->config.voter[i].id)->address,
                        c->config.voter[i].address);
     }
-    for (size_t i = 0; i < c->peer_count; i++) {
-        const uint64_t id = strtoull(c->peer[i]->name, NULL, 10);
+    for (size_t i = 0; i < c->peers.count; i++) {
+        const uint64_t id = strtoull(c->peers.item[i]->name, NULL, 10);
 
-        if (c->peer[i]->role == ROLE_COORDINATOR && coordinator_is_voter(c, id)) {
+        if (c->peers.item[i]->role == ROLE_COORDINATOR && coordinator_is_voter(c, id)) {
             voter_row(reply, id)->linked = true;
         }
     }

@@ -6,9 +6,8 @@
  * says when (`ringhold upgrade --finish`), since no older version comes back
  * after that; docs/decisions/033.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
-#include "base/assert.h"
 #include "base/mem.h"
 #include "wire/gateway_id.h"
 #include "wire/hello.h"
@@ -44,9 +43,10 @@ static void fill(Rh__BuildRow *row, const struct leader_peer *peer)
 
 static const struct leader_peer *fellow(const struct coordinator *c, const char *name)
 {
-    for (size_t i = c->peer_count; i-- > 0;) {
-        if (c->peer[i]->role == ROLE_COORDINATOR && strcmp(c->peer[i]->name, name) == 0) {
-            return c->peer[i];
+    for (size_t i = c->peers.count; i-- > 0;) {
+        if (c->peers.item[i]->role == ROLE_COORDINATOR &&
+            strcmp(c->peers.item[i]->name, name) == 0) {
+            return c->peers.item[i];
         }
     }
     return NULL;
@@ -89,10 +89,10 @@ static void add_nodes(struct coordinator *c, Rh__AdminReply *reply)
 
 static bool is_first_of_process(const struct coordinator *c, size_t at)
 {
-    const struct leader_peer *peer = c->peer[at];
+    const struct leader_peer *peer = c->peers.item[at];
 
     for (size_t i = 0; i < at; i++) {
-        const struct leader_peer *other = c->peer[i];
+        const struct leader_peer *other = c->peers.item[i];
 
         if (other->role == ROLE_GATEWAY && strcmp(other->name, peer->name) == 0 &&
             gateway_id_process(other->incarnation) == gateway_id_process(peer->incarnation)) {
@@ -104,9 +104,9 @@ static bool is_first_of_process(const struct coordinator *c, size_t at)
 
 static void add_gateways(const struct coordinator *c, Rh__AdminReply *reply)
 {
-    for (size_t i = 0; i < c->peer_count; i++) {
-        if (c->peer[i]->role == ROLE_GATEWAY && is_first_of_process(c, i)) {
-            fill(add_row(reply, ROLE_GATEWAY, c->peer[i]->name), c->peer[i]);
+    for (size_t i = 0; i < c->peers.count; i++) {
+        if (c->peers.item[i]->role == ROLE_GATEWAY && is_first_of_process(c, i)) {
+            fill(add_row(reply, ROLE_GATEWAY, c->peers.item[i]->name), c->peers.item[i]);
         }
     }
 }
@@ -186,12 +186,12 @@ void upgrade_run(struct coordinator *c)
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandAhead body = RH__COMMAND_AHEAD__INIT;
 
-    if (c->state->format < FLEET_FORMAT_AHEAD || c->ahead_term == c->term) {
+    if (c->state->format < FLEET_FORMAT_AHEAD || c->upgrade.ahead_term == c->term) {
         return;
     }
     command.body_case = RH__COMMAND__BODY_AHEAD;
     command.ahead = &body;
     if (coordinator_propose(c, PROPOSAL_AHEAD, &command) != NULL) {
-        c->ahead_term = c->term;
+        c->upgrade.ahead_term = c->term;
     }
 }

@@ -2,7 +2,7 @@
  *
  * What a transaction waits for, in words: node, actor, vnodes and age.
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

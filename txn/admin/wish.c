@@ -2,7 +2,7 @@
  *
  * What operators want of nodes: answered when it was applied, by admin_applied().
  */
-#include "txn/leader/inside.h"
+#include "txn/admin/inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>

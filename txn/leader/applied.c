@@ -6,7 +6,6 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "base/mem.h"
 
 #include <inttypes.h>
 
@@ -92,21 +91,23 @@ static void log_outcome(const struct state_txn *t)
 
 static void count_outcomes(struct coordinator *c, const struct state_result *result)
 {
-    c->outcomes.committed += result->delta != NULL && result->delta->txn != 0;
-    c->outcomes.reassigned += result->delta != NULL && result->delta->cold;
-    c->outcomes.aborted += result->aborted_count;
+    c->applied.committed += result->delta != NULL && result->delta->txn != 0;
+    c->applied.reassigned += result->delta != NULL && result->delta->cold;
+    c->applied.aborted += result->aborted_count;
 }
 
 void applied_on_entry(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct state_result *result = event->result;
     const struct state_txn *t;
-    size_t at;
+    struct proposal p;
 
-    c->applied++;
+    c->applied.changes++;
     // A directory that changed has other incarnations.
-    c->links_changed = c->links_changed || (result->delta != NULL && result->delta->txn == 0);
-    c->applied_index = event->index > c->applied_index ? event->index : c->applied_index;
+    if (result->delta != NULL && result->delta->txn == 0) {
+        peers_look_again(c);
+    }
+    c->applied.index = event->index > c->applied.index ? event->index : c->applied.index;
     if (event->command->body_case == RH__COMMAND__BODY_INIT) {
         peers_part(c);
     }
@@ -142,36 +143,35 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
         }
     }
     drive_prune(c);
-    at = event->tag == 0 ? c->proposal_count : coordinator_proposal_at(c, event->tag);
-    if (at < c->proposal_count) {
-        struct proposal p = c->proposal[at];
-
-        c->proposal[at].ops = NULL;
-        c->proposal[at].operator_request = NULL;
-        coordinator_drop_proposal(c, at);
+    if (event->tag != 0 && proposals_take(c, event->tag, &p)) {
         on_mine(c, &p, event);
-        mem_free(p.ops);
-        control_free(p.operator_request);
+        proposal_fini(&p);
     }
 }
 
 void applied_on_done(struct coordinator *c, const struct coordinator_event *event)
 {
-    const size_t at = coordinator_proposal_at(c, event->tag);
+    struct proposal p;
 
     if (event->error != ERR_OK) {
-        c->quiet_us = c->now_us + (uint64_t)QUIET_MS * 1000;
+        proposals_pause(c);
     }
-    if (c->barrier != 0 && event->tag == c->barrier) {
+    if (c->barrier.tag != 0 && event->tag == c->barrier.tag) {
         barrier_done(c, event->error);
         return;
     }
-    if (at < c->proposal_count) {
-        if (c->proposal[at].kind == PROPOSAL_DECIDE) {
-            drive_undecided(c, c->proposal[at].txn, NULL);
-        } else if (c->proposal[at].kind == PROPOSAL_BEGIN) {
-            rebalance_failed(c, &c->proposal[at]);
-        }
-        coordinator_drop_proposal(c, at);
+    if (!proposals_take(c, event->tag, &p)) {
+        return;
     }
+    if (p.kind == PROPOSAL_DECIDE) {
+        drive_undecided(c, p.txn, NULL);
+    } else if (p.kind == PROPOSAL_BEGIN) {
+        rebalance_failed(c, &p);
+    }
+    proposal_fini(&p);
+}
+
+void applied_look_again(struct coordinator *c)
+{
+    c->applied.changes++;
 }

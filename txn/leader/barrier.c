@@ -8,43 +8,61 @@
 
 #include <string.h>
 
-void barrier_drop(struct coordinator *c, size_t count)
+enum { WAITING_MAX = 4096 }; /* messages that wait for a barrier */
+
+/* Forget the first of those that wait. */
+static void drop(struct coordinator *c, size_t count)
 {
+    struct barrier *own = &c->barrier;
+
     if (count == 0) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        control_free(c->waiting[i].message);
+        control_free(own->waiting[i].message);
     }
-    c->waiting_count -= count;
-    memmove(c->waiting, c->waiting + count, c->waiting_count * sizeof *c->waiting);
-    c->riding = c->riding > count ? c->riding - count : 0;
+    own->count -= count;
+    memmove(own->waiting, own->waiting + count, own->count * sizeof *own->waiting);
+    own->riding = own->riding > count ? own->riding - count : 0;
+}
+
+void barrier_forget(struct coordinator *c)
+{
+    drop(c, c->barrier.count);
+    c->barrier.tag = 0;
+}
+
+void barrier_fini(struct coordinator *c)
+{
+    mem_free(c->barrier.waiting);
 }
 
 void barrier_start(struct coordinator *c)
 {
-    if (!c->leading || c->barrier != 0 || c->waiting_count == 0 || c->now_us < c->quiet_us) {
+    if (!c->leading || c->barrier.tag != 0 || c->barrier.count == 0 ||
+        c->now_us < c->proposals.quiet_us) {
         return;
     }
-    c->barrier = ++c->last_tag;
-    c->riding = c->waiting_count;
-    coordinator_put(c, COORDINATOR_BARRIER, c->barrier, c->out->bytes.size);
+    c->barrier.tag = proposals_next_tag(c);
+    c->barrier.riding = c->barrier.count;
+    coordinator_put(c, COORDINATOR_BARRIER, c->barrier.tag, c->out->bytes.size);
 }
 
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message)
 {
+    struct barrier *own = &c->barrier;
     struct buffer bytes = {0};
 
-    if (c->waiting_count >= WAITING_MAX) {
+    if (own->count >= WAITING_MAX) {
         return; // whoever asked asks again
     }
-    c->waiting = mem_resize(c->waiting, (c->waiting_count + 1) * sizeof *c->waiting);
+    own->waiting = mem_resize(own->waiting, (own->count + 1) * sizeof *own->waiting);
     control_put(&bytes, message);
-    c->waiting[c->waiting_count].peer = peer;
-    c->waiting[c->waiting_count].message = control_get(buffer_bytes(&bytes));
+    own->waiting[own->count].peer = peer;
+    own->waiting[own->count].message = control_get(buffer_bytes(&bytes));
     buffer_fini(&bytes);
-    if (c->waiting[c->waiting_count].message != NULL) {
-        c->waiting_count++;
+    if (own->waiting[own->count].message != NULL) {
+        own->count++;
     }
 }
 
@@ -67,19 +85,19 @@ static void decide(struct coordinator *c, struct leader_peer *peer, const Rh__Co
 
 void barrier_done(struct coordinator *c, enum err error)
 {
-    const size_t count = c->riding;
+    const size_t count = c->barrier.riding;
 
-    c->barrier = 0;
-    c->riding = 0;
+    c->barrier.tag = 0;
+    c->barrier.riding = 0;
     if (error != ERR_OK) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        struct leader_peer *peer = peers_find(c, c->waiting[i].peer);
+        struct leader_peer *peer = peers_find(c, c->barrier.waiting[i].peer);
 
         if (peer != NULL) {
-            decide(c, peer, c->waiting[i].message);
+            decide(c, peer, c->barrier.waiting[i].message);
         }
     }
-    barrier_drop(c, count);
+    drop(c, count);
 }

@@ -15,6 +15,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum {
+    CLAIM_MS = 1000, /* the leader says so again */
+    SLEPT_PART = 4,  /* of suspect_ms without a step: I slept */
+};
+
 struct coordinator_config coordinator_config_default(void)
 {
     return (struct coordinator_config){
@@ -73,19 +78,14 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 /* All that only a leader knows. */
 static void forget(struct coordinator *c)
 {
-    c->newer = 0;
-    while (c->proposal_count > 0) {
-        coordinator_drop_proposal(c, c->proposal_count - 1);
-    }
-    barrier_drop(c, c->waiting_count);
-    c->barrier = 0;
+    past_forget(c);
+    proposals_forget(c);
+    barrier_forget(c);
     drive_forget_all(c);
     rebalance_reset(c);
     peers_forget(c);
-    c->applied++;
-    c->owned_version = 0;
-    c->quiet_us = 0;
-    c->deaf_us = 0;
+    applied_look_again(c);
+    fence_forget(c);
 }
 
 void coordinator_free(struct coordinator *c)
@@ -96,10 +96,10 @@ void coordinator_free(struct coordinator *c)
     forget(c);
     history_fini(c);
     peers_free(c);
-    buffer_fini(&c->read);
-    mem_free(c->proposal);
-    mem_free(c->drive);
-    mem_free(c->waiting);
+    planted_fini(c);
+    proposals_fini(c);
+    drive_fini(c);
+    barrier_fini(c);
     eligibility_fini(c);
     phases_fini(c);
     mem_free(c);
@@ -133,8 +133,8 @@ static void on_follow(struct coordinator *c, const struct coordinator_event *eve
     c->leading = false;
     c->leader = event->leader;
     c->term = event->term > c->term ? event->term : c->term;
-    for (size_t i = 0; i < c->waiting_count; i++) {
-        message_not_leading(c, c->waiting[i].peer);
+    for (size_t i = 0; i < c->barrier.count; i++) {
+        message_not_leading(c, c->barrier.waiting[i].peer);
     }
     forget(c);
     peers_tell_leader(c, NULL);
@@ -168,8 +168,8 @@ static uint32_t founding_format(const struct coordinator *c)
 {
     uint32_t format = c->config.formats.newest;
 
-    for (size_t i = 0; i < c->peer_count; i++) {
-        const struct leader_peer *p = c->peer[i];
+    for (size_t i = 0; i < c->peers.count; i++) {
+        const struct leader_peer *p = c->peers.item[i];
 
         format =
             p->role == ROLE_COORDINATOR && p->format.newest < format ? p->format.newest : format;
@@ -224,7 +224,6 @@ static void go_on(struct coordinator *c)
         fence_settle(c);
     }
     if (c->state->begun && fence_settling(c)) {
-        c->deaf_us = c->now_us; // they'll need a moment to register
         register_voters(c);
     } else if (c->state->begun) {
         drive_prune(c);
@@ -290,29 +289,29 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
 
 uint64_t coordinator_plans_made(const struct coordinator *c)
 {
-    return c->plans_made;
+    return c->rebalance.plans_made;
 }
 
 void coordinator_check(const struct coordinator *c)
 {
-    ASSERT(c->riding <= c->waiting_count);
-    ASSERT(IMPLIES(c->riding > 0, c->barrier != 0));
-    ASSERT(IMPLIES(!c->leading, c->drive_count == 0 && c->proposal_count == 0));
-    ASSERT(IMPLIES(!c->leading, c->waiting_count == 0 && !c->has_plan));
-    for (size_t i = 0; i < c->drive_count; i++) {
-        const struct state_txn *t = state_txn(c->state, c->drive[i].txn);
+    ASSERT(c->barrier.riding <= c->barrier.count);
+    ASSERT(IMPLIES(c->barrier.riding > 0, c->barrier.tag != 0));
+    ASSERT(IMPLIES(!c->leading, c->drives.count == 0 && c->proposals.count == 0));
+    ASSERT(IMPLIES(!c->leading, c->barrier.count == 0 && !c->rebalance.has_plan));
+    for (size_t i = 0; i < c->drives.count; i++) {
+        const struct state_txn *t = state_txn(c->state, c->drives.item[i].txn);
 
         ASSERT(t != NULL && t->state == TXN_PENDING);
-        ASSERT(t->part_count == c->drive[i].part_count);
-        ASSERT(i == 0 || c->drive[i - 1].txn < c->drive[i].txn);
+        ASSERT(t->part_count == c->drives.item[i].part_count);
+        ASSERT(i == 0 || c->drives.item[i - 1].txn < c->drives.item[i].txn);
     }
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        ASSERT(c->proposal[i].tag <= c->last_tag);
-        ASSERT(i == 0 || c->proposal[i - 1].tag < c->proposal[i].tag);
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        ASSERT(c->proposals.item[i].tag <= c->proposals.last_tag);
+        ASSERT(i == 0 || c->proposals.item[i - 1].tag < c->proposals.item[i].tag);
     }
-    for (size_t i = 0; i < c->seen_count && i < CHECKED_MAX; i++) {
+    for (size_t i = 0; i < c->peers.seen_count && i < CHECKED_MAX; i++) {
         // In a large fleet some at a time.
-        const uint64_t granted_us = c->seen[(c->steps + i) % c->seen_count].granted_us;
+        const uint64_t granted_us = c->peers.seen[(c->steps + i) % c->peers.seen_count].granted_us;
 
         // What I granted I granted as leader: else the wait after my election would not cover it.
         ASSERT(granted_us == 0 || (c->leading && granted_us >= c->lead_us));

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { RENEWED_MS = 2000 }; /* COMMIT only if each participant renewed since */
+
 // To the first: the log refused an outcome, maybe the second of two that were proposed.
 static const struct machine_state states[] = {
     [DRIVE_PREP_IN] = {"preparing targets",
@@ -27,9 +29,9 @@ static const struct machine drive_machine = {"a transaction's drive", states};
 
 struct drive *drive_find(const struct coordinator *c, uint64_t txn)
 {
-    for (size_t i = 0; i < c->drive_count; i++) {
-        if (c->drive[i].txn == txn) {
-            return &c->drive[i];
+    for (size_t i = 0; i < c->drives.count; i++) {
+        if (c->drives.item[i].txn == txn) {
+            return &c->drives.item[i];
         }
     }
     return NULL;
@@ -39,9 +41,9 @@ static struct drive *drive_new(struct coordinator *c, const struct state_txn *t)
 {
     struct drive *d;
 
-    ASSERT(c->drive_count == 0 || c->drive[c->drive_count - 1].txn < t->number);
-    c->drive = mem_resize(c->drive, (c->drive_count + 1) * sizeof *c->drive);
-    d = &c->drive[c->drive_count++];
+    ASSERT(c->drives.count == 0 || c->drives.item[c->drives.count - 1].txn < t->number);
+    c->drives.item = mem_resize(c->drives.item, (c->drives.count + 1) * sizeof *c->drives.item);
+    d = &c->drives.item[c->drives.count++];
     *d = (struct drive){
         .txn = t->number,
         .started_us = c->now_us,
@@ -78,24 +80,29 @@ void drive_prune(struct coordinator *c)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < c->drive_count; i++) {
-        const struct state_txn *t = state_txn(c->state, c->drive[i].txn);
+    for (size_t i = 0; i < c->drives.count; i++) {
+        const struct state_txn *t = state_txn(c->state, c->drives.item[i].txn);
 
         if (t != NULL && t->state == TXN_PENDING) {
-            c->drive[kept++] = c->drive[i];
+            c->drives.item[kept++] = c->drives.item[i];
         } else {
-            mem_free(c->drive[i].ballot);
+            mem_free(c->drives.item[i].ballot);
         }
     }
-    c->drive_count = kept;
+    c->drives.count = kept;
 }
 
 void drive_forget_all(struct coordinator *c)
 {
-    for (size_t i = 0; i < c->drive_count; i++) {
-        mem_free(c->drive[i].ballot);
+    for (size_t i = 0; i < c->drives.count; i++) {
+        mem_free(c->drives.item[i].ballot);
     }
-    c->drive_count = 0;
+    c->drives.count = 0;
+}
+
+void drive_fini(struct coordinator *c)
+{
+    mem_free(c->drives.item);
 }
 
 void drive_fault(struct drive *d, const char *format, ...)
@@ -107,6 +114,12 @@ void drive_fault(struct drive *d, const char *format, ...)
         (void)vsnprintf(d->fault, sizeof d->fault, format, list);
         va_end(list);
     }
+}
+
+void drive_yield(struct drive *d, const struct state_node *slow)
+{
+    d->yields = true;
+    drive_fault(d, "%s is slow, and others waited for its place", slow->name);
 }
 
 /* ---- PREPARE ---- */
@@ -335,7 +348,9 @@ bool drive_renewed(struct coordinator *c, const struct state_node *node)
                                        c->now_us - seen->granted_us <= (uint64_t)RENEWED_MS * 1000);
 }
 
-bool drive_all_live(struct coordinator *c, const struct state_txn *t)
+/* Each participant lives, and where leases are in force renewed its own within RENEWED_MS: what
+ * COMMIT gives away goes to nobody who is just being lost (specification §3.3). */
+static bool all_live(struct coordinator *c, const struct state_txn *t)
 {
     if (mutant(M_FENCEPEND)) {
         return true; // it would mostly keep such a commit back, too
@@ -394,8 +409,7 @@ static void advance(struct coordinator *c, struct drive *d)
         d->state = machine_enter(&drive_machine, d->state, DRIVE_PREP_OUT);
         d->resend_us = c->now_us;
     }
-    if (d->state == DRIVE_PREP_OUT && (all_voted(d, t) || mutant(M_COMMIT)) &&
-        drive_all_live(c, t)) {
+    if (d->state == DRIVE_PREP_OUT && (all_voted(d, t) || mutant(M_COMMIT)) && all_live(c, t)) {
         (void)drive_commit(c, d, t, NULL);
         return;
     }
@@ -471,16 +485,16 @@ static void take_up_all(struct coordinator *c)
             all = false;
         }
     }
-    c->surveyed = all ? c->applied : c->surveyed;
+    c->drives.surveyed = all ? c->applied.changes : c->drives.surveyed;
 }
 
 void drive_advance(struct coordinator *c)
 {
-    if (c->surveyed != c->applied) {
+    if (c->drives.surveyed != c->applied.changes) {
         take_up_all(c);
     }
-    for (size_t i = 0; i < c->drive_count; i++) {
-        advance(c, &c->drive[i]);
+    for (size_t i = 0; i < c->drives.count; i++) {
+        advance(c, &c->drives.item[i]);
     }
 }
 

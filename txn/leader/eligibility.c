@@ -12,15 +12,17 @@
 
 #include "base/mem.h"
 
-enum { SLOW_TIMES = 8, MEDIAN_STEP = 8 };
+enum { SLOW_TIMES = 8, MEDIAN_STEP = 8, BACKOFF_MS_MAX = 60000 };
 
 /* ---- back-off ---- */
 
 static struct backoff *find_backoff(const struct coordinator *c, uint16_t source, uint16_t target)
 {
-    for (size_t i = 0; i < c->backoff_count; i++) {
-        if (c->backoff[i].source == source && c->backoff[i].target == target) {
-            return &c->backoff[i];
+    const struct eligibility *own = &c->eligibility;
+
+    for (size_t i = 0; i < own->backoff_count; i++) {
+        if (own->backoff[i].source == source && own->backoff[i].target == target) {
+            return &own->backoff[i];
         }
     }
     return NULL;
@@ -28,7 +30,7 @@ static struct backoff *find_backoff(const struct coordinator *c, uint16_t source
 
 static void drop_backoff(struct coordinator *c, struct backoff *b)
 {
-    *b = c->backoff[--c->backoff_count];
+    *b = c->eligibility.backoff[--c->eligibility.backoff_count];
 }
 
 static const struct ring_op *first_move(const struct state_txn *t)
@@ -43,12 +45,13 @@ static const struct ring_op *first_move(const struct state_txn *t)
 
 static void back_off(struct coordinator *c, const struct ring_op *move)
 {
+    struct eligibility *own = &c->eligibility;
     struct backoff *b = find_backoff(c, move->from, move->to);
     uint64_t wait_ms = c->config.retry_ms;
 
     if (b == NULL) {
-        c->backoff = mem_resize(c->backoff, (c->backoff_count + 1) * sizeof *c->backoff);
-        b = &c->backoff[c->backoff_count++];
+        own->backoff = mem_resize(own->backoff, (own->backoff_count + 1) * sizeof *own->backoff);
+        b = &own->backoff[own->backoff_count++];
         *b = (struct backoff){.source = move->from, .target = move->to};
     }
     for (uint32_t i = 0; i < b->failures && wait_ms < BACKOFF_MS_MAX; i++) {
@@ -93,24 +96,26 @@ void eligibility_outcome(struct coordinator *c, const struct state_txn *t, bool 
 
 /* ---- restarts ---- */
 
-static struct eligibility *find_eligibility(const struct coordinator *c, uint16_t slot)
+static struct conduct *find_conduct(const struct coordinator *c, uint16_t slot)
 {
-    return c->eligibility_at[slot] == 0 ? NULL : &c->eligibility[c->eligibility_at[slot] - 1];
+    return c->eligibility.node_at[slot] == 0
+               ? NULL
+               : &c->eligibility.node[c->eligibility.node_at[slot] - 1];
 }
 
-static struct eligibility *eligibility_of(struct coordinator *c, const struct state_node *node)
+static struct conduct *conduct_of(struct coordinator *c, const struct state_node *node)
 {
-    struct eligibility *p = find_eligibility(c, node->slot);
+    struct eligibility *own = &c->eligibility;
+    struct conduct *p = find_conduct(c, node->slot);
 
     if (p == NULL) {
-        c->eligibility =
-            mem_resize(c->eligibility, (c->eligibility_count + 1) * sizeof *c->eligibility);
-        p = &c->eligibility[c->eligibility_count++];
-        c->eligibility_at[node->slot] = (uint16_t)c->eligibility_count;
-        *p = (struct eligibility){.slot = node->slot, .incarnation = node->incarnation};
+        own->node = mem_resize(own->node, (own->node_count + 1) * sizeof *own->node);
+        p = &own->node[own->node_count++];
+        own->node_at[node->slot] = (uint16_t)own->node_count;
+        *p = (struct conduct){.slot = node->slot, .incarnation = node->incarnation};
     }
     if (p->incarnation != node->incarnation) {
-        *p = (struct eligibility){.slot = node->slot, .incarnation = node->incarnation};
+        *p = (struct conduct){.slot = node->slot, .incarnation = node->incarnation};
     }
     return p;
 }
@@ -118,6 +123,7 @@ static struct eligibility *eligibility_of(struct coordinator *c, const struct st
 void eligibility_registered(struct coordinator *c, const Rh__Command *command,
                             const struct state_result *result)
 {
+    struct eligibility *own = &c->eligibility;
     const struct state_node *node;
 
     if (command->body_case != RH__COMMAND__BODY_REGISTER_ || !result->accepted ||
@@ -128,38 +134,39 @@ void eligibility_registered(struct coordinator *c, const Rh__Command *command,
     if (node == NULL) {
         return;
     }
-    eligibility_of(c, node)->unbroken_us = command->register_->replaces == 0 ? 0 : c->now_us;
-    for (size_t i = c->backoff_count; i-- > 0;) {
-        if (c->backoff[i].source == node->slot || c->backoff[i].target == node->slot) {
-            drop_backoff(c, &c->backoff[i]);
+    conduct_of(c, node)->unbroken_us = command->register_->replaces == 0 ? 0 : c->now_us;
+    for (size_t i = own->backoff_count; i-- > 0;) {
+        if (own->backoff[i].source == node->slot || own->backoff[i].target == node->slot) {
+            drop_backoff(c, &own->backoff[i]);
         }
     }
 }
 
 void eligibility_update(struct coordinator *c)
 {
+    struct eligibility *own = &c->eligibility;
     size_t kept = 0;
 
-    for (size_t i = 0; i < c->eligibility_count; i++) {
-        struct eligibility *p = &c->eligibility[i];
+    for (size_t i = 0; i < own->node_count; i++) {
+        struct conduct *p = &own->node[i];
         const struct state_node *node = state_node(c->state, p->slot);
 
-        c->eligibility_at[p->slot] = 0;
+        own->node_at[p->slot] = 0;
         if (node == NULL) {
             continue; // the slot may be another node's one day
         }
         if (p->unbroken_us != 0 && !peers_live(c, node)) {
             p->unbroken_us = c->now_us;
         }
-        c->eligibility[kept++] = *p;
-        c->eligibility_at[p->slot] = (uint16_t)kept;
+        own->node[kept++] = *p;
+        own->node_at[p->slot] = (uint16_t)kept;
     }
-    c->eligibility_count = kept;
+    own->node_count = kept;
 }
 
 uint64_t eligibility_in_us(const struct coordinator *c, const struct state_node *node)
 {
-    const struct eligibility *p = find_eligibility(c, node->slot);
+    const struct conduct *p = find_conduct(c, node->slot);
 
     if (node->barred || p == NULL || p->incarnation != node->incarnation || p->unbroken_us == 0) {
         return 0;
@@ -178,7 +185,7 @@ bool eligibility_granted(struct coordinator *c, const struct state_node *node)
 static uint64_t slow_us(const struct coordinator *c)
 {
     const uint64_t least_us = (uint64_t)c->config.slow_ms * 1000;
-    const uint64_t usual_us = SLOW_TIMES * c->typical_us;
+    const uint64_t usual_us = SLOW_TIMES * c->eligibility.typical_us;
 
     return usual_us > least_us ? usual_us : least_us;
 }
@@ -193,37 +200,39 @@ static uint16_t blamed(const struct ballot *b, uint16_t slot)
 void eligibility_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
                        size_t part)
 {
+    struct eligibility *own = &c->eligibility;
     const struct ballot *b = &d->ballot[part];
     const struct state_node *node = state_node(c->state, blamed(b, t->parts[part].slot));
     const uint64_t took_us = c->now_us - b->asked_us;
-    const uint64_t step_us = c->typical_us / MEDIAN_STEP + 1;
+    const uint64_t step_us = own->typical_us / MEDIAN_STEP + 1;
 
     if (node != NULL) {
-        eligibility_of(c, node)->answer_us = took_us;
+        conduct_of(c, node)->answer_us = took_us;
     }
-    if (c->typical_us == 0) {
-        c->typical_us = took_us + 1;
-    } else if (took_us > c->typical_us) {
-        c->typical_us += step_us;
-    } else if (c->typical_us > step_us) {
-        c->typical_us -= step_us;
+    if (own->typical_us == 0) {
+        own->typical_us = took_us + 1;
+    } else if (took_us > own->typical_us) {
+        own->typical_us += step_us;
+    } else if (own->typical_us > step_us) {
+        own->typical_us -= step_us;
     }
 }
 
 void eligibility_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1])
 {
+    const struct eligibility *own = &c->eligibility;
     const uint64_t bound_us = slow_us(c);
 
-    for (size_t i = 0; i < c->eligibility_count; i++) {
-        const struct state_node *node = state_node(c->state, c->eligibility[i].slot);
+    for (size_t i = 0; i < own->node_count; i++) {
+        const struct state_node *node = state_node(c->state, own->node[i].slot);
 
-        if (c->eligibility[i].answer_us > bound_us && node != NULL &&
-            node->incarnation == c->eligibility[i].incarnation) {
-            slow[c->eligibility[i].slot] = 1;
+        if (own->node[i].answer_us > bound_us && node != NULL &&
+            node->incarnation == own->node[i].incarnation) {
+            slow[own->node[i].slot] = 1;
         }
     }
-    for (size_t i = 0; i < c->drive_count; i++) {
-        const struct drive *d = &c->drive[i];
+    for (size_t i = 0; i < c->drives.count; i++) {
+        const struct drive *d = &c->drives.item[i];
         const struct state_txn *t = state_txn(c->state, d->txn);
 
         for (size_t k = 0; t != NULL && k < t->part_count; k++) {
@@ -252,15 +261,17 @@ uint16_t eligibility_culprit(const struct coordinator *c, const struct drive *d)
 
 void eligibility_reset(struct coordinator *c)
 {
-    c->backoff_count = 0;
-    c->typical_us = 0;
-    for (size_t i = 0; i < c->eligibility_count; i++) {
-        c->eligibility[i].answer_us = 0;
+    struct eligibility *own = &c->eligibility;
+
+    own->backoff_count = 0;
+    own->typical_us = 0;
+    for (size_t i = 0; i < own->node_count; i++) {
+        own->node[i].answer_us = 0;
     }
 }
 
 void eligibility_fini(struct coordinator *c)
 {
-    mem_free(c->backoff);
-    mem_free(c->eligibility);
+    mem_free(c->eligibility.backoff);
+    mem_free(c->eligibility.node);
 }

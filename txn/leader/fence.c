@@ -23,6 +23,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { FENCE_PERIOD_MS = 10 };
+
 /* ---- who could take over ---- */
 
 /* Nodes that drain are the last resort: they'd drain again. */
@@ -127,13 +129,13 @@ static void look_who_is_heard(struct coordinator *c)
             return;
         }
     }
-    c->deaf_us = c->now_us;
+    c->fence.deaf_us = c->now_us;
 }
 
 bool fence_suspects(struct coordinator *c, const struct state_node *node)
 {
     return !node->barred && peers_gone(c, node) &&
-           c->now_us - c->deaf_us > (uint64_t)c->config.suspect_ms * 1000 &&
+           c->now_us - c->fence.deaf_us > (uint64_t)c->config.suspect_ms * 1000 &&
            someone_could_take_over(c, node);
 }
 
@@ -146,7 +148,7 @@ static bool is_over(const struct coordinator *c, const struct state_node *node)
 
     return early || mutant(M_EAGER) ||
            (peers_silent_us(c, node) >= lease_wait_us(c) &&
-            c->now_us - c->deaf_us >= lease_wait_us(c));
+            c->now_us - c->fence.deaf_us >= lease_wait_us(c));
 }
 
 /* ---- REASSIGN ---- */
@@ -256,10 +258,10 @@ static bool all_is_owned(struct coordinator *c)
 {
     const struct ring *ring = &c->state->view.ring;
 
-    if (c->owned_version == 0 || c->owned_version != ring->version) {
-        c->owned_version = ring_owned_count(ring, RING_NODE_NONE) == 0 ? ring->version : 0;
+    if (c->fence.owned_version == 0 || c->fence.owned_version != ring->version) {
+        c->fence.owned_version = ring_owned_count(ring, RING_NODE_NONE) == 0 ? ring->version : 0;
     }
-    return c->owned_version != 0 || ring->vnode_count == 0;
+    return c->fence.owned_version != 0 || ring->vnode_count == 0;
 }
 
 /* The first allocation of a role's cells: nobody ever had them, so nobody is asked. */
@@ -295,10 +297,11 @@ static bool is_orphaned(const struct coordinator *c, const struct state_node *no
 
 void fence_run(struct coordinator *c)
 {
-    if (c->now_us < c->quiet_us || c->now_us - c->fence_us < (uint64_t)FENCE_PERIOD_MS * 1000) {
+    if (c->now_us < c->proposals.quiet_us ||
+        c->now_us - c->fence.looked_us < (uint64_t)FENCE_PERIOD_MS * 1000) {
         return;
     }
-    c->fence_us = c->now_us;
+    c->fence.looked_us = c->now_us;
     allocate(c);
     // Without leases nobody knows when a silent node stops.
     if (c->config.lease_us == 0) {
@@ -335,6 +338,9 @@ void fence_settle(struct coordinator *c)
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandSettled body = RH__COMMAND_SETTLED__INIT;
 
+    if (fence_settling(c)) {
+        c->fence.deaf_us = c->now_us;
+    }
     if (!c->state->settling || coordinator_proposal(c, PROPOSAL_SETTLE, 0) != NULL ||
         (c->now_us < lease_elders_over_us(c) && !mutant(M_RESTORE))) {
         return;
@@ -349,6 +355,12 @@ void fence_settle(struct coordinator *c)
 bool fence_settling(const struct coordinator *c)
 {
     return c->state->settling && !mutant(M_RESTORE);
+}
+
+void fence_forget(struct coordinator *c)
+{
+    c->fence.deaf_us = 0;
+    c->fence.owned_version = 0;
 }
 
 /* ---- for people ---- */

@@ -5,30 +5,31 @@
  */
 #include "txn/leader/inside.h"
 
-#include "base/mem.h"
 #include "txn/state/delta.h"
+
+enum { CHAIN_MAX = 64 }; /* deltas in one answer */
 
 void history_put(struct coordinator *c, const Rh__Delta *delta)
 {
-    delta_free(c->history[c->history_at]);
-    c->history[c->history_at] = delta_copy(delta);
-    c->history_at = (c->history_at + 1) % HISTORY_MAX;
-    c->history_count += c->history_count < HISTORY_MAX;
+    delta_free(c->history.delta[c->history.at]);
+    c->history.delta[c->history.at] = delta_copy(delta);
+    c->history.at = (c->history.at + 1) % HISTORY_MAX;
+    c->history.count += c->history.count < HISTORY_MAX;
 }
 
 void history_fini(struct coordinator *c)
 {
     for (size_t i = 0; i < HISTORY_MAX; i++) {
-        delta_free(c->history[i]);
-        c->history[i] = NULL;
+        delta_free(c->history.delta[i]);
+        c->history.delta[i] = NULL;
     }
-    c->history_count = 0;
+    c->history.count = 0;
 }
 
 /* The `back`th newest, from 0. */
 static Rh__Delta *history_back(const struct coordinator *c, size_t back)
 {
-    return c->history[(c->history_at + HISTORY_MAX - 1 - back) % HISTORY_MAX];
+    return c->history.delta[(c->history.at + HISTORY_MAX - 1 - back) % HISTORY_MAX];
 }
 
 /* Fill `chain` with the deltas that lead from `version` to mine, in order. 0: there is no short
@@ -39,7 +40,7 @@ static size_t history_chain(const struct coordinator *c, uint64_t version,
     uint64_t want = c->state->view.ring.version;
     size_t count = 0;
 
-    while (count < c->history_count && count < CHAIN_MAX && want != version) {
+    while (count < c->history.count && count < CHAIN_MAX && want != version) {
         Rh__Delta *delta = history_back(c, count);
 
         if (delta->version != want) {

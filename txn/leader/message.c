@@ -106,7 +106,7 @@ static bool is_in_bounds(const Rh__Control *message)
 static void refuse(struct coordinator *c, const struct leader_peer *peer, const char *event,
                    const char *why)
 {
-    c->refused++;
+    c->messages.refused++;
     log_warn(
         "coordinator", event, "peer=%s role=%s: %s", peer->name, link_role_name(peer->role), why);
 }
@@ -119,10 +119,7 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
     if (peer == NULL) {
         return;
     }
-    peer->heard_us = c->now_us;
-    if (peer->role == ROLE_NODE && message->source_incarnation != 0) {
-        peers_reincarnate(c, peer, message->source_incarnation);
-    }
+    peers_on_message(c, peer, message->source_incarnation);
     if (!is_its_own(peer, message)) {
         refuse(c, peer, "not_its_own", "the message says what only another process may say");
         return;
@@ -132,12 +129,7 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
-        unanswered_told(
-            c, peer, message->get_config->unanswered, message->get_config->n_unanswered);
-        peer->told = *message->get_config;
-        peer->told.base = (ProtobufCMessage){0};
-        peer->told.n_unanswered = 0;
-        peer->told.unanswered = NULL;
+        peers_told(c, peer, message->get_config);
         history_answer(c, peer->id, message->get_config);
         return;
     }

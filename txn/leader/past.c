@@ -32,8 +32,8 @@ bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Contr
     if (node == NULL || highest <= drawn || mutant(M_OLDCOPY)) {
         return false;
     }
-    if (highest > c->newer) {
-        c->newer = highest;
+    if (highest > c->past.newer) {
+        c->past.newer = highest;
         log_error("txn",
                   "database_went_back",
                   "node=%s knows=%" PRIu64 " number=%" PRIu64
@@ -53,5 +53,10 @@ bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Contr
 
 bool past_found(const struct coordinator *c)
 {
-    return c->newer != 0;
+    return c->past.newer != 0;
+}
+
+void past_forget(struct coordinator *c)
+{
+    c->past.newer = 0;
 }

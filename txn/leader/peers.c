@@ -4,7 +4,6 @@
  */
 #include "txn/leader/inside.h"
 
-#include "base/assert.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,7 +15,7 @@
 
 struct leader_peer *peers_find(struct coordinator *c, uint64_t id)
 {
-    struct table_link *l = table_first(&c->peers, table_mix(id));
+    struct table_link *l = table_first(&c->peers.by_id, table_mix(id));
 
     // table_mix() is a bijection: equal hashes are equal ids.
     return l == NULL ? NULL : CONTAINER_OF(l, struct leader_peer, by_id);
@@ -29,8 +28,8 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
     if (peers_find(c, event->peer) != NULL) {
         return;
     }
-    c->peer = mem_resize(c->peer, (c->peer_count + 1) * sizeof(struct leader_peer *));
-    peer = c->peer[c->peer_count++] = mem_new(1, sizeof *peer);
+    c->peers.item = mem_resize(c->peers.item, (c->peers.count + 1) * sizeof(struct leader_peer *));
+    peer = c->peers.item[c->peers.count++] = mem_new(1, sizeof *peer);
     *peer = (struct leader_peer){
         .id = event->peer,
         .role = (enum link_role)event->role,
@@ -48,9 +47,9 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
     (void)snprintf(
         peer->product, sizeof peer->product, "%s", event->product == NULL ? "" : event->product);
     (void)snprintf(peer->name, sizeof peer->name, "%s", event->name == NULL ? "" : event->name);
-    table_put(&c->peers, &peer->by_id, table_mix(peer->id));
-    c->fellow_count += peer->role == ROLE_COORDINATOR;
-    c->links_changed = true;
+    table_put(&c->peers.by_id, &peer->by_id, table_mix(peer->id));
+    c->peers.fellow_count += peer->role == ROLE_COORDINATOR;
+    c->peers.changed = true;
     gateways_look(c, peer);
 }
 
@@ -62,22 +61,24 @@ void peers_down(struct coordinator *c, uint64_t id)
     if (peer == NULL) {
         return;
     }
-    while (c->peer[at] != peer) {
+    while (c->peers.item[at] != peer) {
         at++;
     }
-    c->peer_count--;
-    memmove(&c->peer[at], &c->peer[at + 1], (c->peer_count - at) * sizeof(struct leader_peer *));
-    table_remove(&c->peers, &peer->by_id);
-    c->fellow_count -= peer->role == ROLE_COORDINATOR;
-    c->links_changed = true;
+    c->peers.count--;
+    memmove(&c->peers.item[at],
+            &c->peers.item[at + 1],
+            (c->peers.count - at) * sizeof(struct leader_peer *));
+    table_remove(&c->peers.by_id, &peer->by_id);
+    c->peers.fellow_count -= peer->role == ROLE_COORDINATOR;
+    c->peers.changed = true;
     unanswered_fini(&peer->unanswered);
     mem_free(peer);
 }
 
 void peers_part(struct coordinator *c)
 {
-    for (size_t i = c->peer_count; i-- > 0;) {
-        const struct leader_peer *peer = c->peer[i];
+    for (size_t i = c->peers.count; i-- > 0;) {
+        const struct leader_peer *peer = c->peers.item[i];
 
         if (fleet_id_differs(peer->fleet, c->state->view.fleet)) {
             log_warn("coordinator",
@@ -92,19 +93,41 @@ void peers_part(struct coordinator *c)
 
 void peers_reincarnate(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation)
 {
-    c->links_changed = c->links_changed || peer->incarnation != incarnation;
+    c->peers.changed = c->peers.changed || peer->incarnation != incarnation;
     peer->incarnation = incarnation;
+}
+
+void peers_look_again(struct coordinator *c)
+{
+    c->peers.changed = true;
+}
+
+void peers_on_message(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation)
+{
+    peer->heard_us = c->now_us;
+    if (peer->role == ROLE_NODE && incarnation != 0) {
+        peers_reincarnate(c, peer, incarnation);
+    }
+}
+
+void peers_told(struct coordinator *c, struct leader_peer *peer, const Rh__GetConfig *in)
+{
+    unanswered_told(c, peer, in->unanswered, in->n_unanswered);
+    peer->told = *in;
+    peer->told.base = (ProtobufCMessage){0};
+    peer->told.n_unanswered = 0;
+    peer->told.unanswered = NULL;
 }
 
 void peers_free(struct coordinator *c)
 {
-    for (size_t i = 0; i < c->peer_count; i++) {
-        unanswered_fini(&c->peer[i]->unanswered);
-        mem_free(c->peer[i]);
+    for (size_t i = 0; i < c->peers.count; i++) {
+        unanswered_fini(&c->peers.item[i]->unanswered);
+        mem_free(c->peers.item[i]);
     }
-    table_fini(&c->peers);
-    mem_free(c->peer);
-    mem_free(c->seen);
+    table_fini(&c->peers.by_id);
+    mem_free(c->peers.item);
+    mem_free(c->peers.seen);
 }
 
 /* The node with this link's name, whatever its incarnation. */
@@ -128,23 +151,23 @@ static bool is_link_of(const struct leader_peer *p, const struct state_node *nod
 /* Later links replace earlier ones. */
 static void index_links(struct coordinator *c)
 {
-    memset(c->of_slot, 0, sizeof c->of_slot);
-    for (size_t i = 0; i < c->peer_count; i++) {
+    memset(c->peers.of_slot, 0, sizeof c->peers.of_slot);
+    for (size_t i = 0; i < c->peers.count; i++) {
         const struct state_node *node =
-            c->peer[i]->role == ROLE_NODE ? named_like(c, c->peer[i]) : NULL;
+            c->peers.item[i]->role == ROLE_NODE ? named_like(c, c->peers.item[i]) : NULL;
 
-        if (node != NULL && node->incarnation == c->peer[i]->incarnation) {
-            c->of_slot[node->slot] = c->peer[i];
+        if (node != NULL && node->incarnation == c->peers.item[i]->incarnation) {
+            c->peers.of_slot[node->slot] = c->peers.item[i];
         }
     }
-    c->links_changed = false;
+    c->peers.changed = false;
 }
 
 static struct leader_peer *search_link(const struct coordinator *c, const struct state_node *node)
 {
-    for (size_t i = c->peer_count; i-- > 0;) {
-        if (is_link_of(c->peer[i], node)) {
-            return c->peer[i];
+    for (size_t i = c->peers.count; i-- > 0;) {
+        if (is_link_of(c->peers.item[i], node)) {
+            return c->peers.item[i];
         }
     }
     return NULL;
@@ -157,10 +180,10 @@ struct leader_peer *peers_of_node(struct coordinator *c, const struct state_node
     if (!c->leading) {
         return search_link(c, node); // a snapshot may have changed the state, and none told me
     }
-    if (c->links_changed) {
+    if (c->peers.changed) {
         index_links(c);
     }
-    peer = c->of_slot[node->slot];
+    peer = c->peers.of_slot[node->slot];
     return peer == NULL || is_link_of(peer, node) ? peer : search_link(c, node);
 }
 
@@ -176,14 +199,14 @@ const struct state_node *peers_node(const struct coordinator *c, struct leader_p
 
 static struct seen *find_seen(const struct coordinator *c, uint16_t slot)
 {
-    return c->seen_at[slot] == 0 ? NULL : &c->seen[c->seen_at[slot] - 1];
+    return c->peers.seen_at[slot] == 0 ? NULL : &c->peers.seen[c->peers.seen_at[slot] - 1];
 }
 
 void peers_forget(struct coordinator *c)
 {
-    c->seen_count = 0;
-    memset(c->seen_at, 0, sizeof c->seen_at);
-    c->links_changed = true;
+    c->peers.seen_count = 0;
+    memset(c->peers.seen_at, 0, sizeof c->peers.seen_at);
+    c->peers.changed = true;
 }
 
 const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node)
@@ -198,10 +221,11 @@ struct seen *peers_heard(struct coordinator *c, const struct state_node *node)
     struct seen *seen = find_seen(c, node->slot);
 
     if (seen == NULL) {
-        c->seen = mem_resize(c->seen, (c->seen_count + 1) * sizeof *c->seen);
-        seen = &c->seen[c->seen_count++];
+        c->peers.seen =
+            mem_resize(c->peers.seen, (c->peers.seen_count + 1) * sizeof *c->peers.seen);
+        seen = &c->peers.seen[c->peers.seen_count++];
         *seen = (struct seen){.slot = node->slot};
-        c->seen_at[node->slot] = (uint16_t)c->seen_count;
+        c->peers.seen_at[node->slot] = (uint16_t)c->peers.seen_count;
     }
     if (seen->incarnation != node->incarnation) {
         *seen = (struct seen){.slot = node->slot, .incarnation = node->incarnation};
@@ -250,8 +274,8 @@ void peers_broadcast(struct coordinator *c, Rh__Control *message)
 {
     bool packed = false;
 
-    for (size_t i = 0; i < c->peer_count; i++) {
-        struct leader_peer *p = c->peer[i];
+    for (size_t i = 0; i < c->peers.count; i++) {
+        struct leader_peer *p = c->peers.item[i];
 
         if (p->role != ROLE_GATEWAY && peers_node(c, p, p->incarnation) == NULL) {
             continue;
@@ -281,9 +305,10 @@ void peers_tell_leader(struct coordinator *c, const struct leader_peer *only)
     body.n_coordinators = c->config.voter_count;
     out.body_case = RH__CONTROL__BODY_LEADER;
     out.leader = &body;
-    for (size_t i = 0; i < c->peer_count; i++) {
-        if (c->peer[i]->role != ROLE_COORDINATOR && (only == NULL || only == c->peer[i])) {
-            peers_send(c, c->peer[i]->id, &out);
+    for (size_t i = 0; i < c->peers.count; i++) {
+        if (c->peers.item[i]->role != ROLE_COORDINATOR &&
+            (only == NULL || only == c->peers.item[i])) {
+            peers_send(c, c->peers.item[i]->id, &out);
         }
     }
 }

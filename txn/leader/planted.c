@@ -5,7 +5,11 @@
 #include "txn/leader/inside.h"
 
 #include "base/mem.h"
-#include "base/mutant.h"
+
+void planted_fini(struct coordinator *c)
+{
+    buffer_fini(&c->planted.config);
+}
 
 #ifdef RINGHOLD_MUTANTS
 
@@ -60,7 +64,7 @@ static void prepare(struct coordinator *c, const Rh__CommandBegin *begin, uint64
 
 void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin)
 {
-    const uint64_t number = c->state->number + 1 + c->proposal_count;
+    const uint64_t number = c->state->number + 1 + c->proposals.count;
 
     for (size_t i = 0; i < c->state->node_count; i++) {
         if (!c->state->node[i].barred) {
@@ -71,16 +75,16 @@ void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin)
 
 ProtobufCMessage *planted_readfirst(struct coordinator *c)
 {
-    if (c->read.size == 0 || c->now_us - c->read_us > 1000000) {
+    if (c->planted.config.size == 0 || c->now_us - c->planted.read_us > 1000000) {
         Rh__Config config;
 
-        buffer_clear(&c->read);
+        buffer_clear(&c->planted.config);
         view_config(&c->state->view, &config);
-        proto_put(&c->read, &config.base);
+        proto_put(&c->planted.config, &config.base);
         view_config_fini(&config);
-        c->read_us = c->now_us;
+        c->planted.read_us = c->now_us;
     }
-    return proto_get(&rh__config__descriptor, buffer_bytes(&c->read));
+    return proto_get(&rh__config__descriptor, buffer_bytes(&c->planted.config));
 }
 
 #else

@@ -11,12 +11,54 @@
 
 #include <string.h>
 
-void coordinator_drop_proposal(struct coordinator *c, size_t at)
+enum { QUIET_MS = 50 }; /* no proposal so long after one failed */
+
+void proposal_fini(struct proposal *p)
 {
-    mem_free(c->proposal[at].ops);
-    control_free(c->proposal[at].operator_request);
-    c->proposal_count--;
-    memmove(&c->proposal[at], &c->proposal[at + 1], (c->proposal_count - at) * sizeof *c->proposal);
+    mem_free(p->ops);
+    control_free(p->operator_request);
+    *p = (struct proposal){0};
+}
+
+bool proposals_take(struct coordinator *c, uint64_t tag, struct proposal *p)
+{
+    struct proposals *own = &c->proposals;
+    size_t at = 0;
+
+    while (at < own->count && own->item[at].tag != tag) {
+        at++;
+    }
+    if (at == own->count) {
+        return false;
+    }
+    *p = own->item[at];
+    own->count--;
+    memmove(&own->item[at], &own->item[at + 1], (own->count - at) * sizeof *own->item);
+    return true;
+}
+
+uint64_t proposals_next_tag(struct coordinator *c)
+{
+    return ++c->proposals.last_tag;
+}
+
+void proposals_pause(struct coordinator *c)
+{
+    c->proposals.quiet_us = c->now_us + (uint64_t)QUIET_MS * 1000;
+}
+
+void proposals_forget(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        proposal_fini(&c->proposals.item[i]);
+    }
+    c->proposals.count = 0;
+    c->proposals.quiet_us = 0;
+}
+
+void proposals_fini(struct coordinator *c)
+{
+    mem_free(c->proposals.item);
 }
 
 void coordinator_put(struct coordinator *c, enum coordinator_effect_type type, uint64_t tag,
@@ -57,11 +99,12 @@ void coordinator_put_again(struct coordinator *c, uint64_t peer)
 struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
                                      Rh__Command *command)
 {
+    struct proposals *own = &c->proposals;
     size_t at;
 
     // One of the past draws no number: with a greater version its old ring would be taken (hole
     // 54).
-    if (!c->leading || c->now_us < c->quiet_us || past_found(c)) {
+    if (!c->leading || c->now_us < own->quiet_us || past_found(c)) {
         return NULL;
     }
     // Whoever reads only older formats must never find it in the log.
@@ -74,10 +117,10 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
     }
     at = c->out->bytes.size;
     command_put(&c->out->bytes, command);
-    coordinator_put(c, COORDINATOR_PROPOSE, ++c->last_tag, at);
-    c->proposal = mem_resize(c->proposal, (c->proposal_count + 1) * sizeof *c->proposal);
-    c->proposal[c->proposal_count] = (struct proposal){.kind = kind, .tag = c->last_tag};
-    return &c->proposal[c->proposal_count++];
+    coordinator_put(c, COORDINATOR_PROPOSE, proposals_next_tag(c), at);
+    own->item = mem_resize(own->item, (own->count + 1) * sizeof *own->item);
+    own->item[own->count] = (struct proposal){.kind = kind, .tag = own->last_tag};
+    return &own->item[own->count++];
 }
 
 struct proposal *coordinator_propose_note(struct coordinator *c, enum proposal_kind kind,
@@ -127,20 +170,10 @@ static bool is_about(const struct proposal *p, uint64_t about)
 const struct proposal *coordinator_proposal(const struct coordinator *c, enum proposal_kind kind,
                                             uint64_t about)
 {
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        if (c->proposal[i].kind == kind && is_about(&c->proposal[i], about)) {
-            return &c->proposal[i];
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        if (c->proposals.item[i].kind == kind && is_about(&c->proposals.item[i], about)) {
+            return &c->proposals.item[i];
         }
     }
     return NULL;
-}
-
-size_t coordinator_proposal_at(const struct coordinator *c, uint64_t tag)
-{
-    size_t at = 0;
-
-    while (at < c->proposal_count && c->proposal[at].tag != tag) {
-        at++;
-    }
-    return at;
 }

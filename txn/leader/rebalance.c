@@ -25,28 +25,28 @@ enum {
 
 void rebalance_touch(struct coordinator *c)
 {
-    if (!c->dirty) {
-        c->dirty = true;
-        c->dirty_us = c->now_us;
+    if (!c->rebalance.dirty) {
+        c->rebalance.dirty = true;
+        c->rebalance.dirty_us = c->now_us;
     }
-    c->touched_us = c->now_us;
+    c->rebalance.touched_us = c->now_us;
 }
 
 static void drop_plan(struct coordinator *c)
 {
-    if (c->has_plan) {
-        plan_fini(&c->plan);
-        mem_free(c->planned);
-        c->planned = NULL;
-        c->has_plan = false;
+    if (c->rebalance.has_plan) {
+        plan_fini(&c->rebalance.plan);
+        mem_free(c->rebalance.planned);
+        c->rebalance.planned = NULL;
+        c->rebalance.has_plan = false;
     }
 }
 
 void rebalance_reset(struct coordinator *c)
 {
     drop_plan(c);
-    c->dirty = false;
-    c->lives = 0;
+    c->rebalance.dirty = false;
+    c->rebalance.lives = 0;
     eligibility_reset(c);
 }
 
@@ -54,8 +54,8 @@ static size_t unbegun(const struct coordinator *c)
 {
     size_t count = 0;
 
-    for (size_t i = 0; c->has_plan && i < c->plan.txn_count; i++) {
-        count += !c->planned[i].begun;
+    for (size_t i = 0; c->rebalance.has_plan && i < c->rebalance.plan.txn_count; i++) {
+        count += !c->rebalance.planned[i].begun;
     }
     return count;
 }
@@ -65,8 +65,8 @@ static size_t beginning(const struct coordinator *c)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        count += c->proposal[i].kind == PROPOSAL_BEGIN && c->proposal[i].txn == 0;
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        count += c->proposals.item[i].kind == PROPOSAL_BEGIN && c->proposals.item[i].txn == 0;
     }
     return count;
 }
@@ -78,13 +78,13 @@ size_t rebalance_planned(const struct coordinator *c)
 
 bool rebalance_planning(const struct coordinator *c)
 {
-    return c->dirty;
+    return c->rebalance.dirty;
 }
 
 bool rebalance_moves(const struct coordinator *c, uint16_t slot)
 {
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        const struct proposal *p = &c->proposal[i];
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        const struct proposal *p = &c->proposals.item[i];
 
         if (p->kind == PROPOSAL_BEGIN && (p->source == slot || p->target == slot)) {
             return true;
@@ -98,10 +98,10 @@ bool rebalance_moves(const struct coordinator *c, uint16_t slot)
 /* Its place in the plan is open again; false: the plan is another one by now. */
 static bool plan_again(struct coordinator *c, uint64_t plan_id, size_t at)
 {
-    if (!c->has_plan || plan_id != c->plan_id) {
+    if (!c->rebalance.has_plan || plan_id != c->rebalance.plan_id) {
         return false;
     }
-    c->planned[at].begun = false;
+    c->rebalance.planned[at].begun = false;
     return true;
 }
 
@@ -265,21 +265,21 @@ static void make_plan(struct coordinator *c)
 {
     struct plan_node *nodes = rebalance_nodes(c, 0);
     struct ring ring;
-    const enum err e = rebalance_plan(c, nodes, c->state->node_count, &c->plan, &ring);
+    const enum err e = rebalance_plan(c, nodes, c->state->node_count, &c->rebalance.plan, &ring);
 
-    c->has_plan = true;
-    c->plan_id++;
-    c->planned = mem_new(c->plan.txn_count, sizeof *c->planned);
-    for (size_t i = 0; i < c->plan.txn_count; i++) {
-        c->planned[i].reason = reason_of(c, &ring, &c->plan.txn[i]);
+    c->rebalance.has_plan = true;
+    c->rebalance.plan_id++;
+    c->rebalance.planned = mem_new(c->rebalance.plan.txn_count, sizeof *c->rebalance.planned);
+    for (size_t i = 0; i < c->rebalance.plan.txn_count; i++) {
+        c->rebalance.planned[i].reason = reason_of(c, &ring, &c->rebalance.plan.txn[i]);
     }
-    if (c->plan.txn_count > 0) {
-        c->plans_made++;
+    if (c->rebalance.plan.txn_count > 0) {
+        c->rebalance.plans_made++;
         log_info("txn",
                  "planned",
                  "transactions=%zu moved_cells=%" PRIu64 " error=%s",
-                 c->plan.txn_count,
-                 c->plan.moved_cells,
+                 c->rebalance.plan.txn_count,
+                 c->rebalance.plan.moved_cells,
                  err_name(e));
     }
     ring_fini(&ring);
@@ -290,10 +290,10 @@ static void make_plan(struct coordinator *c)
 
 static void why_text(const struct coordinator *c, size_t at, char *text, size_t size)
 {
-    const struct state_node *source = state_node(c->state, c->plan.txn[at].source);
-    const struct state_node *target = state_node(c->state, c->plan.txn[at].target);
+    const struct state_node *source = state_node(c->state, c->rebalance.plan.txn[at].source);
+    const struct state_node *target = state_node(c->state, c->rebalance.plan.txn[at].target);
 
-    switch (c->planned[at].reason) {
+    switch (c->rebalance.planned[at].reason) {
     case REASON_REBALANCE:
         (void)snprintf(text, size, "rebalance");
         return;
@@ -315,7 +315,7 @@ static void why_text(const struct coordinator *c, size_t at, char *text, size_t 
 
 static bool begin(struct coordinator *c, size_t at)
 {
-    const struct plan_txn *t = &c->plan.txn[at];
+    const struct plan_txn *t = &c->rebalance.plan.txn[at];
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandBegin body = RH__COMMAND_BEGIN__INIT;
     char why[STATE_WHY_MAX + 1];
@@ -333,7 +333,7 @@ static bool begin(struct coordinator *c, size_t at)
         p->ops = mem_copy(t->ops, t->op_count * sizeof *t->ops);
         p->op_count = t->op_count;
         p->base = body.base_version;
-        p->plan_id = c->plan_id;
+        p->plan_id = c->rebalance.plan_id;
         p->planned_at = at;
         p->source = t->source;
         p->target = t->target;
@@ -403,8 +403,8 @@ static size_t greatest_vnode(const struct coordinator *c)
 {
     size_t greatest = 0;
 
-    for (size_t i = 0; i < c->plan.txn_count; i++) {
-        const struct plan_txn *t = &c->plan.txn[i];
+    for (size_t i = 0; i < c->rebalance.plan.txn_count; i++) {
+        const struct plan_txn *t = &c->rebalance.plan.txn[i];
 
         for (size_t j = 0; j < t->op_count; j++) {
             greatest = greater_id(greatest, &t->ops[j]);
@@ -464,7 +464,7 @@ static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
     *w = (struct walk){.touched_count = greatest_vnode(c) + 1, .spread = spread};
     w->touched = mem_new(w->touched_count, 1);
     w->pair =
-        mem_new(c->state->txn_count + c->proposal_count + c->config.txns_max, sizeof *w->pair);
+        mem_new(c->state->txn_count + c->proposals.count + c->config.txns_max, sizeof *w->pair);
     eligibility_mark_slow(c, w->slow);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
@@ -475,8 +475,8 @@ static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
         touch(w, t->ops, t->op_count);
         take_places(w, pair_of(t));
     }
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        const struct proposal *p = &c->proposal[i];
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        const struct proposal *p = &c->proposals.item[i];
 
         if (p->kind == PROPOSAL_BEGIN && p->txn == 0) {
             touch(w, p->ops, p->op_count);
@@ -533,7 +533,7 @@ static bool caps_allow(const struct coordinator *c, struct walk *w, const struct
 
 static void visit(struct coordinator *c, struct walk *w, size_t at)
 {
-    const struct plan_txn *t = &c->plan.txn[at];
+    const struct plan_txn *t = &c->rebalance.plan.txn[at];
 
     if (is_touched(w, t->ops, t->op_count)) {
         touch(w, t->ops, t->op_count); // in the plan's order, vnode by vnode
@@ -561,7 +561,7 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
     if (!begin(c, at)) {
         return;
     }
-    c->planned[at].begun = true;
+    c->rebalance.planned[at].begun = true;
     take_places(w, (struct move_pair){t->source, t->target});
 }
 
@@ -580,20 +580,19 @@ static bool is_in_the_way(const struct walk *w, const struct state_txn *t)
  * planned still, and begins again after its back-off. */
 static void make_room(struct coordinator *c, const struct walk *w)
 {
-    for (size_t i = 0; i < c->drive_count; i++) {
-        if (c->drive[i].yields) {
+    for (size_t i = 0; i < c->drives.count; i++) {
+        if (c->drives.item[i].yields) {
             return; // on its way out
         }
     }
-    for (size_t i = 0; i < c->drive_count; i++) {
-        struct drive *d = &c->drive[i];
+    for (size_t i = 0; i < c->drives.count; i++) {
+        const struct drive *d = &c->drives.item[i];
         const uint16_t slot = eligibility_culprit(c, d);
         const struct state_node *node = state_node(c->state, slot);
         const struct state_txn *t = state_txn(c->state, d->txn);
 
         if (node != NULL && t != NULL && is_in_the_way(w, t) && !mutant(M_NOTIMER)) {
-            d->yields = true;
-            drive_fault(d, "%s is slow, and others waited for its place", node->name);
+            drive_yield(&c->drives.item[i], node);
             return;
         }
     }
@@ -601,8 +600,8 @@ static void make_room(struct coordinator *c, const struct walk *w)
 
 static bool someone_waits(const struct coordinator *c)
 {
-    for (size_t i = 0; i < c->drive_count; i++) {
-        if (eligibility_culprit(c, &c->drive[i]) != 0) {
+    for (size_t i = 0; i < c->drives.count; i++) {
+        if (eligibility_culprit(c, &c->drives.item[i]) != 0) {
             return true;
         }
     }
@@ -612,7 +611,7 @@ static bool someone_waits(const struct coordinator *c)
 /* Walking the plan would begin nothing: as many as may be are in flight, or all are begun. */
 static bool is_full(const struct coordinator *c)
 {
-    const size_t flying = c->drive_count + beginning(c);
+    const size_t flying = c->drives.count + beginning(c);
 
     return flying >= c->config.txns_max || (flying > 0 && unbegun(c) == 0);
 }
@@ -621,8 +620,8 @@ static bool is_full(const struct coordinator *c)
  * refused, for its base is this one (specification §3.1). */
 static bool version_changes(const struct coordinator *c)
 {
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        if (c->proposal[i].kind == PROPOSAL_DECIDE) {
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        if (c->proposals.item[i].kind == PROPOSAL_DECIDE) {
             return true;
         }
     }
@@ -637,10 +636,12 @@ static bool walk(struct coordinator *c, bool spread)
 
     walk_init(c, w, spread);
     w->waits = !spread && someone_waits(c);
-    for (size_t i = 0; i < c->plan.txn_count && (w->flying < c->config.txns_max || w->waits); i++) {
-        if (!c->planned[i].begun) {
+    for (size_t i = 0;
+         i < c->rebalance.plan.txn_count && (w->flying < c->config.txns_max || w->waits);
+         i++) {
+        if (!c->rebalance.planned[i].begun) {
             visit(c, w, i);
-            left += !c->planned[i].begun;
+            left += !c->rebalance.planned[i].begun;
         }
     }
     if (w->waits) {
@@ -683,14 +684,15 @@ static void look_who_lives(struct coordinator *c)
 {
     uint64_t alive;
 
-    if (c->lives != 0 && c->now_us - c->lives_us < (uint64_t)LIVES_PERIOD_MS * 1000) {
+    if (c->rebalance.lives != 0 &&
+        c->now_us - c->rebalance.lives_us < (uint64_t)LIVES_PERIOD_MS * 1000) {
         return;
     }
-    c->lives_us = c->now_us;
+    c->rebalance.lives_us = c->now_us;
     eligibility_update(c);
     alive = lives(c);
-    if (alive != c->lives) {
-        c->lives = alive;
+    if (alive != c->rebalance.lives) {
+        c->rebalance.lives = alive;
         rebalance_touch(c);
     }
 }
@@ -702,21 +704,23 @@ static bool has_settled(const struct coordinator *c)
 {
     const uint64_t settle_us = (uint64_t)c->config.settle_ms * 1000;
 
-    return c->now_us - c->touched_us >= settle_us || c->now_us - c->dirty_us >= SETTLES * settle_us;
+    return c->now_us - c->rebalance.touched_us >= settle_us ||
+           c->now_us - c->rebalance.dirty_us >= SETTLES * settle_us;
 }
 
 void rebalance_run(struct coordinator *c)
 {
     look_who_lives(c);
-    if (c->dirty && has_settled(c)) {
-        c->dirty = false;
+    if (c->rebalance.dirty && has_settled(c)) {
+        c->rebalance.dirty = false;
         drop_plan(c);
         if (c->state->view.ring.vnode_count > 0) {
             make_plan(c);
         }
     }
     // A plan that is about to be replaced begins nothing more.
-    if (c->has_plan && c->plan.txn_count > 0 && !c->dirty && c->now_us >= c->quiet_us) {
+    if (c->rebalance.has_plan && c->rebalance.plan.txn_count > 0 && !c->rebalance.dirty &&
+        c->now_us >= c->proposals.quiet_us) {
         start_what_can(c);
     }
 }

@@ -5,7 +5,6 @@
 #include "txn/leader/inside.h"
 #include "txn/state/roles.h"
 
-#include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
@@ -428,7 +427,7 @@ static void refuse_other_map(struct coordinator *c, const struct leader_peer *pe
                   c->state->view.ring.version);
     }
     seen->other_map = true;
-    c->other_maps++;
+    c->registration.other_maps++;
     inspect_tell_repair(c, peer, REPAIR_TASK_FETCH);
 }
 
@@ -487,7 +486,7 @@ void register_tidy(struct coordinator *c)
 {
     bool any = false;
 
-    if (c->tidied == c->applied) {
+    if (c->registration.tidied == c->applied.changes) {
         return;
     }
     for (size_t i = 0; i < c->state->node_count; i++) {
@@ -511,7 +510,7 @@ void register_tidy(struct coordinator *c)
             p->slot = node->slot;
         }
     }
-    c->tidied = any ? c->tidied : c->applied;
+    c->registration.tidied = any ? c->registration.tidied : c->applied.changes;
 }
 
 /* ---- voters ---- */
@@ -570,9 +569,9 @@ static void record_voter(struct coordinator *c, uint64_t id, uint64_t identity, 
 /* Its old link may not have ended yet. */
 static bool has_newer_link(const struct coordinator *c, size_t at)
 {
-    for (size_t i = at + 1; i < c->peer_count; i++) {
-        if (c->peer[i]->role == ROLE_COORDINATOR &&
-            strcmp(c->peer[i]->name, c->peer[at]->name) == 0) {
+    for (size_t i = at + 1; i < c->peers.count; i++) {
+        if (c->peers.item[i]->role == ROLE_COORDINATOR &&
+            strcmp(c->peers.item[i]->name, c->peers.item[at]->name) == 0) {
             return true;
         }
     }
@@ -582,8 +581,8 @@ static bool has_newer_link(const struct coordinator *c, size_t at)
 void register_voters(struct coordinator *c)
 {
     record_voter(c, c->config.id, c->config.identity, "");
-    for (size_t i = 0, left = c->fellow_count; left > 0 && i < c->peer_count; i++) {
-        const struct leader_peer *peer = c->peer[i];
+    for (size_t i = 0, left = c->peers.fellow_count; left > 0 && i < c->peers.count; i++) {
+        const struct leader_peer *peer = c->peers.item[i];
 
         if (peer->role != ROLE_COORDINATOR) {
             continue;

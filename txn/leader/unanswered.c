@@ -61,10 +61,10 @@ Rh__Suspect **unanswered_suspects(struct coordinator *c, const struct state_node
     *count = 0;
     for (size_t turn = 0; turn < UNANSWERED_ACTORS_MAX && c->state->format >= FLEET_FORMAT_STRIKES;
          turn++) {
-        for (size_t i = 0; i < c->peer_count && *count < SUSPECTS_UNANSWERED_MAX; i++) {
-            const struct unanswered_node *n = find(c->peer[i], node->incarnation);
+        for (size_t i = 0; i < c->peers.count && *count < SUSPECTS_UNANSWERED_MAX; i++) {
+            const struct unanswered_node *n = find(c->peers.item[i], node->incarnation);
 
-            if (n != NULL && turn < n->count && is_of_the_death(c, c->peer[i], node)) {
+            if (n != NULL && turn < n->count && is_of_the_death(c, c->peers.item[i], node)) {
                 add(list, count, &n->actor[turn]);
             }
         }

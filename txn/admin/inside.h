@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of this folder call of each other; what the leader calls of them is in
+ * txn/leader/admin.h. ../README.md says what each file is for.
+ */
+#ifndef TXN_ADMIN_INSIDE_H
+#define TXN_ADMIN_INSIDE_H
+
+#include "txn/leader/inside.h"
+
+enum { ADMIN_TEXT_SIZE = 256 }; /* of what an operator is told in words */
+
+/* ---- admin.c ---- */
+
+/* The answer to question `tag`, with how the fleet stands; owned by the caller. */
+Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag);
+/* Takes `reply`. */
+void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply);
+
+/* ---- rows.c ---- */
+
+/* The field becomes a copy. */
+void admin_set_text(char **field, const char *text);
+void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply);
+void admin_add_voters(struct coordinator *c, Rh__AdminReply *reply);
+void admin_add_vnodes(const struct coordinator *c, Rh__AdminReply *reply);
+void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t);
+/* One row; the reply frees it. */
+Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node);
+Rh__VnodeRow *admin_vnode_row(const struct coordinator *c, const struct ring_vnode *v);
+/* Nodes, gateways, voters, vnodes, pending transactions. */
+void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
+
+/* ---- waits.c ---- */
+
+/* "n2: actor 'boss-7' has run for 8.2 s (deadline in 1.8 s); vnodes 3, 9" into `text`. */
+void waits_now(struct coordinator *c, const struct drive *d, char *text, size_t size);
+
+/* ---- wish.c: true: the answer comes when the command was applied ---- */
+
+bool wish_drain(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                const Rh__AdminDrain *in);
+bool wish_remove(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                 const Rh__AdminRemove *in);
+bool wish_weight(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                 const Rh__AdminWeight *in);
+bool wish_daemons(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminDaemons *in);
+bool wish_quarantine(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                     const Rh__AdminQuarantine *in);
+bool wish_upgrade(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminUpgrade *in);
+
+/* ---- roles.c ---- */
+
+/* The ring's segments, the default one first. */
+void admin_add_roles(struct coordinator *c, Rh__AdminReply *reply);
+/* Propose another number of daemons; NULL and an error in `reply`: not now, or never. */
+struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
+                               const Rh__AdminDaemons *in);
+
+/* ---- preview.c ---- */
+
+/* Answer what would move. Changes nothing. */
+void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
+
+/* ---- operator_request.c ---- */
+
+/* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */
+bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
+                          Rh__AdminReply *reply, const Rh__AdminOperatorRequest *in);
+
+/* ---- quarantine.c ---- */
+
+/* Actors in quarantine, and those with strikes. */
+void admin_add_quarantine(const struct coordinator *c, Rh__AdminReply *reply);
+/* Propose to put one in or take it out; NULL and an error in `reply`: not now, or never. */
+struct proposal *admin_quarantine(struct coordinator *c, Rh__AdminReply *reply,
+                                  const Rh__AdminQuarantine *in);
+
+/* ---- resolve.c ---- */
+
+/* True: the answer comes when the command was applied. */
+bool resolve_on_question(struct coordinator *c, const struct leader_peer *peer,
+                         Rh__AdminReply *reply, const Rh__AdminResolve *in);
+
+/* ---- gateways.c ---- */
+
+/* The gateways that are linked: a row for each process. */
+void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
+
+/* ---- upgrade.c ---- */
+
+/* Tell which version each process has, the fleet's format, and to which format it may rise or why
+ * to none. */
+void upgrade_tell(struct coordinator *c, Rh__AdminReply *reply);
+/* Like upgrade_tell(); if the operator wishes it, also propose that the format rises. NULL: the
+ * answer is complete. */
+struct proposal *upgrade_on_question(struct coordinator *c, Rh__AdminReply *reply,
+                                     const Rh__AdminUpgrade *in);
+
+/* ---- inspect.c ---- */
+
+/* Have one process repair itself, after a barrier. True: the answer comes when the repair was
+ * recorded. */
+bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                    const Rh__AdminRepair *in);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators: what of their questions and wishes does the leader's step have to do with? All of it
+ * is in txn/admin/, which this folder does not include.
+ */
+#ifndef TXN_LEADER_ADMIN_H
+#define TXN_LEADER_ADMIN_H
+
+#include "txn/leader/drive.h"
+
+struct fleet_upgrade {
+    uint64_t ahead_term; /* in which I proposed AHEAD */
+};
+
+/* ---- admin.c ---- */
+
+bool admin_waits(const Rh__Admin *in); /* must a barrier come first? */
+void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh__Admin *in);
+
+/* ---- what an operator waits for came out of the log, by `p` ---- */
+
+void admin_applied(struct coordinator *c, const struct proposal *p,
+                   const struct state_result *result);
+/* An outcome: resolve.c. */
+void resolve_applied(struct coordinator *c, const struct proposal *p,
+                     const struct state_result *result);
+/* The request stands in the history: send it now. */
+void operator_request_applied(struct coordinator *c, const struct proposal *p,
+                              const struct state_result *result);
+/* The repair stands in the history: do it now. */
+void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
+                            const struct state_result *result);
+
+/* ---- operator_request.c ---- */
+
+/* A gateway answers. */
+void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnswer *answer);
+
+/* ---- quarantine.c ---- */
+
+/* Something was applied: log who came into the quarantine, and who left it. */
+void admin_log_quarantine(const struct coordinator *c, const struct state_result *result);
+
+/* ---- gateways.c ---- */
+
+/* One has come: warn if it has another's name. */
+void gateways_look(const struct coordinator *c, const struct leader_peer *peer);
+
+/* ---- upgrade.c ---- */
+
+/* Do what only a newer format has. */
+void upgrade_run(struct coordinator *c);
+
+/* ---- inspect.c: whether I lead or not ---- */
+
+/* Tell the operator how I am, and ask all that are linked to me the same. */
+void inspect_ask(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in);
+/* A node's or gateway's answer: to the operator it belongs to. */
+void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
+/* Tell the peer to repair itself: enum repair_task. */
+void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, uint32_t what);
+
+/* ---- waits.c ---- */
+
+/* "n2: actor 'boss-7' did not stop in 10 s" into `text`: as an outcome's reason. */
+void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t size);
+/* An actor's id as printable text. */
+void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1]);
+
+#endif

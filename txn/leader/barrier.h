@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Barriers: which messages wait until the log proves that I still lead (specification §3.5)?
+ */
+#ifndef TXN_LEADER_BARRIER_H
+#define TXN_LEADER_BARRIER_H
+
+#include "txn/leader/coordinator.h"
+
+struct waiting_message {
+    uint64_t peer;
+    Rh__Control *message; /* owned */
+};
+
+struct barrier {
+    struct waiting_message *waiting; /* owned; the first `riding` wait for the barrier in flight */
+    size_t count;
+    size_t riding;
+    uint64_t tag; /* of the barrier in flight, 0 = none is */
+};
+
+/* One at a time; what comes while it is under way waits for the next. */
+void barrier_start(struct coordinator *c);
+void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message);
+void barrier_done(struct coordinator *c, enum err error);
+void barrier_forget(struct coordinator *c);
+void barrier_fini(struct coordinator *c);
+
+#endif
