@@ -11,7 +11,7 @@
 #include "route/router.h"
 
 /* `vnodes`: that it owns. `calls`, `told`: what its actors asked of others. */
-void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_stats *calls,
-                  const struct broadcast_figures *told, struct metrics *m);
+void node_metrics(const struct host_stats *f, size_t vnodes, const struct router_stats *calls,
+                  const struct broadcast_stats *told, struct metrics *m);
 
 #endif

@@ -188,11 +188,11 @@ static void start_loop(struct shell *s)
 static void put_metrics(void *owner, struct metrics *m)
 {
     struct shell *s = owner;
-    struct host_figures host;
+    struct host_stats host;
     struct router_stats calls;
-    struct broadcast_figures told;
+    struct broadcast_stats told;
 
-    host_figures(s->host, &host);
+    host_stats(s->host, &host);
     calls_figures(s->calls, &calls);
     calls_broadcasts(s->calls, &told);
     told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
@@ -201,9 +201,9 @@ static void put_metrics(void *owner, struct metrics *m)
 
 static const char *why_not_ready(const struct shell *s, char text[64])
 {
-    struct host_figures host;
+    struct host_stats host;
 
-    host_figures(s->host, &host);
+    host_stats(s->host, &host);
     if (s->leaving || s->exiting) {
         (void)snprintf(
             text, 64, "the node is leaving, %zu vnodes are still here", host_vnodes(s->host));

@@ -54,7 +54,7 @@ void broadcasts_put(struct broadcasts *c, const struct call *call, uint64_t unti
 bool broadcasts_close(struct broadcasts *c, uint64_t session);
 
 /* For metrics. */
-struct broadcast_figures {
+struct broadcast_stats {
     uint64_t made;    /* broadcasts that were taken, … */
     uint64_t refused; /* … and that were not: too much waited */
     uint64_t handed;  /* members that they were handed to */

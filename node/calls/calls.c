@@ -490,8 +490,8 @@ void calls_figures(const struct calls *c, struct router_stats *out)
     }
 }
 
-void calls_broadcasts(const struct calls *c, struct broadcast_figures *out)
+void calls_broadcasts(const struct calls *c, struct broadcast_stats *out)
 {
-    *out = (struct broadcast_figures){
+    *out = (struct broadcast_stats){
         .made = c->broadcasts.made, .handed = c->broadcasts.handed, .late = c->broadcasts.late};
 }

@@ -126,6 +126,6 @@ void calls_check(const struct calls *c);
 /* All zero while the node is not registered. */
 void calls_figures(const struct calls *c, struct router_stats *out);
 /* All but `refused`. */
-void calls_broadcasts(const struct calls *c, struct broadcast_figures *out);
+void calls_broadcasts(const struct calls *c, struct broadcast_stats *out);
 
 #endif

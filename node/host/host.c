@@ -511,11 +511,11 @@ void host_check(const struct host *h)
     ASSERT(tally.tasks == h->work.tasks && tally.requests == h->work.running);
 }
 
-void host_figures(const struct host *h, struct host_figures *out)
+void host_stats(const struct host *h, struct host_stats *out)
 {
     const struct view_member *me = view_member(&h->topology.view, h->membership.slot);
 
-    *out = (struct host_figures){
+    *out = (struct host_stats){
         .version = h->topology.view.ring.version,
         .digest = {h->topology.view.ring.digest[0], h->topology.view.ring.digest[1]},
         .incarnation = h->membership.incarnation,
@@ -524,15 +524,6 @@ void host_figures(const struct host *h, struct host_figures *out)
         .hold_us_max = h->txns.hold_us_max,
         .executed = h->work.executed,
         .forwarded = h->requests.forwarded,
-        .dropped_expired = h->requests.dropped[DROPPED_EXPIRED],
-        .dropped_duplicate = h->requests.dropped[DROPPED_DUPLICATE],
-        .dropped_abandoned = h->requests.dropped[DROPPED_ABANDONED],
-        .dropped_fenced = h->requests.dropped[DROPPED_FENCED],
-        .dropped_overflow = h->requests.dropped[DROPPED_OVERFLOW],
-        .dropped_mailbox = h->requests.dropped[DROPPED_MAILBOX],
-        .dropped_cold = h->requests.dropped[DROPPED_COLD],
-        .dropped_asleep = h->requests.dropped[DROPPED_ASLEEP],
-        .dropped_foreign = h->requests.dropped[DROPPED_FOREIGN],
         .attached = h->requests.attached,
         .answered_again = h->requests.answered_again,
         .answers_lost = h->requests.answers_lost,
@@ -559,9 +550,10 @@ void host_figures(const struct host *h, struct host_figures *out)
         .serving = h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING,
         .draining = me != NULL && me->leaving,
     };
+    memcpy(out->dropped, h->requests.dropped, sizeof out->dropped);
     memcpy(out->holds, h->txns.holds, sizeof out->holds);
     memcpy(out->misuses, h->links.misuses, sizeof out->misuses);
-    lease_policy_figures(h, out);
+    lease_policy_stats(h, out);
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         out->held += hold_of(h->txns.participant.part[i])->held.count;
     }

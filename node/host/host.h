@@ -48,9 +48,9 @@
 #ifndef NODE_HOST_HOST_H
 #define NODE_HOST_HOST_H
 
-#include "base/metrics.h"
 #include "node/bridge/operation.h"
 #include "node/host/lease.h"
+#include "node/host/stats.h"
 #include "node/host/waits.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
@@ -193,23 +193,6 @@ struct host_event {
     const struct probe *probe;
 };
 
-/* Why outputs were thrown away at the gate. */
-enum host_drop {
-    HOST_DROP_BARRED, /* this incarnation was fenced */
-    HOST_DROP_ERA,    /* the cluster has another era: what was said is void (hole 53) */
-    HOST_DROP_FULL,   /* over gate_size_max */
-    HOST_DROP_COUNT
-};
-
-/* Records that a link sent and that were not its own to send: refused, by what they are. */
-enum host_misuse {
-    HOST_MISUSE_REQUEST,
-    HOST_MISUSE_NOTE,
-    HOST_MISUSE_ANSWER,
-    HOST_MISUSE_STATE,
-    HOST_MISUSE_STATE_ACK,
-    HOST_MISUSE_COUNT
-};
 /* The misuse as a word: "request". */
 const char *host_misuse_word(enum host_misuse what);
 
@@ -313,74 +296,7 @@ uint16_t actor_kind(const struct actor *a);
 void *actor_instance(const struct actor *a);
 void actor_set_instance(struct actor *a, void *instance);
 
-/* How a hold ended. */
-enum { HOLD_COMMITTED, HOLD_ABORTED, HOLD_ENDS };
-
-struct host_figures {
-    uint64_t version;
-    uint64_t digest[2];
-    uint64_t incarnation;
-    uint64_t actors;
-    uint64_t held; /* now */
-    uint64_t held_total;
-    uint64_t hold_us_max;
-    struct metrics_times holds[HOLD_ENDS]; /* by how they ended */
-    uint64_t executed;
-    uint64_t forwarded;
-    uint64_t dropped_expired;   /* ttl spent while it waited */
-    uint64_t dropped_duplicate; /* copies: merged into one that waits, or finished long ago */
-    uint64_t dropped_abandoned; /* given up by its gateway before it came */
-    uint64_t dropped_fenced;    /* of an older epoch of its session */
-    uint64_t dropped_overflow;  /* no room: told to wait */
-    uint64_t dropped_mailbox;   /* its actor had too many waiting: told to wait */
-    uint64_t dropped_cold;      /* too many waited to begin an activation: told to wait */
-    uint64_t dropped_asleep;    /* for an actor only if it is awake, and it was not */
-    uint64_t dropped_foreign;   /* answers to a gateway that is not linked */
-    uint64_t attached;          /* copies that came while the first ran */
-    uint64_t answered_again;    /* copies answered with the saved answer */
-    uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
-    uint64_t refused_cold;
-    uint64_t refused_quarantine; /* requests for an actor in quarantine */
-    uint64_t refused_deadlock;   /* calls of actors that waited for each other in a circle */
-    uint64_t live;               /* actors with an instance */
-    uint64_t turns;              /* what they did between requests */
-    uint64_t retired_total; /* actors that ended because nobody used them, or by their own wish */
-    uint64_t failed_total;  /* times one was broken or did not start */
-    uint64_t doubles_total; /* I1: times one lived here that had no right to; must be 0 */
-    uint64_t failing;       /* that wait for their next start, now */
-    uint64_t woken;         /* actors started without a request */
-    uint64_t wake_waiting;  /* ids to be started so, now */
-    uint64_t wake_dropped;  /* ids for which there was no room: they are listed again */
-    uint64_t waiting;       /* requests that wait here for anything, now */
-    uint64_t waiting_size;  /* their bytes */
-    uint64_t put_off_total; /* requests that waited because a link was full, or a step */
-    uint64_t full_total;    /* times a link was full */
-    uint64_t activating;    /* actors that are, now */
-    uint64_t cold;          /* requests that wait to begin an activation, now */
-    uint64_t answers;       /* saved now */
-    uint64_t answers_size;  /* bytes of the large ones */
-    bool serving;           /* registered */
-    bool draining;          /* by the ring it knows, it gets nothing new */
-
-    enum lease_state lease;
-    bool lease_in_force;
-    uint64_t lease_us;            /* as granted last */
-    uint64_t lease_until_us;      /* CLOCK_BOOTTIME, 0 = none */
-    uint64_t lease_margin_us;     /* left now */
-    uint64_t lease_margin_min_us; /* smallest ever, 0 = it ran out */
-    uint64_t lease_gated;         /* times nothing could leave */
-    uint64_t lease_jumps;         /* times a clock jumped */
-    uint64_t clock_parts;  /* of 1000, that it is faster or slower than the leader's; 0 = no more
-                              than it may be */
-    uint64_t lease_lapses; /* times it served without one (host_config.serve) */
-    uint64_t leaseless;    /* requests parked for want of a lease, now */
-    uint64_t leaseless_total;
-    uint64_t gate_kept; /* effects kept at the gate, now */
-    uint64_t gate_kept_total;
-    uint64_t gate_dropped[HOST_DROP_COUNT];
-    uint64_t misuses[HOST_MISUSE_COUNT];
-};
-void host_figures(const struct host *h, struct host_figures *out);
+void host_stats(const struct host *h, struct host_stats *out);
 /* One row of the workers' profile of actors, for people who ask (RhHotRow of wire/control.proto).
  */
 struct host_profile_row {

@@ -115,11 +115,11 @@ static void add_hold(const struct host *h, Rh__InspectAnswer *out, const struct 
 static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *question)
 {
     Rh__InspectAnswer *out = mem_new(1, sizeof *out);
-    struct host_figures figures;
+    struct host_stats figures;
     char fault[RING_FAULT_SIZE];
     uint64_t sum[2];
 
-    host_figures(h, &figures);
+    host_stats(h, &figures);
     *out = (Rh__InspectAnswer)RH__INSPECT_ANSWER__INIT;
     ring_inspect(&h->topology.view.ring, sum, fault);
     out->tag = question->tag;

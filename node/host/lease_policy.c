@@ -370,7 +370,7 @@ uint64_t lease_policy_renew_every_us(const struct host *h)
     return lease_renew_every_us(&h->lease_policy.lease, (uint64_t)h->config.renew_ms * MS);
 }
 
-void lease_policy_figures(const struct host *h, struct host_figures *out)
+void lease_policy_stats(const struct host *h, struct host_stats *out)
 {
     const struct lease *l = &h->lease_policy.lease;
 

@@ -43,6 +43,6 @@ void lease_policy_put_off_actor(struct host *h, struct actor *a);
 /* The shell could not begin it in time: it is kept at the gate. */
 void lease_policy_on_returned(struct host *h, struct actor *a, const struct completion *c);
 uint64_t lease_policy_renew_every_us(const struct host *h);
-void lease_policy_figures(const struct host *h, struct host_figures *out);
+void lease_policy_stats(const struct host *h, struct host_stats *out);
 
 #endif

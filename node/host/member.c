@@ -46,7 +46,7 @@ void host_tell(struct host *h, int coordinator, Rh__Control *c)
 
 /* ---- renewal and leaving ---- */
 
-static void tell_lease(Rh__Renew *r, const struct host_figures *f)
+static void tell_lease(Rh__Renew *r, const struct host_stats *f)
 {
     r->lease_us = f->lease_margin_us;
     r->lease_least_us = f->lease_margin_min_us;
@@ -61,9 +61,9 @@ static void send_renew(struct host *h)
 {
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Renew r = RH__RENEW__INIT;
-    struct host_figures f;
+    struct host_stats f;
 
-    host_figures(h, &f);
+    host_stats(h, &f);
     r.seq = ++h->membership.renew_seq;
     r.actors = f.live;
     r.held = f.held;

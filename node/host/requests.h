@@ -16,20 +16,6 @@
 
 enum { BUSY_RETRY_MS = 50 };
 
-/* Why a request, or an answer, was dropped or refused: host_figures has what each means. */
-enum dropped {
-    DROPPED_EXPIRED,
-    DROPPED_DUPLICATE,
-    DROPPED_ABANDONED,
-    DROPPED_FENCED,
-    DROPPED_OVERFLOW,
-    DROPPED_MAILBOX,
-    DROPPED_COLD,
-    DROPPED_ASLEEP,
-    DROPPED_FOREIGN,
-    DROPPED_COUNT
-};
-
 struct requests {
     struct room room;
     struct queue waitver; /* they carry a version newer than mine */

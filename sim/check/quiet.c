@@ -21,12 +21,12 @@ static bool same_ring(const struct ring *a, const struct ring *b)
 static const char *node_waits(const struct fleet *f, const struct sim_node *n)
 {
     const struct ring *truth = &f->raft.truth.view.ring;
-    struct host_figures figures;
+    struct host_stats figures;
 
     if (n->core == NULL) {
         return NULL;
     }
-    host_figures(n->core, &figures);
+    host_stats(n->core, &figures);
     if (!figures.serving) {
         return WAITS("%s is not registered", n->process.name);
     }

@@ -365,7 +365,7 @@ static void half_of_the_room_is_left_to_others(void **state)
 static void a_call_behind_a_broadcast_ends_in_time(void **state)
 {
     struct call call = plain;
-    struct broadcast_figures f;
+    struct broadcast_stats f;
 
     (void)state;
     calls_free(calls);

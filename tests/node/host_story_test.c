@@ -221,15 +221,18 @@ static void do_tick(void)
 
 static void do_figures(void)
 {
-    struct host_figures f;
+    struct host_stats f;
 
-    host_figures(host, &f);
+    host_stats(host, &f);
     (void)fprintf(out, "version=%" PRIu64 " actors=%" PRIu64, f.version, f.actors);
     (void)fprintf(out, " held=%" PRIu64 " executed=%" PRIu64, f.held, f.executed);
-    (void)fprintf(out, " forwarded=%" PRIu64 " expired=%" PRIu64, f.forwarded, f.dropped_expired);
     (void)fprintf(
-        out, " duplicate=%" PRIu64 " overflow=%" PRIu64, f.dropped_duplicate, f.dropped_overflow);
-    (void)fprintf(out, " foreign=%" PRIu64, f.dropped_foreign);
+        out, " forwarded=%" PRIu64 " expired=%" PRIu64, f.forwarded, f.dropped[DROPPED_EXPIRED]);
+    (void)fprintf(out,
+                  " duplicate=%" PRIu64 " overflow=%" PRIu64,
+                  f.dropped[DROPPED_DUPLICATE],
+                  f.dropped[DROPPED_OVERFLOW]);
+    (void)fprintf(out, " foreign=%" PRIu64, f.dropped[DROPPED_FOREIGN]);
     for (unsigned i = 0; i < HOST_MISUSE_COUNT; i++) {
         if (f.misuses[i] > 0) {
             (void)fprintf(out, " misused_%s=%" PRIu64, host_misuse_word(i), f.misuses[i]);
@@ -241,22 +244,23 @@ static void do_figures(void)
 /* What became of copies. */
 static void do_copies(void)
 {
-    struct host_figures f;
+    struct host_stats f;
 
-    host_figures(host, &f);
+    host_stats(host, &f);
     (void)fprintf(out, "attached=%" PRIu64 " again=%" PRIu64, f.attached, f.answered_again);
     (void)fprintf(out, " lost=%" PRIu64 " cold=%" PRIu64, f.answers_lost, f.refused_cold);
-    (void)fprintf(out, " merged=%" PRIu64, f.dropped_duplicate);
-    (void)fprintf(out, " abandoned=%" PRIu64, f.dropped_abandoned);
-    (void)fprintf(out, " fenced=%" PRIu64 " saved=%" PRIu64 "\n", f.dropped_fenced, f.answers);
+    (void)fprintf(out, " merged=%" PRIu64, f.dropped[DROPPED_DUPLICATE]);
+    (void)fprintf(out, " abandoned=%" PRIu64, f.dropped[DROPPED_ABANDONED]);
+    (void)fprintf(
+        out, " fenced=%" PRIu64 " saved=%" PRIu64 "\n", f.dropped[DROPPED_FENCED], f.answers);
 }
 
 /* What the lease allows now. */
 static void do_lease(void)
 {
-    struct host_figures f;
+    struct host_stats f;
 
-    host_figures(host, &f);
+    host_stats(host, &f);
     (void)fprintf(
         out, "%s left=%" PRIu64 "ms", lease_state_name(f.lease), f.lease_margin_us / 1000);
     (void)fprintf(
@@ -398,16 +402,16 @@ static void do_returned(void)
 /* What became of actors. */
 static void do_lives(void)
 {
-    struct host_figures f;
+    struct host_stats f;
 
-    host_figures(host, &f);
+    host_stats(host, &f);
     (void)fprintf(out, "records=%" PRIu64 " live=%" PRIu64, f.actors, f.live);
     (void)fprintf(out, " tasks=%zu turns=%" PRIu64, host_running(host), f.turns);
     (void)fprintf(out, " retired=%" PRIu64 " failed=%" PRIu64, f.retired_total, f.failed_total);
     (void)fprintf(out, " woken=%" PRIu64 " to wake=%" PRIu64, f.woken, f.wake_waiting);
-    (void)fprintf(out, " mailbox=%" PRIu64, f.dropped_mailbox);
-    if (f.cold + f.dropped_cold > 0) {
-        (void)fprintf(out, " cold=%" PRIu64 " dropped=%" PRIu64, f.cold, f.dropped_cold);
+    (void)fprintf(out, " mailbox=%" PRIu64, f.dropped[DROPPED_MAILBOX]);
+    if (f.cold + f.dropped[DROPPED_COLD] > 0) {
+        (void)fprintf(out, " cold=%" PRIu64 " dropped=%" PRIu64, f.cold, f.dropped[DROPPED_COLD]);
     }
     if (f.refused_quarantine > 0) {
         (void)fprintf(out, " quarantine=%" PRIu64, f.refused_quarantine);
