@@ -20,6 +20,7 @@ struct local_node {
     struct host *host;
     struct host_effects effects;
     const struct kind *kind; /* borrowed; by number */
+    bool threaded;           /* its worker has a thread, which sleeps: what is brief runs inline */
     struct limits limits;
     struct watchdog *watchdog;
     struct crash_record_slot crash_record;
@@ -86,13 +87,50 @@ static inline void local_node_take(struct local_node *n)
     }
 }
 
+/* ---- what is brief, at once */
+
+static inline enum host_ran local_node_run(void *context, const struct actor *a,
+                                           struct submission *s, struct bytes body,
+                                           struct completion *done)
+{
+    struct local_node *n = context;
+
+    bridge_serve(a, s);
+    return worker_run_one(n->worker, s, body, done);
+}
+
+/* As shell_serve(): the requests of that link that are steady, from the front; `answer` as in
+ * host_server. */
+static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
+                                      const struct request_record *r, const uint64_t *position,
+                                      size_t count,
+                                      bool (*answer)(void *context, const struct answer_record *a))
+{
+    const struct host_server server = {n, local_node_run, answer};
+    const struct host_event event = {.type = HOST_REQUEST, .peer = peer, .now_us = n->now_us};
+
+    if (!worker_enter_inline(n->worker)) {
+        return 0;
+    }
+    const size_t served = host_serve(n->host, &event, r, position, count, &server, &n->effects);
+    const bool told = worker_leave_inline(n->worker);
+    for (size_t i = 0; i < n->effects.count; i++) {
+        local_node_perform(n, &n->effects.item[i]);
+    }
+    host_effects_clear(&n->effects);
+    if (told) {
+        local_node_take(n);
+    }
+    return served;
+}
+
 /* `kind` by number, as `kinds` has them; `perform` is set. */
 static inline void local_node_open(struct local_node *n, const char *name,
                                    const struct host_kind *kinds, size_t kind_count,
                                    const struct kind *kind)
 {
     struct host_config config = host_config_default();
-    struct worker_config worker = {.embedded = true,
+    struct worker_config worker = {.embedded = !n->threaded,
                                    .on_completed = local_node_on_completed,
                                    .context = n,
                                    .limits = &n->limits,
@@ -117,7 +155,11 @@ static inline void local_node_open(struct local_node *n, const char *name,
 static inline void local_node_close(struct local_node *n)
 {
     worker_stop(n->worker, 0);
-    (void)worker_poll(n->worker, 0);
+    if (n->threaded) {
+        ASSERT(worker_join(n->worker, clock_boottime_us() + 60000000));
+    } else {
+        (void)worker_poll(n->worker, 0);
+    }
     worker_free(n->worker);
     watchdog_free(n->watchdog);
     host_free(n->host);

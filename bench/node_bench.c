@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a request costs inside a node, without its links: requests in frames are
- * admitted, handed to a worker, run, taken back and answered.
+ * admitted, run inline and answered; or handed to a worker, run, taken back and answered, as those
+ * of kinds that are not brief.
  *
- *     node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS]
+ *     node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS] [inline|worker]
  *
  * Prints CPU nanoseconds a request for each stage. No promise; what does not
  * depend on the machine is counted by bench/node, which runs this in callgrind.
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum stage { STAGE_MAKE, STAGE_ADMIT, STAGE_RUN, STAGE_ANSWER, STAGES };
+enum stage { STAGE_MAKE, STAGE_SERVE, STAGE_ADMIT, STAGE_RUN, STAGE_ANSWER, STAGES };
 
 static uint64_t cpu_ns(void)
 {
@@ -31,7 +32,7 @@ static uint64_t argument(int argc, char **argv, int at, uint64_t standard)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"make", "admit", "run", "answer"};
+    static const char *const names[] = {"make", "serve", "admit", "run", "answer"};
     static struct mill mill;
     const bool echo = argc > 1 && strcmp(argv[1], "echo") == 0;
     const uint16_t kind = echo ? MILL_ECHO : MILL_KV;
@@ -39,14 +40,16 @@ int main(int argc, char **argv)
     const size_t frame = (size_t)argument(argc, argv, 3, 128);
     const size_t actors = (size_t)argument(argc, argv, 4, 100000);
     const size_t sessions = (size_t)argument(argc, argv, 5, 1);
+    const bool inlined = argc <= 6 || strcmp(argv[6], "worker") != 0;
     uint64_t sum_ns[STAGES] = {0};
 
     if (frame == 0 || frame > MILL_FRAME_MAX || actors < frame || sessions == 0) {
         (void)fprintf(stderr,
-                      "usage: node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS]\n");
+                      "usage: node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS] "
+                      "[inline|worker]\n");
         return 2;
     }
-    mill_open(&mill, actors, sessions);
+    (inlined ? mill_open_inline : mill_open)(&mill, actors, sessions);
     mill_warm(&mill, kind, frame);
     for (uint64_t done = 0; done < requests; done += frame) {
         uint64_t at[STAGES + 1];
@@ -56,18 +59,28 @@ int main(int argc, char **argv)
         buffer_clear(&mill.answers);
         mill.answer_count = 0;
         at[1] = cpu_ns();
-        mill_admit(&mill);
+        if (inlined) {
+            mill_serve(&mill);
+        }
         at[2] = cpu_ns();
-        mill_run(&mill);
+        if (!inlined) {
+            mill_admit(&mill);
+        }
         at[3] = cpu_ns();
-        mill_answer(&mill);
+        if (!inlined) {
+            mill_run(&mill);
+        }
         at[4] = cpu_ns();
+        if (!inlined) {
+            mill_answer(&mill);
+        }
+        at[5] = cpu_ns();
         ASSERT(mill.answer_count == frame);
         for (int i = 0; i < STAGES; i++) {
             sum_ns[i] += at[i + 1] - at[i];
         }
     }
-    for (int i = STAGE_ADMIT; i < STAGES; i++) {
+    for (int i = STAGE_SERVE; i < STAGES; i++) {
         (void)printf("%-8s %8.0f ns\n", names[i], (double)sum_ns[i] / (double)requests);
     }
     mill_close(&mill);

@@ -15,6 +15,7 @@
 #include "node/actors/actors.h"
 #include "wire/args.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ struct mill {
     size_t step; /* from one request's actor to the next one's: all have their turn */
     size_t next; /* actor */
     size_t session_count;
-    uint64_t made; /* requests so far */
+    uint64_t made;   /* requests so far */
+    uint64_t served; /* of these, by mill_serve() */
 };
 
 static inline void mill_perform(struct local_node *n, const struct host_effect *e,
@@ -93,12 +95,14 @@ static inline size_t mill_step_of(size_t count)
 }
 
 /* With one session each actor keeps one order record; with many it gets another with each. */
-static inline void mill_open(struct mill *m, size_t actor_count, size_t session_count)
+static inline void mill_begin(struct mill *m, size_t actor_count, size_t session_count,
+                              bool inlined)
 {
-    static const struct host_kind kinds[] = {{.number = MILL_KV, .idle_ms = UINT32_MAX},
-                                             {.number = MILL_ECHO, .idle_ms = UINT32_MAX}};
+    static const struct host_kind kinds[] = {
+        {.number = MILL_KV, .idle_ms = UINT32_MAX, .brief = true},
+        {.number = MILL_ECHO, .idle_ms = UINT32_MAX, .brief = true}};
 
-    *m = (struct mill){.node = {.perform = mill_perform},
+    *m = (struct mill){.node = {.perform = mill_perform, .threaded = inlined},
                        .actor_count = actor_count,
                        .step = mill_step_of(actor_count),
                        .session_count = session_count};
@@ -106,6 +110,23 @@ static inline void mill_open(struct mill *m, size_t actor_count, size_t session_
     m->kind[MILL_ECHO].ops = actor_echo;
     local_node_open(&m->node, "n1", kinds, 2, m->kind);
     mill_register(m);
+}
+
+/* Open a mill whose worker is embedded: each request is an operation for it, by mill_admit(),
+ * mill_run() and mill_answer(). */
+static inline void mill_open(struct mill *m, size_t actor_count, size_t session_count)
+{
+    mill_begin(m, actor_count, session_count, false);
+}
+
+/* Open a mill whose worker sleeps: mill_serve() does all. */
+static inline void mill_open_inline(struct mill *m, size_t actor_count, size_t session_count)
+{
+    mill_begin(m, actor_count, session_count, true);
+    while (!worker_enter_inline(m->node.worker)) {
+        (void)sched_yield(); // until its thread has come to sleep
+    }
+    (void)worker_leave_inline(m->node.worker);
 }
 
 static inline void mill_close(struct mill *m)
@@ -197,12 +218,67 @@ __attribute__((noinline)) static void mill_answer(struct mill *m)
     local_node_take(&m->node);
 }
 
-/* One frame there and back; with actors that sleep it takes two turns. */
+static inline bool mill_on_answer(void *context, const struct answer_record *a)
+{
+    struct mill *m = CONTAINER_OF(context, struct mill, node);
+
+    answer_put(&m->answers, a);
+    m->answer_count++;
+    return true;
+}
+
+/* All of the frame as node/peers_uv.c does it where all that is brief runs inline. */
+__attribute__((noinline)) static void mill_serve(struct mill *m)
+{
+    struct reader in = {.at = m->frame.data, .left = m->frame.size};
+
+    while (in.left > 0) {
+        struct request_record r[HOST_PREFETCH_MAX];
+        uint64_t position[HOST_PREFETCH_MAX];
+        size_t count = 0;
+
+        while (count < HOST_PREFETCH_MAX && in.left > 0) {
+            ASSERT(request_get(&in, &r[count]) == ERR_OK);
+            count++;
+        }
+        host_prefetch(m->node.host, r, count, position);
+        for (size_t i = 0; i < count; i++) {
+            const size_t served = local_node_serve(
+                &m->node, MILL_GATEWAY, &r[i], &position[i], count - i, mill_on_answer);
+
+            m->served += served;
+            i += served;
+            if (i < count) {
+                struct host_event event = {.type = HOST_REQUEST,
+                                           .peer = MILL_GATEWAY,
+                                           .position = position[i],
+                                           .request = &r[i]};
+
+                const size_t answers = m->answer_count;
+
+                local_node_step(&m->node, &event);
+                while (m->answer_count == answers) {
+                    if (worker_run_inline(m->node.worker, SIZE_MAX) == 0) {
+                        (void)sched_yield(); // its thread looks up for a moment
+                    }
+                    local_node_take(&m->node);
+                }
+            }
+        }
+    }
+}
+
+/* One frame there and back, inline or not; with actors that sleep it takes two turns. */
 static inline void mill_round(struct mill *m, uint16_t kind, size_t count)
 {
     mill_make(m, kind, count);
     buffer_clear(&m->answers);
     m->answer_count = 0;
+    if (m->node.threaded) {
+        mill_serve(m);
+        ASSERT(m->answer_count == count);
+        return;
+    }
     mill_admit(m);
     while (m->answer_count < count) {
         mill_run(m);

@@ -46,6 +46,51 @@ void dispatcher_submit(struct shell *s, const struct host_effect *e, struct byte
     }
 }
 
+static bool enter(struct serving *v, size_t worker)
+{
+    const uint64_t bit = 1ull << worker;
+
+    if ((v->inside & bit) == 0 && (v->closed & bit) == 0) {
+        const bool in = worker_enter_inline(v->shell->dispatcher.worker[worker]);
+
+        v->inside |= in ? bit : 0;
+        v->closed |= in ? 0 : bit;
+    }
+    return (v->inside & bit) != 0;
+}
+
+_Static_assert(DISPATCHER_WORKERS_MAX <= 64, "a bit for each");
+
+enum host_ran dispatcher_run(void *context, const struct actor *a, struct submission *s,
+                             struct bytes body, struct completion *done)
+{
+    struct serving *v = context;
+    const struct dispatcher *d = &v->shell->dispatcher;
+    const size_t at = table_mix(actor_position(a)) % d->worker_count;
+    struct worker *w = d->worker[at];
+
+    // What takes long is better done beside this thread, where there is room for that.
+    if (!enter(v, at) || (d->here_max != SIZE_MAX && worker_is_wary(w))) {
+        return HOST_RAN_NOT;
+    }
+    bridge_serve(a, s);
+    return worker_run_one(w, s, body, done);
+}
+
+void dispatcher_end_serving(struct serving *v)
+{
+    bool told = false;
+
+    for (size_t i = 0; v->inside >> i != 0; i++) {
+        if ((v->inside >> i & 1) != 0) {
+            told = worker_leave_inline(v->shell->dispatcher.worker[i]) || told;
+        }
+    }
+    if (told) {
+        dispatcher_take(v->shell);
+    }
+}
+
 void dispatcher_answer(struct shell *s, const struct call_answer *answer)
 {
     const struct submission submission = {

@@ -430,14 +430,18 @@ static bool look_at_clocks(struct shell *s, const struct host_event *event)
     return true;
 }
 
-void shell_step(struct shell *s, struct host_event *event)
+static bool begin_step(struct shell *s, struct host_event *event)
 {
     ASSERT(!s->stepping);
     s->stepping = true;
     const bool looked = look_at_clocks(s, event);
     event->now_us = s->now_us;
     event->wall_us = s->wall_us;
-    host_step(s->host, event, &s->effects);
+    return looked;
+}
+
+static void end_step(struct shell *s, bool looked)
+{
     if (looked) { // else neither the lease nor the ring can be another than before
         calls_look(s->calls, host_view(s->host), host_incarnation(s->host), s->now_us);
         links_set_gate(s->links, host_gate_us(s->host));
@@ -448,6 +452,47 @@ void shell_step(struct shell *s, struct host_event *event)
     }
     host_effects_clear(&s->effects);
     s->stepping = false;
+}
+
+void shell_step(struct shell *s, struct host_event *event)
+{
+    const bool looked = begin_step(s, event);
+
+    host_step(s->host, event, &s->effects);
+    end_step(s, looked);
+}
+
+/* A record of its answer goes straight to its link. */
+static bool answer(void *context, const struct answer_record *answer)
+{
+    struct serving *v = context;
+    struct shell_peer *p = v->peer;
+    struct buffer *record = &v->shell->effects.bytes;
+
+    buffer_clear(record);
+    answer_put(record, answer);
+    (void)send_to(v->shell, p->link, FRAME_ANSWER, buffer_bytes(record));
+    note_full(v->shell, p);
+    return !p->full && p->drop == NULL;
+}
+
+size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *r,
+                   const uint64_t *position, size_t count)
+{
+    struct serving serving = {.shell = s, .peer = shell_peer(s, peer)};
+    const struct host_server server = {&serving, dispatcher_run, answer};
+    struct host_event event = {.type = HOST_REQUEST, .peer = peer};
+
+    if (s->exiting || serving.peer->full) {
+        return 0;
+    }
+    s->fresh = 0; // As many go by one look at the clocks as by the steps of one.
+    const bool looked = begin_step(s, &event);
+    const size_t served = host_serve(s->host, &event, r, position, count, &server, &s->effects);
+    end_step(s, looked);
+    dispatcher_end_serving(&serving);
+    shell_settle(s);
+    return served;
 }
 
 static void take_queued(struct shell *s)

@@ -191,6 +191,9 @@ struct shell_peer *shell_peer(const struct shell *s, uint64_t id);
 
 /* One step of the host, and its effects. Not from within another. */
 void shell_step(struct shell *s, struct host_event *event);
+/* Have the host serve those of the requests at the front that are steady, and tell how many. */
+size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *r,
+                   const uint64_t *position, size_t count);
 /* ERR_NOT_FOUND: that link is gone. */
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
 /* Like shell_send(), for a request whose body other requests share. */
@@ -231,6 +234,18 @@ void shell_log_actor(enum log_level level, const char *event, struct named actor
 bool dispatcher_open(struct shell *s);
 /* Give HOST_SUBMIT to the actor's worker. */
 void dispatcher_submit(struct shell *s, const struct host_effect *e, struct bytes bytes);
+/* The runtimes that a host_serve() runs actors on. All zero: it has entered none. */
+struct serving {
+    struct shell *shell;
+    struct shell_peer *peer; /* who asks */
+    uint64_t inside;         /* workers, by bit: entered … */
+    uint64_t closed;         /* … or not to be */
+};
+/* host_server.run(), of a struct serving. */
+enum host_ran dispatcher_run(void *context, const struct actor *a, struct submission *s,
+                             struct bytes body, struct completion *done);
+/* Leave them, and take what else was completed there. */
+void dispatcher_end_serving(struct serving *serving);
 /* A call was answered. */
 void dispatcher_answer(struct shell *s, const struct call_answer *answer);
 /* A gateway is gone: tell the actors that clients of it are bound to. */

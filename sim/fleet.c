@@ -296,6 +296,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     draw_activations(f, seed);
     draw_slices(f, seed);
     draw_leases(f, seed);
+    f->serving.state = seed ^ 0x7365727665u;
     past_draw(f, seed);
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;

@@ -293,6 +293,7 @@ struct fleet {
     uint64_t lease_us;     /* D, or the longest; 0 = none are granted */
     bool leases_differ;    /* each start of a coordinator has a length of its own … */
     struct prng leases;    /* … drawn of this */
+    struct prng serving;   /* sim/serve.c */
     uint64_t other_leases; /* starts with another than the one before */
     uint32_t poll_ms;
     uint32_t activations;    /* at a time at a node; 0 = any number */
@@ -439,6 +440,10 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
 bool node_is_gated(const struct fleet *f, const struct sim_node *n);
 /* Feed one event; its time is set here. */
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event);
+/* The two halves of node_step(), around what the host does: read the clocks; do the effects.
+ * `torn`: the node may be ended or stopped between two of them. */
+void node_begin_step(struct fleet *f, struct sim_node *n, struct host_event *event);
+void node_end_step(struct fleet *f, struct sim_node *n, bool torn);
 /* Like node_step(), for a completion or an unasked verb of an actor. */
 void node_complete(struct fleet *f, const struct instance *i, struct completion c);
 
@@ -511,6 +516,14 @@ void actors_later(struct fleet *f, const struct instance *i, uint64_t in_us, wor
 struct instance *actors_instance(struct fleet *f, const struct world_event *event);
 /* End the instance and free it. */
 void actors_end(struct fleet *f, struct instance *i);
+
+/* ---- what is served at once: sim/serve.c ---- */
+
+/* Is a seed one in which that is done? Drawn aside, so that all others stay as they are. */
+bool serve_drawn(uint64_t seed);
+/* False: it was not, and is the host's as any other. */
+bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
+                   const struct request_record *r);
 
 /* ---- what else actors do: sim/lives.c ---- */
 

@@ -85,8 +85,10 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
     }
     c.nonce = n->nonce = world_between(&f->world, 1, UINT64_MAX - 1);
     c.disk = n->disk;
-    f->kinds[0] = (struct host_kind){
-        .number = FLEET_KIND, .idle_ms = f->faults.idle_ms, .remembered = f->faults.remembered};
+    f->kinds[0] = (struct host_kind){.number = FLEET_KIND,
+                                     .idle_ms = f->faults.idle_ms,
+                                     .remembered = f->faults.remembered,
+                                     .brief = serve_drawn(f->world.seed)};
     f->kinds[1] = (struct host_kind){.number = FLEET_KIND_DURABLE, .idle_ms = f->faults.idle_ms};
     f->kinds[2] = (struct host_kind){.number = FLEET_KIND_HERO, .idle_ms = f->faults.idle_ms};
     f->kinds[3] = (struct host_kind){.number = FLEET_KIND_LONER, .idle_ms = f->faults.idle_ms};
@@ -443,30 +445,40 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
     }
 }
 
-void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
+void node_begin_step(struct fleet *f, struct sim_node *n, struct host_event *event)
 {
-    if (n->core == NULL) {
-        return;
-    }
     ASSERT(!n->process.gate.shut);
     n->process.step_us = f->world.now_us;
-    event.now_us = sim_clock_read(&n->process.clock, f->world.now_us);
+    event->now_us = sim_clock_read(&n->process.clock, f->world.now_us);
     // Without M_MONO's other half the two clocks would tell of the sleep (hole 28).
-    event.wall_us = mutant(M_MONO) ? 0 : FLEET_WALL_US + event.now_us + (uint64_t)n->wall_us;
+    event->wall_us = mutant(M_MONO) ? 0 : FLEET_WALL_US + event->now_us + (uint64_t)n->wall_us;
     host_effects_clear(&n->out);
-    host_step(n->core, &event, &n->out);
+}
+
+void node_end_step(struct fleet *f, struct sim_node *n, bool torn)
+{
     check_view(f, n->process.name, host_view(n->core), &n->seen);
     poison_stepped(f, n);
     look_at_runs(f, n);
     node_calls_look(f, n);
     record_lease(f, n);
     n->out_at = 0;
-    n->dies_at = n->out.count > 0 && world_chance(&f->world, f->faults.node_torn_pm) &&
+    n->dies_at = torn && n->out.count > 0 && world_chance(&f->world, f->faults.node_torn_pm) &&
                          world_chance(&f->world, 100)
                      ? world_between(&f->world, 0, n->out.count - 1)
                      : SIZE_MAX;
-    n->stops_at = nemesis_stops_at(f, n->out.count);
+    n->stops_at = torn ? nemesis_stops_at(f, n->out.count) : SIZE_MAX;
     node_go_on(f, n);
+}
+
+void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
+{
+    if (n->core == NULL) {
+        return;
+    }
+    node_begin_step(f, n, &event);
+    host_step(n->core, &event, &n->out);
+    node_end_step(f, n, true);
 }
 
 /* ---- the network's events ---- */
@@ -569,6 +581,9 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
     }
     if (type == FRAME_ANSWER && node_calls_answer(f, n, end->id, &answer)) {
         node_calls_settle(f, n);
+        return;
+    }
+    if (type == FRAME_REQUEST && serve_request(f, n, end->id, &request)) {
         return;
     }
     node_step(f, n, e);

@@ -259,6 +259,6 @@ void admit_new(struct host *h, const struct request_record *r, uint64_t peer, ui
                            .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
                            .position = position};
 
-    h->requests.accepted++;
+    requests_accept(&h->requests);
     admit_again(h, &in);
 }

@@ -402,11 +402,8 @@ static void check_quick(const struct host *h)
     }
 }
 
-void host_step(struct host *h, const struct host_event *event, struct host_effects *out)
+static void begin_step(struct host *h, const struct host_event *event, struct host_effects *out)
 {
-    if (h->membership.life == LIFE_OVER) {
-        return;
-    }
     // Of the same lease at the same instant it would say the same: many steps go by one look at the
     // clocks.
     const bool judged = h->judged && event->now_us == h->now_us && event->wall_us == h->wall_us &&
@@ -420,6 +417,14 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
         lease_policy_judge(h);
     }
     backpressure_begin(&h->backpressure);
+}
+
+void host_step(struct host *h, const struct host_event *event, struct host_effects *out)
+{
+    if (h->membership.life == LIFE_OVER) {
+        return;
+    }
+    begin_step(h, event, out);
     dispatch(h, event);
     h->judged = event->type == HOST_REQUEST || is_ran(event); // these leave it as it is
     if (h->backpressure.later.count + h->backpressure.cold.count > 0 &&
@@ -433,6 +438,25 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     export_go_on(h, event->type == HOST_TICK);
     h->out = NULL;
     check_quick(h);
+}
+
+size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
+                  const uint64_t *position, size_t count, const struct host_server *server,
+                  struct host_effects *out)
+{
+    size_t served = 0;
+
+    if (h->membership.life == LIFE_OVER) {
+        return 0;
+    }
+    begin_step(h, event, out);
+    if (out->count == 0) { // what was kept for the lease goes first
+        served = serve_steady(h, event->peer, r, position, count, server);
+    }
+    h->judged = true; // requests leave the lease as it is
+    h->out = NULL;
+    check_quick(h);
+    return served;
 }
 
 /* ---- check and figures ---- */

@@ -85,6 +85,7 @@ struct host_kind {
     uint32_t mailbox; /* requests that may wait for one of them; 0 = host_config.queue_count_max */
     bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
+    bool brief;       /* what they do takes microseconds and never waits: host_serve() */
     const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
     uint8_t placement; /* enum rh_placement: HASH, SINGLETON: only the id `name`, or DAEMONS: only
                         * "name/0" and so on */
@@ -249,6 +250,29 @@ struct host *host_new(const struct host_config *config);
 void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
+
+/* Whoever drives the host has it run what is brief at once: host_serve(). */
+enum host_ran {
+    HOST_RAN_NOT,   /* it has not begun, and is to be submitted */
+    HOST_RAN_LATER, /* it has begun, and its completion comes as that of a submission does */
+    HOST_RAN_NOW,   /* `done` is its completion; what it points to is borrowed until the next run */
+};
+struct host_server {
+    void *context;
+    /* Have the actor do that RUN. It may not call the host. */
+    enum host_ran (*run)(void *context, const struct actor *a, struct submission *s,
+                         struct bytes body, struct completion *done);
+    /* An output, for the peer of the event. False: its link is full, or goes. */
+    bool (*answer)(void *context, const struct answer_record *answer);
+};
+/* Take requests of `event.peer` as HOST_REQUEST would, one by one, as long as each is steady: its
+ * arc is mine and not held, its turn in its session has come, and its actor has nothing else to do.
+ * Such a one goes from its record to its actor and to its answer without an effect. How many it
+ * took: the next one is to be fed by host_step(), after the effects. `position`: as
+ * host_prefetch() told it. */
+size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
+                  const uint64_t *position, size_t count, const struct host_server *server,
+                  struct host_effects *out);
 /* Hint that these requests come next: fetches their memory and tells where each is on the ring.
  * Changes nothing; `count` is HOST_PREFETCH_MAX at most. */
 void host_prefetch(struct host *h, const struct request_record *r, size_t count,

@@ -34,6 +34,10 @@ static inline void requests_drop(struct requests *r, enum dropped why)
 {
     r->dropped[why]++;
 }
+static inline void requests_accept(struct requests *r)
+{
+    r->accepted++;
+}
 static inline void requests_finish(struct requests *r)
 {
     r->finished++;

@@ -27,9 +27,8 @@ size_t work_drop_running(struct work *w)
 
 /* ---- order ---- */
 
-/* The record of the request's session; it is made if `order` is NULL: there is none. */
-static struct order *order_of(struct host *h, struct actor *a, struct order *order,
-                              const struct request_record *r)
+struct order *run_order(struct host *h, struct actor *a, struct order *order,
+                        const struct request_record *r)
 {
     if (order == NULL) {
         order = order_new(&h->orders, a, r->session);
@@ -53,7 +52,7 @@ static void wake_early(struct host *h, struct actor *a, struct order *order)
 
 static void keep_early(struct host *h, struct actor *a, struct admission *in)
 {
-    struct order *order = order_of(h, a, order_find(&h->orders, a, in->r->session), in->r);
+    struct order *order = run_order(h, a, order_find(&h->orders, a, in->r->session), in->r);
 
     ASSERT(in->w != NULL);
     size_t *total = &actor_work(&h->actors, a)->early_count;
@@ -72,8 +71,7 @@ static void keep_early(struct host *h, struct actor *a, struct admission *in)
     }
 }
 
-/* I7: what ran never runs again, except a read of which nothing is kept. */
-static bool may_run(const struct order *order, const struct request_record *r)
+bool run_may(const struct order *order, const struct request_record *r)
 {
     return r->seq > order->last || mutant(M_NODEDUP) || mutant(M_NOORDER) ||
            (r->seq == order->last && (r->flags & REQUEST_IDEMPOTENT) != 0);
@@ -127,15 +125,15 @@ void actor_activate(struct host *h, struct actor *a)
     retire_for_room(h);
 }
 
-static void run(struct host *h, struct actor *a, struct order *found, const struct admission *in)
+struct actor_work *run_begin(struct host *h, struct actor *a, struct order *found,
+                             const struct admission *in)
 {
     const struct request_record *r = in->r;
-    struct order *order = order_of(h, a, found, r);
-    struct host_effect *e = host_submit(h, a, VERB_RUN);
+    struct order *order = run_order(h, a, found, r);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
     ASSERT(lease_policy_may_start(h)); // hole 30
-    ASSERT(may_run(order, r) && !order->running);
+    ASSERT(run_may(order, r) && !order->running);
     const uint64_t before = order->last;
     order->last = r->seq > order->last ? r->seq : order->last;
     struct actor_work *work = actor_begin(h, a, ACTOR_RUNNING);
@@ -158,6 +156,15 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     a->turned = false;
     backpressure_started(&h->backpressure);
     h->work.running++;
+    return work;
+}
+
+static void run(struct host *h, struct actor *a, struct order *found, const struct admission *in)
+{
+    const struct request_record *r = in->r;
+    struct host_effect *e = host_submit(h, a, VERB_RUN);
+    const struct actor_work *work = run_begin(h, a, found, in);
+
     e->submission.ticket = work->running.ticket;
     e->submission.flags = r->flags;
     e->submission.head_size = (uint32_t)(r->chain_count * sizeof *r->chain);
@@ -387,7 +394,7 @@ static void refuse_asleep(struct host *h, struct actor *a, struct image_name nam
 
     if (r->base > 1 && (r->flags & REQUEST_CALL) == 0) { // pushes of actors give nothing up
         at = a == NULL ? actor_in_place(h, name) : a;
-        (void)order_of(h, at, order_find(&h->orders, at, r->session), r);
+        (void)run_order(h, at, order_find(&h->orders, at, r->session), r);
     }
     requests_drop(&h->requests, DROPPED_ASLEEP);
     admit_refuse(h, in, ANSWER_NO_KIND, 0);
@@ -438,23 +445,31 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 
 /* ---- ends ---- */
 
-static void answer_ran(struct host *h, const struct actor *a, const struct completion *c)
+struct answer_record run_answer(const struct host *h, const struct actor *a,
+                                const struct completion *c)
 {
-    const struct running *running = &a->work->running;
     const bool fits = c->bytes.size <= RECORD_BODY_MAX;
-    const struct bytes body =
-        running->traced ? trace_ran(h, c->bytes, a->work->since_us) : c->bytes;
-    const struct answer_record answer = {
-        .gateway = running->gateway,
-        .session = running->session,
-        .seq = running->seq,
+
+    return (struct answer_record){
         .fence = a->fence,
         .version = h->topology.view.ring.version,
         .code = (uint8_t)(fits ? c->code : ANSWER_APP_ERROR),
-        .copy = running->copy,
-        .body = fits ? body : bytes_of("the answer is too long", 18),
+        .body = fits ? c->bytes : bytes_of("the answer is too long", 22),
     };
+}
 
+static void answer_ran(struct host *h, const struct actor *a, const struct completion *c)
+{
+    const struct running *running = &a->work->running;
+    struct answer_record answer = run_answer(h, a, c);
+
+    answer.gateway = running->gateway;
+    answer.session = running->session;
+    answer.seq = running->seq;
+    answer.copy = running->copy;
+    if (running->traced && c->bytes.size <= RECORD_BODY_MAX) {
+        answer.body = trace_ran(h, c->bytes, a->work->since_us);
+    }
     running->order->running = false;
     h->work.running--;
     h->work.executed++;

@@ -3,9 +3,9 @@
  * Work: what do this node's actors do now, and which of them come, go and fail? Specification §5.2,
  * §5.3.
  *
- * run.c activates actors and runs one request or turn at a time; life.c holds, freezes and thaws
- * them, lets them come and go; retire.c ends those that nobody uses; fail.c lets those that fail
- * wait for their next start.
+ * run.c activates actors and runs one request or turn at a time; serve.c does so at once with what
+ * is brief and steady; life.c holds, freezes and thaws actors, lets them come and go; retire.c ends
+ * those that nobody uses; fail.c lets those that fail wait for their next start.
  */
 #ifndef NODE_HOST_WORK_H
 #define NODE_HOST_WORK_H
@@ -56,6 +56,24 @@ void run_on_ran(struct host *h, struct actor *a, const struct completion *c);
 void run_expire(struct host *h, struct actor *a);
 /* Give up the operation that runs, because the instance ends: it gets no answer. */
 void run_abandon(struct host *h, const struct actor *a);
+
+/* The record of the request's session, which is in use; it is made if `order` is NULL. */
+struct order *run_order(struct host *h, struct actor *a, struct order *order,
+                        const struct request_record *r);
+/* I7: what ran never runs again, except a read of which nothing is kept. */
+bool run_may(const struct order *order, const struct request_record *r);
+/* The actor has begun to run it. */
+struct actor_work *run_begin(struct host *h, struct actor *a, struct order *found,
+                             const struct admission *in);
+/* What it answered, with the name of its request to be filled in. */
+struct answer_record run_answer(const struct host *h, const struct actor *a,
+                                const struct completion *c);
+
+/* ---- serve.c: called by host.c alone ---- */
+
+/* Of requests that came over that link, those that are steady: see host_serve(). */
+size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *r,
+                    const uint64_t *position, size_t count, const struct host_server *server);
 
 /* ---- life.c ---- */
 

@@ -82,6 +82,8 @@ void completion_queue_init(struct completion_queue *q);
 void completion_queue_put(struct completion_queue *q, const struct completion *c);
 /* NULL = all that was put was taken. Borrowed until the next call. */
 const struct completion *completion_queue_take(struct completion_queue *q);
+/* Whoever takes: all that was put was taken. */
+bool completion_queue_is_empty(const struct completion_queue *q);
 /* The one that is taken so many calls later, if that is known yet; or NULL. */
 const struct completion *completion_queue_peek(const struct completion_queue *q, size_t ahead);
 void completion_queue_fini(struct completion_queue *q);

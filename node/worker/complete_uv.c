@@ -21,6 +21,7 @@ void worker_complete(struct worker *w, const struct completion *c)
     if (atomic_load_explicit(&w->muted, memory_order_relaxed)) {
         return;
     }
+    w->answer = NULL; // What comes now stands behind this.
     completion_queue_put(&w->completed, c);
     if (w->unsaid++ == 0) {
         w->unsaid_us = w->now_us;
@@ -102,6 +103,11 @@ void worker_on_completion(void *context, const struct completion *c)
     // It is not looked at any more: the other side may free it once it is told.
     if (completion_ends(c) && w->entered == c->actor) {
         leave(w);
+    }
+    if (w->answer != NULL && c->verb == VERB_RUN) {
+        *w->answer = *c;
+        w->answer = NULL;
+        return;
     }
     worker_complete(w, c);
 }

@@ -17,6 +17,10 @@
  * for in worker_has_work(), which the protocol thread looks at under the lock as the last thing it
  * does here.
  *
+ * The protocol thread does a batch there, or single runs while their requests are admitted
+ * (worker_run_one()): an answer that comes first is given back at once. What an actor says before
+ * it answers is queued, and so is the answer then, behind it.
+ *
  * What is done keeps its order: a worker that sleeps has done all that was sent. The lease holds as
  * it does there: the clock is read and the limits are looked at before each task, and the watchdog
  * sees whose code runs (hole 30). Timers and answers of others, which may not be brief, wait for
@@ -24,7 +28,7 @@
  */
 #include "node/worker/inside_uv.h"
 
-#include "base/assert.h"
+#include "base/clock.h"
 
 void worker_wait_for_inline(struct worker *w)
 {
@@ -60,6 +64,44 @@ static void leave(struct worker *w)
     if (signal) {
         (void)pthread_cond_signal(&w->bell);
     }
+}
+
+bool worker_enter_inline(struct worker *w)
+{
+    const bool idle = w->making == NULL || w->making->count == 0;
+
+    if (w->fd >= 0 || !idle || atomic_load(&w->stopping) || !enter(w)) {
+        return false;
+    }
+    w->now_us = clock_boottime_us();
+    runtime_set_now(w->runtime, w->now_us);
+    return true;
+}
+
+enum host_ran worker_run_one(struct worker *w, const struct submission *s, struct bytes body,
+                             struct completion *done)
+{
+    if (!worker_begins_in_time(w, s)) {
+        return HOST_RAN_NOT;
+    }
+    done->verb = VERB_NONE;
+    w->answer = completion_queue_is_empty(&w->completed) ? done : NULL;
+    runtime_perform(w->runtime, s, body);
+    w->answer = NULL;
+    return done->verb == VERB_RUN ? HOST_RAN_NOW : HOST_RAN_LATER;
+}
+
+bool worker_leave_inline(struct worker *w)
+{
+    worker_leave(w);
+    worker_ring(w);
+    leave(w);
+    return !completion_queue_is_empty(&w->completed);
+}
+
+bool worker_is_wary(const struct worker *w)
+{
+    return w->wary > 0;
 }
 
 size_t worker_run_inline(struct worker *w, size_t max)

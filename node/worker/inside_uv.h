@@ -31,9 +31,11 @@ struct worker {
     unsigned wary;            /* so many tasks ago one took long: wake it before each */
     uint64_t unnoted_us;      /* time of tasks that no counter in `profile` has */
     uint64_t tick_us;
-    bool closed;                /* embedded: it has ended */
-    bool saving;                /* what it enters is for the last flush, which no lease bounds */
-    bool runs_inline;           /* the protocol thread does its work, inline */
+    bool closed;      /* embedded: it has ended */
+    bool saving;      /* what it enters is for the last flush, which no lease bounds */
+    bool runs_inline; /* the protocol thread does its work, inline */
+    struct completion
+        *answer; /* here goes that of a worker_run_one(), if it comes first; or NULL */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
 
     /* The protocol thread's own. */
@@ -86,6 +88,8 @@ void worker_leave(struct worker *w);
 /* ---- perform_uv.c: one submission after the other */
 
 void worker_do_batch(struct worker *w, struct batch *b);
+/* Enter the actor, if the lease still lets it begin that. */
+bool worker_begins_in_time(struct worker *w, const struct submission *s);
 /* Let the runtime do what is due. */
 void worker_tick(struct worker *w);
 /* Until when a submission of that verb may be begun, as far as is known. */

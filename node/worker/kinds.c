@@ -109,6 +109,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .mailbox = kind->ops->mailbox,
         .remembered = kind->ops->list != NULL,
         .always = kind->placement != RH_PLACE_HASH,
+        .brief = ops.brief != 0,
         .name = kind->ops->name,
         .placement = (uint8_t)kind->placement,
         .daemons = kind->placement == RH_PLACE_DAEMONS ? kind->daemons : 0,

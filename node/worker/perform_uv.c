@@ -117,7 +117,7 @@ static void enter(struct worker *w, const struct submission *s)
 
 /* The clock is read after the task was made and right before it is begun (hole 30): once, for the
  * end of the one before, too. */
-static bool begins_in_time(struct worker *w, const struct submission *s)
+bool worker_begins_in_time(struct worker *w, const struct submission *s)
 {
     if (mutant(M_STARTCHK)) {
         return true;
@@ -150,7 +150,7 @@ static void do_one(struct worker *w, struct queued *q)
     if (!take(q) || (atomic_load(&w->stopping) && s->verb != VERB_DISCARD)) {
         return;
     }
-    if (begins_in_time(w, s)) {
+    if (worker_begins_in_time(w, s)) {
         begin(w, q);
     } else {
         const struct completion returned = submission_returned(s, batch_bytes(w->doing, q));

@@ -28,6 +28,7 @@
 #ifndef NODE_WORKER_WORKER_UV_H
 #define NODE_WORKER_WORKER_UV_H
 
+#include "node/host/host.h"
 #include "node/worker/batch_uv.h"
 #include "node/worker/crash_record.h"
 #include "node/worker/kinds.h"
@@ -77,6 +78,16 @@ void worker_send(struct worker *w);
 /* Do the batch that is being made right here, if all of it is brief, it is `max` submissions at
  * most, and the worker sleeps. How many; 0 = there is none, or it waits for worker_send(). */
 size_t worker_run_inline(struct worker *w, size_t max);
+/* The protocol thread is on the runtime of the worker, who sleeps and has nothing to do, from here
+ * … False: it is not. */
+bool worker_enter_inline(struct worker *w);
+/* … has it do a RUN, … */
+enum host_ran worker_run_one(struct worker *w, const struct submission *s, struct bytes body,
+                             struct completion *done);
+/* … to here. True: something else was completed by the way. */
+bool worker_leave_inline(struct worker *w);
+/* One of its last tasks took long. */
+bool worker_is_wary(const struct worker *w);
 /* The next completion, or NULL: that was all. Borrowed until the next call. */
 const struct completion *worker_take(struct worker *w);
 /* The actor that completes something `ahead` calls later, as far as that is known; or NULL. */

@@ -37,6 +37,36 @@ static void no_request_allocates(uint16_t kind)
     mill_close(&m);
 }
 
+/* Nor does one that is served at once, which all of these are, of however many sessions. */
+static void a_served_request_allocates_nothing(void **state)
+{
+    (void)state;
+    for (uint16_t kind = MILL_KV; kind <= MILL_ECHO; kind++) {
+        struct mill m;
+
+        mill_open_inline(&m, ACTORS, 3);
+        for (int i = 0; i < 10; i++) { // until each session has asked each of them
+            mill_warm(&m, kind, FRAME);
+        }
+        allocations = 0;
+        m.served = 0;
+        const size_t completed = m.node.completed;
+        for (int i = 0; i < ROUNDS; i++) {
+            mill_make(&m, kind, FRAME);
+            buffer_clear(&m.answers);
+            m.answer_count = 0;
+            allocations_counted = true;
+            mill_serve(&m);
+            allocations_counted = false;
+            assert_int_equal(m.answer_count, FRAME);
+        }
+        assert_int_equal(allocations, 0);
+        assert_int_equal(m.served, ROUNDS * FRAME);
+        assert_int_equal(m.node.completed, completed); // nobody was woken
+        mill_close(&m);
+    }
+}
+
 static void a_request_of_a_key_allocates_nothing(void **state)
 {
     (void)state;
@@ -203,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_of_a_key_allocates_nothing),
         cmocka_unit_test(an_echo_allocates_nothing),
+        cmocka_unit_test(a_served_request_allocates_nothing),
         cmocka_unit_test(a_frame_is_one_hand_over_there_and_one_wake_up_back),
         cmocka_unit_test(who_has_not_taken_all_is_not_woken_again),
         cmocka_unit_test(completions_come_in_order_however_many_they_are),

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steady requests: from the record to the actor, and from there to the answer, by function
+ * pointers.
+ *
+ * Nearly all requests find their arc here and not held, their predecessor's answer sent, and their
+ * actor alive with nothing else to do. Then admission (specification §5.3) comes to one outcome,
+ * the actor is RUNNING only while its code runs, and nothing of that has to be told or remembered
+ * but the order record with its answer. So the effect, the queue, the completion and the event are
+ * left out. Each condition is asked of whoever decides it for all other requests, and before
+ * anything was changed: what is not steady goes by host_step() as if it had not been looked at.
+ */
+#include "node/host/inside.h"
+
+#include "base/assert.h"
+#include "ringhold.h"
+
+enum { MS = 1000 };
+
+/* What all requests of a link have in common. */
+static const struct neighbour *steady_link(const struct host *h, uint64_t link)
+{
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, link);
+    const bool known = n != NULL && n->standing == STANDING_KNOWN && n->link != CALLS_LINK;
+
+    // The answers go where they came from: by the newest link of who asks.
+    return known && neighbour_asking(&h->links.neighbours, n->incarnation) == n ? n : NULL;
+}
+
+static bool steady_node(const struct host *h)
+{
+    return h->membership.life == LIFE_SERVING && lease_policy_may_start(h) &&
+           h->now_us < host_verb_limit_us(h, VERB_RUN) && h->now_us < host_gate_us(h) &&
+           h->lease_policy.gate.count == 0 && h->backpressure.full_count == 0 &&
+           h->prefetch.version == h->topology.view.ring.version;
+}
+
+/* Nothing about the request itself needs a closer look. */
+static bool steady_record(const struct host *h, const struct neighbour *n,
+                          const struct request_record *r)
+{
+    enum {
+        PLAIN =
+            REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD | REQUEST_AWAKE
+    };
+
+    return r->gateway == n->incarnation && r->hops == 0 && r->chain_count == 0 &&
+           (r->flags & ~PLAIN) == 0 && r->ttl_ms > 0 && r->version <= h->topology.view.ring.version;
+}
+
+static bool steady_cell(const struct host *h, uint64_t position, uint64_t first)
+{
+    const uint32_t cell = ring_point_cell(position);
+
+    return host_owns(h, cell) && h->cells.state[cell].hold == NULL &&
+           first >= host_vnode(h, position)->cold;
+}
+
+static bool steady_actor(const struct host *h, const struct actor *a)
+{
+    return a != NULL && a->state == ACTOR_IDLE && a->work == NULL && !a->poked &&
+           a->wish != WISH_ASKED &&
+           (h->topology.view.quarantine.count == 0 || !quarantine_holds(h, a));
+}
+
+/* It does at once what it is asked, and every id of it may be asked. */
+static bool steady_kind(const struct host *h, uint16_t kind)
+{
+    const struct host_kind *how = host_has_kind(h, kind) ? host_kind_of(h, kind)->how : NULL;
+
+    return how != NULL && how->brief && how->placement == RH_PLACE_HASH;
+}
+
+static bool serve(struct host *h, const struct neighbour *n, const struct request_record *r,
+                  uint64_t position, const struct host_server *server, bool *room)
+{
+    const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
+    struct completion done;
+
+    if (position == 0 || !steady_record(h, n, r) || !steady_kind(h, r->kind) ||
+        !steady_cell(h, position, r->first)) {
+        return false;
+    }
+    struct actor *a = actor_find(&h->actors, name);
+    if (!steady_actor(h, a)) {
+        return false;
+    }
+    struct order *order = order_find(&h->orders, a, r->session);
+    if (order_judge(order, r) != ORDER_RUN) {
+        return false;
+    }
+    struct submission s = {.verb = VERB_RUN, .flags = r->flags, .ticket = h->work.run_ticket + 1};
+    const enum host_ran ran = server->run(server->context, a, &s, r->body, &done);
+    if (ran == HOST_RAN_NOT) {
+        return false;
+    }
+    requests_accept(&h->requests);
+    if (ran == HOST_RAN_LATER) {
+        const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
+        const struct admission in = {
+            .r = r, .peer = n->link, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
+
+        (void)run_begin(h, a, order, &in);
+        return true;
+    }
+    ASSERT(done.verb == VERB_RUN && done.ticket == s.ticket);
+    struct answer_record answer = run_answer(h, a, &done);
+    answer.gateway = r->gateway;
+    answer.session = r->session;
+    answer.seq = r->seq;
+    answer.copy = r->copy;
+    order = run_order(h, a, order, r);
+    ASSERT(run_may(order, r) && !order->running);
+    order->last = r->seq > order->last ? r->seq : order->last;
+    copy_save_answer(h, order, &answer, (r->flags & REQUEST_IDEMPOTENT) != 0);
+    retire_used(h, a);
+    a->turned = false;
+    h->work.run_ticket++;
+    h->work.executed++;
+    requests_finish(&h->requests);
+    *room = server->answer(server->context, &answer);
+    return true;
+}
+
+size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *r,
+                    const uint64_t *position, size_t count, const struct host_server *server)
+{
+    const struct neighbour *n = steady_link(h, peer);
+    bool room = true;
+    size_t at = 0;
+
+    if (n == NULL || !steady_node(h)) {
+        return 0;
+    }
+    while (at < count && room && serve(h, n, &r[at], position[at], server, &room)) {
+        at++;
+    }
+    return at;
+}

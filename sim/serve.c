@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that a node serves at once: host_serve(), as the shipped shell calls it.
+ *
+ * In a quarter of the seeds the actors in memory are of a brief kind. What is steady then runs
+ * where it is admitted, three times of four; else its actor takes its time, or it goes by an
+ * effect, as if the actor's worker had something else to do. A node may die between the run and the
+ * answer.
+ */
+#include "base/table.h"
+#include "sim/fleet.h"
+#include "wire/cursor.h"
+
+/* One call of host_serve(). */
+struct serving {
+    struct fleet *fleet;
+    struct sim_node *node;
+    uint64_t peer;
+    uint8_t answer[12];
+    bool dies;
+};
+
+bool serve_drawn(uint64_t seed)
+{
+    enum { ONE_OF = 4 };
+
+    return table_mix(seed ^ 0x6272696566u) % ONE_OF == 0;
+}
+
+static void run_at_once(struct serving *v, struct instance *i, uint64_t uid,
+                        struct completion *done)
+{
+    struct fleet *f = v->fleet;
+    struct writer w = {.at = v->answer, .left = sizeof v->answer};
+
+    check_run_begin(f, i, uid);
+    if (!lives_did(f, i, uid) && f->world.checker == NULL) {
+        check_run_end(f, i, uid);
+    }
+    TRACE(&f->world,
+          v->node->process.name,
+          "%s runs request %llu at once",
+          i->entity->id,
+          (unsigned long long)uid);
+    lives_after_run(f, i);
+    put_u64(&w, uid);
+    put_u32(&w, (uint32_t)i->list.count);
+    done->code = uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK; // as those that take their time
+    done->bytes = bytes_of(v->answer, sizeof v->answer);
+}
+
+static enum host_ran run(void *context, const struct actor *a, struct submission *s,
+                         struct bytes body, struct completion *done)
+{
+    enum { TENTHS = 10, BUSY = 1, LATER = 3 };
+    struct serving *v = context;
+    struct fleet *f = v->fleet;
+    struct instance *i = actor_instance(a);
+    struct reader in = {.at = body.data, .left = body.size};
+    const uint64_t uid = get_u64(&in);
+    const uint64_t how = prng_between(&f->serving, 0, TENTHS - 1);
+
+    if (how < BUSY || f->world.checker != NULL) {
+        return HOST_RAN_NOT;
+    }
+    check_in_time(f, v->node, uid);
+    if (how < LATER) {
+        const struct host_effect e = {.type = HOST_SUBMIT, .actor = i->actor, .submission = *s};
+
+        actors_run(f, &e, body);
+        return HOST_RAN_LATER;
+    }
+    *done = (struct completion){.verb = VERB_RUN, .ticket = s->ticket};
+    run_at_once(v, i, uid, done);
+    return HOST_RAN_NOW;
+}
+
+static bool answer(void *context, const struct answer_record *answer)
+{
+    enum { THOUSAND = 1000 };
+    struct serving *v = context;
+    struct fleet *f = v->fleet;
+    struct net_end *end = network_end(&f->network, v->peer);
+    struct buffer record = {0};
+
+    v->dies = prng_between(&f->serving, 1, THOUSAND) <= f->faults.node_torn_pm;
+    if (v->dies) {
+        return false;
+    }
+    answer_put(&record, answer);
+    check_output(f, v->node);
+    check_frame(f, v->node, FRAME_ANSWER, buffer_bytes(&record));
+    if (end != NULL) {
+        network_send(&f->network, end, FRAME_ANSWER, buffer_bytes(&record));
+    }
+    buffer_fini(&record);
+    return true;
+}
+
+bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
+                   const struct request_record *r)
+{
+    struct serving v = {.fleet = f, .node = n, .peer = peer};
+    const struct host_server server = {&v, run, answer};
+    struct host_event event = {.type = HOST_REQUEST, .peer = peer};
+    uint64_t position = 0;
+
+    if (!serve_drawn(f->world.seed) || n->core == NULL) {
+        return false;
+    }
+    host_prefetch(n->core, r, 1, &position);
+    node_begin_step(f, n, &event);
+    const size_t served = host_serve(n->core, &event, r, &position, 1, &server, &n->out);
+    node_end_step(f, n, served > 0);
+    if (v.dies && n->core != NULL && f->world.checker == NULL) {
+        node_crash(f, n);
+    }
+    return served > 0;
+}
