@@ -1,57 +1,54 @@
-# bash completion of ringhold: asks the program itself for its commands and flags.
+# bash completion of ringhold: asks the program itself, by --help, for its commands, flags and their values.
 # SPDX-License-Identifier: Apache-2.0
 
 _ringhold()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} program=${COMP_WORDS[0]}
-    local command=() word i
+    local command=() word help i
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         [[ $word == -* ]] && break
         command+=("$word")
     done
-    case $prev in
-    --config|--data|--actor|--lua|--lua-check|--auth-keys|--admin-token|--script|--keys|--tls-cert|--tls-key|--link-ca|--link-certificate|--link-key|--out)
-        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-        return ;;
-    -o|--output)
-        mapfile -t COMPREPLY < <(compgen -W "table json" -- "$cur")
-        return ;;
-    --diff)
-        mapfile -t COMPREPLY < <(compgen -W "add drain remove weight" -- "$cur")
-        return ;;
-    --log-level)
-        mapfile -t COMPREPLY < <(compgen -W "error warn info debug" -- "$cur")
-        return ;;
-    esac
     if ((${#command[@]} == 0)); then
         word=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
         mapfile -t COMPREPLY < <(compgen -W "$word --help --version" -- "$cur")
         return
     fi
-    if [[ $cur == -* ]]; then
-        word=$("$program" "${command[@]:0:2}" --help 2>/dev/null || "$program" "${command[0]}" --help 2>/dev/null)
-        word=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<"$word")
-        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
-        return
+    if [[ $cur == -* || $prev == -* ]]; then
+        help=$("$program" "${command[@]:0:2}" --help 2>/dev/null || "$program" "${command[0]}" --help 2>/dev/null)
+        [[ $prev == -o ]] && prev=--output
+        # The word for a flag's value stands one blank behind it; a switch has more blanks there.
+        word=$(sed -n "s/^  $prev \([^ ][^ ]*\) .*/\1/p" <<<"$help")
+        case $word in
+        *FILE*|*DIR*)
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            return ;;
+        LEVEL)
+            mapfile -t COMPREPLY < <(compgen -W "error warn info debug" -- "$cur")
+            return ;;
+        [[:lower:]]*\|[[:lower:]]*)
+            mapfile -t COMPREPLY < <(compgen -W "${word//|/ }" -- "$cur")
+            return ;;
+        ?*) return ;;
+        esac
+        word=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<"$help")
+        [[ $cur == -* ]] && mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur") && return
     fi
     case ${command[*]} in
-    node) word="list wait add drain remove replace weight" ;;
-    txn) word="list show resolve" ;;
-    quarantine) word="list clear add" ;;
-    coordinators) word="list set add replace remove" ;;
-    recover) word="inspect verify backup restore new-cluster undo" ;;
-    config) word="check print" ;;
-    token) word="make check" ;;
-    tls) word="init coordinator node gateway operator check" ;;
     rolling-restart|"node wait"|"node drain"|"node remove"|"node replace"|"node weight")
         word=$("$program" node list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"node":"\([^"]*\)".*/\1/p') ;;
     "txn show"|"txn resolve")
         word=$("$program" txn list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"txn":\([0-9]*\).*/\1/p') ;;
     *)
-        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-        return ;;
+        # "txn list | show N | resolve N: changes of the ring"
+        word=$("$program" --help 2>/dev/null |
+            sed -nE "s/^  ${command[*]} .*\b${command[*]} (([a-z-]+( [A-Z]+)? \| )+[a-z-]+).*/\1/p" | sed 's/ [A-Z]*//g; s/|/ /g')
+        if [[ -z $word ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            return
+        fi ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
 }

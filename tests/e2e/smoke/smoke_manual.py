@@ -86,17 +86,34 @@ def the_pages_say_what_the_program_says(binary):
         assert on_page == said, (role, on_page ^ said)
 
 
+def completed(binary, *words):
+    """What bash offers for the last of these words."""
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ringhold; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')  # fmt: skip
+    completion = os.path.join(ROOT, "packaging", "completion", "ringhold.bash")
+    shown = subprocess.run(["bash", "-c", script, "bash", completion, binary, *words], cwd=ROOT,
+                           capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert shown.returncode == 0 and not shown.stderr, (words, shown.stderr)
+    return set(shown.stdout.split())
+
+
 def every_command_is_told_and_completed(binary):
-    """ringhold(1) lists it, and bash knows the second words."""
+    """ringhold(1) lists it, and bash knows its second words, options, and their values."""
     page = output(os.path.join(ROOT, "tools", "manual"), binary, os.path.join(ROOT, "docs", "man", "ringhold.1.scd"))
     listed = re.findall(r"^\*ringhold ([a-z-]+)\*$", page, re.M)
     assert sorted(listed) == sorted({c.split()[0] for c in commands(binary)} | {"version"}), listed
-    completion = text_of("packaging", "completion", "ringhold.bash")
     for name in sorted({c.split()[0] for c in commands(binary) if " " in c}):
-        words = re.search(rf'^    {name}\) word="([^"]*)"', completion, re.M)
-        assert words, f"ringhold.bash does not complete {name}"
         wanted = {c.split()[1] for c in commands(binary) if c.startswith(name + " ")}
-        assert set(words.group(1).split()) == wanted, (name, words.group(1))
+        offered = completed(binary, name, "")
+        assert offered == wanted, (name, offered)
+    for command in commands(binary):
+        offered = completed(binary, *command.split(), "--")
+        assert offered == {f"--{o}" for o in options(binary, command)}, (command, offered)
+    assert completed(binary, "status", "-o", "") == {"table", "json"}
+    assert completed(binary, "ring", "--diff", "d") == {"drain"}
+    assert completed(binary, "gateway", "--log-level", "w") == {"warn"}
+    assert completed(binary, "node", "--lua", "README") == {"README.md", "README.zh.md"}
+    assert completed(binary, "node", "--name", "") == set()
 
 
 def the_tour_goes_where_there_is_something(binary):
