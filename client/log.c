@@ -46,6 +46,14 @@ uint8_t *log_put(struct log *l, size_t size, struct asked_entry **entry)
     return log_packet(l, e);
 }
 
+void log_init(struct log *l, struct asked_entry *entry, uint32_t max, uint8_t *bytes,
+              size_t bytes_max)
+{
+    *l = (struct log){.max = max, .bytes_max = bytes_max};
+    l->entry = entry;
+    l->bytes = bytes;
+}
+
 uint8_t *log_packet(struct log *l, const struct asked_entry *e)
 {
     return l->bytes + (e->at - l->begin);
@@ -205,6 +213,17 @@ void log_mark_again(struct log *l, bool again)
 bool log_is_again(struct log *l, const struct asked_entry *e)
 {
     return (log_packet(l, e)[HEAD + 4] & F_AGAIN) != 0;
+}
+
+void log_never_ran(struct asked_entry *e)
+{
+    e->sent = false;
+    e->kept = false;
+}
+
+void log_in_session(struct log *l, bool in_session)
+{
+    l->in_session = in_session;
 }
 
 void log_forget_session(struct log *l)

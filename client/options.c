@@ -52,42 +52,21 @@ struct rhc *rhc_init(void *memory, const struct rhc_options *o)
         return NULL;
     }
     memset(c, 0, sizeof *c);
-    c->requests_max = or_else(o->requests_max, REQUESTS_MAX);
     c->answer_ms = or_else(o->answer_ms, ANSWER_MS);
     c->greet_ms = or_else(o->greet_ms, GREET_MS);
     c->back_off_min_ms = or_else(o->back_off_min_ms, BACK_OFF_MIN_MS);
     c->back_off_max_ms = or_else(o->back_off_max_ms, BACK_OFF_MAX_MS);
     c->random = o->seed;
-    c->gateway = (uint32_t)(drawn(c) >> 40);
-    c->in_max = or_else(o->in_max, IN_MAX);
-    c->body_max = BODY_MAX;
-    c->log.max = c->requests_max;
-    c->log.bytes_max = or_else(o->out_max, OUT_MAX);
+    connection_init(c);
 
+    const uint32_t requests_max = or_else(o->requests_max, REQUESTS_MAX);
+    const uint32_t in_max = or_else(o->in_max, IN_MAX);
     uint8_t *at = (uint8_t *)memory + rounded(sizeof *c);
+    struct asked_entry *entry = (void *)at;
 
-    c->log.entry = (void *)at;
-    at += rounded(c->requests_max * sizeof(struct asked_entry));
-    c->in = at;
-    c->log.bytes = at + rounded(c->in_max);
+    at += rounded(requests_max * sizeof *entry);
+    incoming_init(c, at, in_max);
+    log_init(&c->log, entry, requests_max, at + rounded(in_max), or_else(o->out_max, OUT_MAX));
     (void)rhc_set_token(c, o->token);
     return c;
-}
-
-int rhc_set_token(struct rhc *c, const char *token)
-{
-    if (c == NULL) {
-        return RHC_INVALID;
-    }
-    const size_t size = token == NULL ? 0 : strlen(token);
-
-    if (size > AUTH_MAX) {
-        return RHC_INVALID;
-    }
-    c->given_size = 0;
-    if (size > 0) {
-        memcpy(c->token, token, size);
-    }
-    c->token[size] = '\0';
-    return RHC_DONE;
 }

@@ -26,12 +26,12 @@ static uint8_t *put_head(uint8_t *at, enum packet_number type, size_t size)
 /* Room for one; NULL: none, which only a flood of pings brings about. */
 static uint8_t *begin(struct rhc *c, enum packet_number type, size_t size)
 {
-    if (c->control_size + HEAD + size > CONTROL_MAX) {
+    if (c->bytes.control_size + HEAD + size > CONTROL_MAX) {
         return NULL;
     }
-    uint8_t *at = c->control + c->control_size;
+    uint8_t *at = c->bytes.control + c->bytes.control_size;
 
-    c->control_size += HEAD + size;
+    c->bytes.control_size += HEAD + size;
     return put_head(at, type, size);
 }
 
@@ -47,9 +47,7 @@ void say_hello(struct rhc *c)
 
 void say_auth(struct rhc *c)
 {
-    c->showed_given = c->given_size > 0;
-    const struct rhc_bytes shown =
-        c->showed_given ? bytes_at(c->given, c->given_size) : bytes_at(c->token, strlen(c->token));
+    const struct rhc_bytes shown = login_show(c);
     uint8_t *at = begin(c, P_AUTH, shown.size);
 
     if (at != NULL) {
@@ -59,7 +57,7 @@ void say_auth(struct rhc *c)
 
 static uint8_t *begin_asking(struct rhc *c, enum packet_number type, uint8_t flags, size_t more)
 {
-    const struct client_state_session *s = &c->session;
+    const struct bound_session *s = &c->session.now;
     uint8_t *at = begin(c, type, REQUEST_HEADER + s->id_size + more);
 
     if (at == NULL) {
@@ -74,25 +72,25 @@ static uint8_t *begin_asking(struct rhc *c, enum packet_number type, uint8_t fla
 
 void say_bind(struct rhc *c)
 {
-    if (begin_asking(c, P_BIND, c->session.plain ? 0 : F_KEEP, 0) == NULL) {
+    if (begin_asking(c, P_BIND, c->session.now.plain ? 0 : F_KEEP, 0) == NULL) {
         give_up(c, "too many pings");
     }
 }
 
-void say_resume(struct rhc *c)
+bool say_resume(struct rhc *c, uint32_t attempt)
 {
-    const struct client_state_session *s = &c->session;
+    const struct bound_session *s = &c->session.now;
     uint8_t *at = begin_asking(c, P_RESUME, 0, SESSION_SIZE + 8 + 4 + 2);
 
     if (at == NULL) {
         give_up(c, "too many pings");
-        return;
+        return false;
     }
     at = put(at, bytes_at(s->name, SESSION_SIZE));
     at = big_put64(at, s->pushed);
-    at = big_put32(at, log_least(&c->log, c->last_name + 1));
-    c->attempts++;
-    big_put16(at, c->attempts <= UINT16_MAX ? (uint16_t)c->attempts : 0);
+    at = big_put32(at, log_least(&c->log, c->asking.last_name + 1));
+    big_put16(at, attempt <= UINT16_MAX ? (uint16_t)attempt : 0);
+    return true;
 }
 
 void say_unbind(struct rhc *c)
@@ -109,8 +107,8 @@ void say_ack(struct rhc *c)
     uint8_t *at = begin(c, P_ACK, 12);
 
     if (at != NULL) {
-        at = big_put64(at, c->session.pushed);
-        big_put32(at, log_least(&c->log, c->last_name + 1));
+        at = big_put64(at, c->session.now.pushed);
+        big_put32(at, log_least(&c->log, c->asking.last_name + 1));
     }
 }
 

@@ -14,51 +14,80 @@ enum {
 
 void session_leave(struct rhc *c)
 {
-    struct client_state_session *s = &c->session;
+    struct bound_session *s = &c->session.now;
 
     if (s->state == BIND_LEAVING) {
-        *s = (struct client_state_session){.state = BIND_NONE, .plain = s->plain};
-        c->tell_unbound = true;
+        *s = (struct bound_session){.state = BIND_NONE, .plain = s->plain};
+        c->session.tell_unbound = true;
     } else if (s->state != BIND_NONE) {
         s->state = BIND_WANTED;
     }
     s->plain = false; // the next gateway may be a newer one
 }
 
-void be_ready(struct rhc *c)
-{
-    c->state = RHC_READY;
-    c->ready_ms = c->now_ms;
-    c->tell_ready = true;
-}
-
 void session_ask(struct rhc *c)
 {
-    struct client_state_session *s = &c->session;
+    struct bound_session *s = &c->session.now;
 
     s->again_ms = 0;
     s->state = s->keeps ? BIND_RESUMING : BIND_ASKED;
-    if (s->keeps) {
-        say_resume(c);
-    } else {
+    if (!s->keeps) {
         say_bind(c);
+    } else if (say_resume(c, c->session.attempts + 1)) {
+        c->session.attempts++;
     }
 }
 
-void go_on(struct rhc *c)
+void session_go_on(struct rhc *c)
 {
-    c->known = true;
-    c->session.waits = false;
-    if (c->session.state == BIND_NONE) {
+    connection_known(c);
+    c->session.now.waits = false;
+    if (c->session.now.state == BIND_NONE) {
         be_ready(c);
     } else {
         session_ask(c);
     }
 }
 
+void session_go_home(struct rhc *c)
+{
+    if (c->login.given_size == 0 && c->session.home.state != BIND_NONE) {
+        c->session.now = c->session.home;
+        c->session.home.state = BIND_NONE;
+    }
+}
+
+void session_disconnected(struct rhc *c)
+{
+    c->session.now.again_ms = 0;
+    c->session.now.ack_ms = 0;
+}
+
+void session_end(struct rhc *c)
+{
+    c->session.now.keeps = false;
+}
+
+void session_want_again(struct rhc *c)
+{
+    if (c->session.now.state != BIND_NONE) {
+        c->session.now.state = BIND_WANTED;
+    }
+}
+
+bool session_tells(struct rhc *c, struct rhc_event *event)
+{
+    if (!c->session.tell_unbound) {
+        return false;
+    }
+    c->session.tell_unbound = false;
+    *event = (struct rhc_event){.type = RHC_EVENT_UNBOUND, .payload = bytes_at("", 0)};
+    return true;
+}
+
 void note_heard(struct rhc *c, size_t size)
 {
-    struct client_state_session *s = &c->session;
+    struct bound_session *s = &c->session.now;
 
     if (s->state != BIND_HELD || !s->keeps) {
         return;
@@ -77,15 +106,14 @@ int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id)
     if (c == NULL || id.data == NULL) {
         return RHC_INVALID;
     }
-    struct client_state_session *s = &c->session;
+    struct bound_session *s = &c->session.now;
 
     if (s->state != BIND_NONE || id.size < 1 || id.size > UINT8_MAX) {
         return RHC_INVALID;
     }
-    *s = (struct client_state_session){
-        .state = BIND_WANTED, .kind = kind, .id_size = (uint8_t)id.size};
+    *s = (struct bound_session){.state = BIND_WANTED, .kind = kind, .id_size = (uint8_t)id.size};
     memcpy(s->id, id.data, id.size);
-    if (c->state == RHC_READY) {
+    if (c->connection.state == RHC_READY) {
         session_ask(c);
     }
     return RHC_DONE;
@@ -96,20 +124,20 @@ int rhc_unbind(struct rhc *c)
     if (c == NULL) {
         return RHC_INVALID;
     }
-    struct client_state_session *s = &c->session;
+    struct bound_session *s = &c->session.now;
 
     if (s->state == BIND_NONE || s->state == BIND_LEAVING) {
         return RHC_INVALID;
     }
-    c->home.state = BIND_NONE;
+    c->session.home.state = BIND_NONE;
     if (s->state == BIND_HELD) {
         s->state = BIND_LEAVING;
         say_unbind(c);
     } else if (s->state == BIND_WANTED) {
-        *s = (struct client_state_session){.state = BIND_NONE};
+        *s = (struct bound_session){.state = BIND_NONE};
         log_forget_session(&c->log);
         log_rewind(&c->log, false);
-        c->tell_unbound = true;
+        c->session.tell_unbound = true;
     } else {
         return RHC_INVALID; // its answer comes soon
     }
@@ -118,7 +146,7 @@ int rhc_unbind(struct rhc *c)
 
 void session_tend(struct rhc *c)
 {
-    struct client_state_session *s = &c->session;
+    struct bound_session *s = &c->session.now;
 
     bind_if_it_waits(c);
     if (s->again_ms > 0 && c->now_ms >= s->again_ms) {
