@@ -126,8 +126,9 @@
 
 /* Of what a coordinator promises: tests/txn/coordinator_story_test.c --mutants, and the simulator.
  */
-#define MUTANT_PROMISE_LIST(X)                                      \
-    X(M_OLDCOPY, "a leader goes on though nodes know more than it") \
+#define MUTANT_PROMISE_LIST(X)                                                             \
+    X(M_OLDCOPY, "a leader goes on though nodes know more than it")                        \
+    X(M_TOOSURE, "a restarted leader draws numbers before it has heard who may know more") \
     X(M_ELDERAGAIN, "a restored group goes on with an incarnation of before")
 
 /* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */

@@ -38,6 +38,7 @@ enum {
     FLEET_KIND_LONER = 15, /* … or is refused */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
+    PAST_SPANS_MAX = 32,    /* a history ends after two minutes */
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
@@ -323,6 +324,11 @@ struct fleet {
     bool past;         /* the coordinators run on old copies of their files … */
     bool past_seen;    /* … and the operator was told */
     uint64_t past_era; /* the last in which they did: its numbers may have two meanings; 0 = none */
+    struct {
+        uint64_t low;
+        uint64_t high;
+    } redrawn[PAST_SPANS_MAX]; /* numbers above `low` to `high` were drawn a second time */
+    size_t redrawn_count;
     uint64_t old_copies; /* times … */
     uint64_t noticed;    /* … and so many he was told of before all was healed */
     uint64_t pauses;
@@ -654,6 +660,9 @@ void past_end(struct fleet *f);
 void past_over(struct fleet *f);
 /* May this number, or this version, have two meanings? */
 bool past_doubts(const struct fleet *f, uint64_t number);
+/* Who asked had a version that was drawn a second time: by it nobody sees that the owner was lost
+ * since, and the request may run again. */
+bool past_hides(const struct fleet *f, const struct ask *a);
 
 /* ---- what else an operator decides and repairs: sim/hand.c ---- */
 

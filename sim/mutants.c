@@ -143,6 +143,8 @@ static const struct {
     {"M_ANYROLE", "all here are honest: tests/wire/access_test.c plants it"},
     {"M_ELDERAGAIN",
      "an answer to REGISTER is seldom lost before a restore: coordinator_story_test.c plants it"},
+    {"M_TOOSURE",
+     "who knows more is seldom late, and with a lease: coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},
@@ -195,7 +197,8 @@ static void hunt(const struct campaign *c, struct prey *p)
 static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
-           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY || m == M_ELDERAGAIN;
+           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY || m == M_ELDERAGAIN ||
+           m == M_TOOSURE;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

@@ -288,6 +288,7 @@ void nemesis_restore(struct fleet *f, size_t keep)
     const size_t count = f->raft.log_count;
 
     coordinators_crash_all(f);
+    check_restores(f);
     if (raft_model_restore(&f->raft, keep)) {
         TRACE(&f->world,
               "net",

@@ -318,8 +318,10 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_EXIT:
         n->exits = true;
         n->exit_code = e->code;
-        // I4. A fenced one may learn of its end this way.
-        if (e->exit_why == HOST_EXIT_OVERLAP && n->incarnation > n->reassigned) {
+        // I4. A fenced one may learn of its end this way, and so may one that coordinators on old
+        // files know nothing of, when it has no lease.
+        if (e->exit_why == HOST_EXIT_OVERLAP && n->incarnation > n->reassigned &&
+            !(past_doubts(f, n->incarnation) && node_is_gated(f, n))) {
             world_violate(&f->world, "overlap", "%s: %s", n->process.name, e->why);
         }
         if (e->exit_why == HOST_EXIT_OPERATOR) {

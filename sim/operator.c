@@ -7,6 +7,7 @@
 #include "wire/control.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { RETRY_US = 700000 };
 
@@ -100,7 +101,8 @@ void operator_message(struct fleet *f, const Rh__Control *message)
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
 
-        if (n->wish != 0 && n->wish == reply->tag) {
+        // "… try again": he does.
+        if (n->wish != 0 && n->wish == reply->tag && strstr(reply->error, "not ready") == NULL) {
             TRACE(&f->world, "op", "is told about %s: %s", n->process.name, reply->error);
             n->wish = 0;
             n->leaving = n->stopping || (n->drains && reply->error[0] == '\0');

@@ -48,6 +48,19 @@ static void on_look(void *context, const struct world_event *event)
         &f->world, f->world.now_us + LOOK_US, (struct world_event){.run = on_look, .context = f});
 }
 
+/* By those files its lease was not over, and its vnodes are its own. */
+static void unfence(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        const struct state_node *known =
+            state_node_named(&f->raft.truth, process_says(&f->node[i].process));
+
+        if (known != NULL && !known->barred && known->incarnation == f->node[i].reassigned) {
+            f->node[i].reassigned = 0;
+        }
+    }
+}
+
 void past_begin(struct fleet *f)
 {
     const size_t count = f->raft.log_count;
@@ -58,6 +71,7 @@ void past_begin(struct fleet *f)
         return;
     }
     coordinators_crash_all(f);
+    check_restores(f);
     if (back >= count || !raft_model_put_back(&f->raft, count - back)) {
         return;
     }
@@ -69,8 +83,13 @@ void past_begin(struct fleet *f)
           (unsigned long long)number);
     f->past = true;
     f->past_era = f->raft.era;
+    if (f->redrawn_count < PAST_SPANS_MAX) {
+        f->redrawn[f->redrawn_count].low = f->raft.truth.number;
+        f->redrawn[f->redrawn_count++].high = number;
+    }
     f->old_copies++;
     check_restored(f);
+    unfence(f);
     on_look(f, NULL);
 }
 
@@ -114,6 +133,18 @@ void past_over(struct fleet *f)
 bool past_doubts(const struct fleet *f, uint64_t number)
 {
     return f->past_era != 0 && number >> 40 <= f->past_era;
+}
+
+bool past_hides(const struct fleet *f, const struct ask *a)
+{
+    const uint64_t number = f->ledger.view[a->view].version;
+
+    for (size_t i = 0; i < f->redrawn_count; i++) {
+        if (number > f->redrawn[i].low && number <= f->redrawn[i].high) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Drawn by itself, so that the others stay as they were. */

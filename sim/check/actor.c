@@ -29,6 +29,12 @@ static bool is_elder(const struct fleet *f, const struct sim_node *n)
            (n->incarnation >> 40 < f->raft.truth.view.era || past_doubts(f, n->incarnation));
 }
 
+/* Coordinators ran on old files in its era, and it is of no era before theirs. */
+static bool is_doubted(const struct fleet *f, const struct sim_node *n)
+{
+    return n->incarnation >> 40 >= f->raft.truth.view.era && past_doubts(f, n->incarnation);
+}
+
 /* Its process stood still when the watchdog should have looked, and goes on in this very moment: so
  * do all of them at the heal, and what the first one was about to do comes before the last one's
  * watchdog. That is seldom only here, where no time passes between them. */
@@ -73,10 +79,15 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
 
+    if (is_doubted(f, i->node)) {
+        depose(f, e);
+    }
     // It was given away while its process stood still: it must do nothing. So must one of the era
-    // before, though a restored ring says again that its vnode is that node's.
+    // before, though a restored ring says again that its vnode is that node's. Where coordinators
+    // ran on old files that node may get a lease again, and goes on unless another has it.
     if (f->lease_us > 0 && node_is_gated(f, i->node) &&
-        (is_elder(f, i->node) || !check_owns(f, i->node, e))) {
+        (!check_owns(f, i->node, e) || (is_elder(f, i->node) && !is_doubted(f, i->node)) ||
+         (is_doubted(f, i->node) && e->live != NULL))) {
         i->deposed = true;
         return;
     }
@@ -237,7 +248,7 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
                       (unsigned long long)uid,
                       e->id);
     }
-    if (++a->runs > 1 && (!a->idempotent || (!is_void && stands(e, uid)))) {
+    if (++a->runs > 1 && (!a->idempotent || (!is_void && stands(e, uid))) && !past_hides(f, a)) {
         world_violate(&f->world,
                       "twice",
                       "request %llu of session %llu to %s ran again",
@@ -261,7 +272,7 @@ static void take_effect(struct fleet *f, struct entity *e, uint64_t uid)
     uint32_t *ran = &a->session->ran[a->entity];
 
     // An idempotent one may have been answered before, by an owner that then was lost.
-    if (a->seq <= *ran && !a->idempotent) {
+    if (a->seq <= *ran && !a->idempotent && !(a->runs > 1 && past_hides(f, a))) {
         world_violate(&f->world,
                       "order",
                       "session %llu, %s: number %u ran after %u",

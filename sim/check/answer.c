@@ -51,7 +51,8 @@ static bool was_taken_over(const struct fleet *f, const struct ask *a)
     const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
     const uint64_t first = f->ledger.view[a->view].version;
 
-    return (vnode != NULL && vnode->cold > first) || e->cold_version > first;
+    return (vnode != NULL && vnode->cold > first) || e->cold_version > first ||
+           e->forgotten > first;
 }
 
 /* Nobody can tell whether it ran. */
@@ -65,11 +66,6 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
     // any more.
     if (a->resumed && (a->runs == 0 ? a->session->decided[a->entity] > a->seq
                                     : a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX)) {
-        return true;
-    }
-    // The new era's state does not tell who was given its vnode cold in the one before, behind the
-    // backup: whoever has not heard of the restore still asks whom it was given to.
-    if (f->ledger.view[a->view].version >> 40 < f->raft.truth.view.era) {
         return true;
     }
     // The quarantine refuses one copy of it while another one waits.
@@ -114,9 +110,9 @@ static bool excused(struct fleet *f, const struct ask *a, enum reply_code code)
     return code != REPLY_UNKNOWN || may_be_unknown(f, a);
 }
 
-static bool ran_once(const struct ask *a)
+static bool ran_once(const struct fleet *f, const struct ask *a)
 {
-    return a->runs == 1 || (a->idempotent && a->runs > 1);
+    return a->runs == 1 || (a->runs > 1 && (a->idempotent || past_hides(f, a)));
 }
 
 static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum reply_code code,
@@ -139,14 +135,14 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
             right = a->runs == 0 || a->idempotent;
             break;
         }
-        right = ran_once(a) && !a->foreign && get_u64(&in) == uid;
+        right = ran_once(f, a) && !a->foreign && get_u64(&in) == uid;
         break;
     case REPLY_OK:
-        right = ran_once(a) && !a->foreign && get_u64(&in) == uid;
+        right = ran_once(f, a) && !a->foreign && get_u64(&in) == uid;
         break;
     case REPLY_UNKNOWN:
     case REPLY_TIMEOUT:
-        right = a->runs <= 1 || a->idempotent;
+        right = a->runs <= 1 || ran_once(f, a);
         break;
     case REPLY_REJECTED:
     case REPLY_OVERLOADED:

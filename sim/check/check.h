@@ -90,6 +90,7 @@ struct entity {
     const struct sim_node *last; /* where it lived last */
     uint64_t cold_us;            /* given to another without a hand-over then … */
     uint64_t cold_version;       /* … by this version */
+    uint64_t forgotten;          /* its vnode's `cold` in a state that was put back; 0 = none */
     uint64_t run_from_us;        /* its handler runs since then, 0 = it doesn't … */
     uint64_t run_us;             /* … and ran so long before, in all */
     uint64_t held_from_us;       /* likewise: a transaction moves it */
@@ -225,6 +226,8 @@ void check_node_crash(struct fleet *f, struct sim_node *n);
 /* Something leaves it for a gateway or another node. */
 void check_output(struct fleet *f, const struct sim_node *n);
 /* The coordinators know less than they did. */
+/* An older state takes the place of this one, and took it. */
+void check_restores(struct fleet *f);
 void check_restored(struct fleet *f);
 /* The node's state is lost, or may be: from now on, and for processes that route by an earlier
  * ring. */

@@ -195,6 +195,21 @@ static void decided(struct fleet *f, uint64_t txn, bool committed)
     l->outcome[l->outcome_count++].committed = committed;
 }
 
+void check_restores(struct fleet *f)
+{
+    const struct view *view = &f->raft.truth.view;
+
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+        const ring_hit hit = view_lookup(view, entity_kind(e), bytes_of(e->id, e->id_size));
+        const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
+
+        if (vnode != NULL && vnode->cold > e->forgotten) {
+            e->forgotten = vnode->cold;
+        }
+    }
+}
+
 void check_restored(struct fleet *f)
 {
     struct ledger *l = &f->ledger;

@@ -32,6 +32,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     }
     switch (p->kind) {
     case PROPOSAL_INIT:
+        past_founded(c);
         return;
     case PROPOSAL_REGISTER:
         register_applied(c, p, result);

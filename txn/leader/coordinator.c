@@ -244,6 +244,9 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
 {
     c->out = out;
     c->now_us = event->now_us;
+    if (c->steps == 0) {
+        past_born(c);
+    }
     c->wall_us = event->wall_us;
     if (c->now_us - c->step_us > (uint64_t)c->config.suspect_ms * 1000 / SLEPT_PART) {
         c->awake_us = c->now_us; // it was I who was silent

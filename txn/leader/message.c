@@ -131,6 +131,9 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
         peers_told(c, peer, message->get_config);
         history_answer(c, peer->id, message->get_config);
+        if (c->leading && past_knows_more(c, message)) {
+            barrier_wait(c, peer->id, message);
+        }
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {

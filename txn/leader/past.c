@@ -10,10 +10,22 @@
 #include "base/mutant.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-static uint64_t highest_of(const Rh__Control *message)
+/* The newest ring that its sender has, or had. */
+static uint64_t version_of(const Rh__Control *message)
 {
-    uint64_t highest = message->body_case == RH__CONTROL__BODY_RENEW ? message->renew->version : 0;
+    const uint64_t told = message->body_case == RH__CONTROL__BODY_RENEW ? message->renew->version
+                          : message->body_case == RH__CONTROL__BODY_GET_CONFIG
+                              ? message->get_config->have_version
+                              : 0;
+
+    return told > message->version ? told : message->version;
+}
+
+static uint64_t polled_of(const Rh__Control *message)
+{
+    uint64_t highest = 0;
 
     for (size_t i = 0; message->body_case == RH__CONTROL__BODY_POLL && i < message->poll->n_txns;
          i++) {
@@ -22,41 +34,107 @@ static uint64_t highest_of(const Rh__Control *message)
     return highest;
 }
 
+void past_note(struct coordinator *c, const char *name, uint64_t knows)
+{
+    if (knows <= c->past.newer) {
+        return;
+    }
+    c->past.newer = knows;
+    log_error("txn",
+              "database_went_back",
+              "node=%s knows=%" PRIu64 " number=%" PRIu64
+              " effect=\"no changes, registrations, or leases for who knows more\" "
+              "reason=\"an older copy of the folder was put back\" remedy=\"stop the "
+              "coordinators and restore again (docs/recovery.md#went-back)\"",
+              name,
+              knows,
+              c->state->number);
+}
+
+bool past_knows_more(const struct coordinator *c, const Rh__Control *message)
+{
+    const bool tells = message->body_case == RH__CONTROL__BODY_RENEW ||
+                       message->body_case == RH__CONTROL__BODY_POLL ||
+                       message->body_case == RH__CONTROL__BODY_GET_CONFIG;
+
+    return tells && (version_of(message) > c->state->view.ring.version ||
+                     polled_of(message) > c->state->number);
+}
+
 bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
-    const bool renews = message->body_case == RH__CONTROL__BODY_RENEW;
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
-    const uint64_t highest = highest_of(message);
-    const uint64_t drawn = renews ? c->state->view.ring.version : c->state->number;
+    const uint64_t version = version_of(message);
+    const uint64_t polled = polled_of(message);
 
-    if (node == NULL || highest <= drawn || mutant(M_OLDCOPY)) {
+    if (mutant(M_OLDCOPY)) {
         return false;
     }
-    if (highest > c->past.newer) {
-        c->past.newer = highest;
-        log_error("txn",
-                  "database_went_back",
-                  "node=%s knows=%" PRIu64 " number=%" PRIu64
-                  " effect=\"no changes, registrations, or leases for who knows more\" "
-                  "reason=\"an older copy of the folder was put back\" remedy=\"stop the "
-                  "coordinators and restore again (docs/recovery.md#went-back)\"",
-                  node->name,
-                  highest,
-                  c->state->number);
+    if (!past_knows_more(c, message)) {
+        if (node != NULL && message->body_case == RH__CONTROL__BODY_RENEW) {
+            past_denied(c, node);
+        }
+        return false;
     }
-    struct seen *seen = peers_heard(c, node); // alive, and not to be fenced by who knows less
-    if (renews) {
-        register_note(seen, message->renew);
+    past_note(c, peer->name, version > polled ? version : polled);
+    if (node != NULL) {
+        struct seen *seen = peers_heard(c, node); // alive, and not to be fenced by who knows less
+
+        if (message->body_case == RH__CONTROL__BODY_RENEW) {
+            register_note(seen, message->renew);
+        }
     }
     return true;
 }
 
 bool past_found(const struct coordinator *c)
 {
-    return c->past.newer != 0;
+    return c->past.newer >> STATE_NUMBER_BITS >= c->state->view.era && c->past.newer != 0;
+}
+
+void past_denied(struct coordinator *c, const struct state_node *node)
+{
+    c->past.denied[node->slot] = node->incarnation;
+}
+
+static bool all_denied(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *node = &c->state->node[i];
+
+        if (!node->barred && c->past.denied[node->slot] != node->incarnation) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool leases_are_over(const struct coordinator *c)
+{
+    return c->now_us >= c->past.born_us + lease_wait_us(c) || lease_longest_us(c) == 0;
+}
+
+bool past_unsure(struct coordinator *c)
+{
+    if (!c->past.sure && (!c->state->begun || leases_are_over(c) || all_denied(c) ||
+                          mutant(M_OLDCOPY) || mutant(M_TOOSURE))) {
+        c->past.sure = c->state->begun;
+        return false;
+    }
+    return !c->past.sure;
+}
+
+void past_born(struct coordinator *c)
+{
+    c->past.born_us = c->now_us;
+}
+
+void past_founded(struct coordinator *c)
+{
+    c->past.sure = true;
 }
 
 void past_forget(struct coordinator *c)
 {
-    c->past.newer = 0;
+    memset(c->past.denied, 0, sizeof c->past.denied);
 }

@@ -8,13 +8,32 @@
 #include "txn/leader/peers.h"
 
 struct past {
-    uint64_t newer; /* number that a node knows and that was never drawn here; 0 = none */
+    uint64_t newer;   /* number that somebody knows and that was never drawn here; 0 = none */
+    uint64_t born_us; /* when this process began */
+    bool sure;        /* whoever could know better has been asked, or has no lease any more */
+    uint64_t denied[RING_NODES_MAX + 1]; /* by slot: incarnation that knows nothing newer */
 };
+
+/* past_born() notes that this process begins now. */
+void past_born(struct coordinator *c);
+/* The sender of `message` knows what is not here: this is an older copy, or I don't know yet that I
+ * fell. */
+bool past_knows_more(const struct coordinator *c, const Rh__Control *message);
 
 /* The message tells that this database is an older copy: nothing is promised on it. */
 bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
-/* One did since I lead: no number is drawn, for it may have been before. */
+/* past_note() keeps that `name` knows a number that was never drawn here. */
+void past_note(struct coordinator *c, const char *name, uint64_t knows);
+/* Somebody showed it: no number is drawn in this era, for it may have been drawn before. */
 bool past_found(const struct coordinator *c);
+/* The node knows nothing newer. */
+void past_denied(struct coordinator *c, const struct state_node *node);
+/* This process began on what it found on its disk, and a node that may serve has not been heard
+ * since: no number is drawn as long as a lease of before may be left. */
+bool past_unsure(struct coordinator *c);
+/* This process founded the fleet: there is nothing older. */
+void past_founded(struct coordinator *c);
+/* What nodes denied counts for one leadership. */
 void past_forget(struct coordinator *c);
 
 #endif

@@ -96,6 +96,14 @@ void coordinator_put_again(struct coordinator *c, uint64_t peer)
     coordinator_put(c, COORDINATOR_SEND, peer, at);
 }
 
+/* It draws a number, or decides what was perhaps decided before. */
+static bool draws(enum proposal_kind kind)
+{
+    return kind != PROPOSAL_INIT && kind != PROPOSAL_VOTER && kind != PROPOSAL_LEASE &&
+           kind != PROPOSAL_SETTLE && kind != PROPOSAL_NOTE && kind != PROPOSAL_REPAIR &&
+           kind != PROPOSAL_OPERATOR_REQUEST;
+}
+
 struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
                                      Rh__Command *command)
 {
@@ -104,7 +112,8 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
 
     // One of the past draws no number: with a greater version its old ring would be taken (hole
     // 54).
-    if (!c->leading || c->now_us < own->quiet_us || past_found(c)) {
+    if (!c->leading || c->now_us < own->quiet_us || past_found(c) ||
+        (draws(kind) && past_unsure(c))) {
         return NULL;
     }
     // Whoever reads only older formats must never find it in the log.

@@ -148,6 +148,7 @@ static bool database_went_back(struct coordinator *c, const struct leader_peer *
 {
     char reason[320];
     const uint64_t highest = in->disk_seen > in->disk_floor ? in->disk_seen : in->disk_floor;
+    const uint64_t era = in->disk_era << STATE_NUMBER_BITS;
 
     if (highest <= c->state->number && in->disk_era <= c->state->view.era) {
         return false;
@@ -163,7 +164,7 @@ static bool database_went_back(struct coordinator *c, const struct leader_peer *
                    highest,
                    in->disk_era,
                    in->disk_era);
-    log_error("txn", "database_went_back", "node=%s number=%" PRIu64, in->name, highest);
+    past_note(c, in->name, highest > era ? highest : era);
     refuse(c, peer->id, reason, 0);
     return true;
 }
@@ -245,6 +246,9 @@ void register_on_register(struct coordinator *c, struct leader_peer *peer, const
                REGISTER_RETRY_MS);
         return;
     }
+    if (node != NULL && (node->nonce == in->nonce || (in->lock_held && same_folder(c, node, in)))) {
+        past_denied(c, node); // its process is this one, or is dead
+    }
     if (node != NULL && node->nonce == in->nonce && !node->barred) {
         if (is_elder(c, node)) {
             fence_propose(c, node, false);
@@ -252,6 +256,10 @@ void register_on_register(struct coordinator *c, struct leader_peer *peer, const
         } else {
             welcome(c, peer, node);
         }
+        return;
+    }
+    if (past_unsure(c)) {
+        refuse(c, peer->id, "waiting for every node to be heard of", REGISTER_RETRY_MS_MIN);
         return;
     }
     roles_fault(c->state, &body, misfit);

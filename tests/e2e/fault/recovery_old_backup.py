@@ -72,8 +72,11 @@ def files_copied_back_by_hand_are_refused(binary):
         # The whole folder of yesterday looks sound: a node that has seen more refuses it.
         shutil.rmtree(fleet.data("c1"))
         shutil.copytree(fleet.data("copy"), fleet.data("c1"))
-        fleet.coordinator(1)
-        assert node.wait() == 75, node.tail()  # its incarnation is unknown there: it would join anew
+        coordinator = fleet.coordinator(1)
+        # Its incarnation is unknown there: it has no lease, and isn't barred by who knows less.
+        until("it says so", lambda: coordinator.log_has("database_went_back node=n2"))
+        assert node.running, node.tail()
+        node.kill(9).wait()
         node = fleet.node("n2", ready=False)
         assert node.wait() not in (0, 75) and node.log_has("went back"), node.tail()
         # The remedy: what is there becomes a new era, above all that the nodes have seen.
