@@ -231,38 +231,38 @@ RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
 
 /* ---- sessions: a client that is bound to an actor ---- */
 
-/* A client binds its connection at a gateway to an actor (`BIND id`): the actor has a session, and
- * may push to it what nobody asked for. One at a time, or, of a kind with RH_SESSIONS_ALLOW,
- * several: the devices of one player. Each has pushes and a resume of its own. Sessions move with
- * the actor. As long as one lasts the actor isn't ended for being idle, nor for want of room. Only
- * kinds with ops.session take sessions. */
+/* A client binds its connection at a gateway to an actor (`BIND id`). Then the actor has a session
+ * with that client, and may push messages to it unasked. An actor has one session at a time, or
+ * several if its kind has RH_SESSIONS_ALLOW: the devices of one player. Each session has its own
+ * pushes and its own resume. Sessions move with the actor. While a session lasts, the actor is not
+ * ended for being idle, nor for want of room. Only kinds with ops.session take sessions. */
 
 enum { RH_PUSH_MAX = 262144 /* bytes of one push */ };
 
 /* The events that ops.session gets. */
 enum rh_session_type {
     RH_SESSION_BOUND = 1,    /* a client has come */
-    RH_SESSION_REPLACED = 2, /* another one has come in its place; the one before was kicked. Or
-                                the same one anew, which had not heard that it was bound */
+    RH_SESSION_REPLACED = 2, /* a client has taken the place of a former one, which was kicked; or
+                                the same client came again and had not heard that it is bound */
     RH_SESSION_RESUMED = 3,  /* the former client is still there; see `why` */
-    RH_SESSION_LOST = 4,     /* the client has gone; see `why`. One that may resume can be pushed to
-                                until it is known that it won't: nothing more is told of that */
+    RH_SESSION_LOST = 4,     /* the client has gone; see `why`. If it may resume, the actor can go
+                                on pushing until that time is over; no event tells its end */
 };
 
 enum rh_resumed_why {
-    RH_RESUMED_AFRESH = 0, /* it is there still, but the actor was begun afresh: it knows nothing of
-                              the session, and pushes may be missing */
-    RH_RESUMED_CLIENT = 1, /* it is back; what it was pushed and hadn't got comes first */
+    RH_RESUMED_AFRESH = 0, /* the client is still there, but the actor was started afresh: it knows
+                              nothing of the session, and pushes may be missing */
+    RH_RESUMED_CLIENT = 1, /* the client is back; it gets the pushes that it missed first */
 };
 
 /* Policy for a client that binds to an actor which already has a bound client; ops.sessions. A lost
  * client that might still resume never blocks a new one. */
 enum rh_sessions {
     RH_SESSIONS_KICK_OLD = 0,   /* the former client is kicked: REPLACED */
-    RH_SESSIONS_REJECT_NEW = 1, /* the new one is refused; the actor isn't told */
-    RH_SESSIONS_ALLOW = 2,      /* both are bound, up to ops.sessions_max. To one more a place is
-                                   given: of one that is lost and might resume, else of the one that
-                                   has had its connection for longest, which is kicked: REPLACED */
+    RH_SESSIONS_REJECT_NEW = 1, /* the new client is refused; the actor isn't told */
+    RH_SESSIONS_ALLOW = 2,      /* both are bound, up to ops.sessions_max. One more takes the place
+                                   of a lost client that might resume, else of the client that has
+                                   been connected longest, which is kicked: REPLACED */
 };
 enum { RH_SESSIONS_MAX = 16 /* of one actor */ };
 
@@ -274,14 +274,14 @@ enum rh_lost_why {
     RH_LOST_REBOUND = 5, /* rh_rebind(): the client goes on as another entity */
 };
 
-/* Borrowed until the callback returns. Grows at its end. */
+/* An event of a session. Borrowed until the callback returns. New fields are added at its end. */
 struct rh_session {
     uint32_t type; /* enum rh_session_type */
     uint32_t why;  /* of LOST: enum rh_lost_why; of RESUMED: enum rh_resumed_why; else 0 */
     /* The session's number: > 0, below 2^63, the same until the session is over, whatever moves or
      * resumes, and no other session's. RESUMED with AFRESH may bring a new number. */
     uint64_t session;
-    uint64_t former; /* of REPLACED: whose place it took; that one is over. Else 0 */
+    uint64_t former; /* of REPLACED: the session whose place was taken, and which is over; else 0 */
 };
 
 /* Codes of kicks. */
@@ -293,53 +293,60 @@ enum rh_kick_code {
 };
 
 /* Send bytes (0..RH_PUSH_MAX, copied) to the clients of this actor. Pushes arrive in order, each at
- * most once, also across moves. A crash of this node or a lost link may lose pushes, like any
- * message; the client isn't told. A client that doesn't read is disconnected, and the actor gets
- * LOST.
+ * most once, also when the actor moves. A crash of this node or a lost link may lose pushes, like
+ * any message; the client isn't told. A client that doesn't read is disconnected, and the actor
+ * gets LOST.
  *
- * From any callback but handoff, resume and deactivate. RH_NO_SESSION: nobody is bound, or was
- * kicked; RH_TOO_BIG; RH_INVALID: not now, or no data. */
+ * Any callback may call it, except handoff, resume and deactivate. RH_NO_SESSION: no client is
+ * bound, or it was kicked; RH_TOO_BIG: the payload is over RH_PUSH_MAX; RH_INVALID: wrong callback,
+ * or no data. */
 RH_API int rh_push(struct rh_actor *actor, struct rh_bytes payload);
-/* Push to one client of this actor, by rh_session.session. RH_NO_SESSION: that session is not
- * bound. */
+/* Push to one client of this actor, by rh_session.session. Results as for rh_push(). RH_NO_SESSION:
+ * that session is not bound. */
 RH_API int rh_push_one(struct rh_actor *actor, uint64_t session, struct rh_bytes payload);
 
-/* Push to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
- * wherever these live. At most once each; order per actor as of rh_send(). An actor isn't woken for
- * it and not told of it; where no client is bound nothing happens, and is counted there. count
- * 1..65536: else, or with one bad id, RH_INVALID, and nothing is sent; so with RH_TOO_BIG, the
- * payload.
- * RH_OVERLOADED as of rh_group_push(), which says more of how it goes. From the callbacks that may
- * rh_send(). */
+/* Push to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied), on
+ * whatever node they live. Each push arrives at most once, in order per actor as with rh_send().
+ * The push does not activate an actor, and the actor does not see it; if no client is bound there,
+ * that node drops and counts it.
+ *
+ * Callbacks that may call rh_send() may call it. RH_INVALID: wrong callback, `count` is not
+ * 1..65536, or an id is bad; RH_TOO_BIG: the payload is over RH_PUSH_MAX; RH_OVERLOADED: as for
+ * rh_group_push(), which describes how such pushes go out. On an error nothing is sent. */
 RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids,
                        size_t count, struct rh_bytes payload);
 
 /* Close the connections of the actor's clients. Earlier pushes arrive first, then `code`
- * (RH_KICK_GAME and up) and `text` (up to 255 bytes; NULL = ""; copied). rh_push() says
- * RH_NO_SESSION from now on; ops.session is told LOST when the connection is closed, or a newer
- * client has come. One that is away just can't resume any more. From the callbacks that may push.
- * RH_NO_SESSION; RH_TOO_BIG: the text; RH_INVALID: not now, or the code is not the game's. */
+ * (RH_KICK_GAME and up) and `text` (up to 255 bytes; NULL = ""; copied). From now on rh_push()
+ * returns RH_NO_SESSION. ops.session gets LOST when the connection is closed or a newer client has
+ * come. A client that is away at the moment can no longer resume.
+ *
+ * Callbacks that may push may call it. RH_NO_SESSION: as for rh_push(); RH_TOO_BIG: the text is too
+ * long; RH_INVALID: wrong callback, or the code is not one of the game's. */
 RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
-/* Kick one client, by rh_session.session. */
+/* Kick one client, by rh_session.session. Results as for rh_kick(). */
 RH_API int rh_kick_one(struct rh_actor *actor, uint64_t session, uint32_t code, const char *text);
 
-/* Let the actor's clients go on as actor `id` (1..255 bytes, copied) of `kind`: an account's client
- * as the player that was chosen. What was pushed before comes first; then its gateway takes it for
- * that entity and tells it so, and it binds itself there. What it had asked this one is answered.
- * rh_push() says RH_NO_SESSION from now on; ops.session is told LOST, RH_LOST_REBOUND, when the
- * gateway has done it. If the gateway is lost before, and the client resumes, it is told again; one
- * that can't resume comes back as this entity, BOUND afresh. From the callbacks that may push.
- * RH_NO_SESSION; RH_INVALID: not now, no such id, or it is this actor's own. */
+/* Let the actor's clients go on as actor `id` (1..255 bytes, copied) of `kind`: for example an
+ * account's client as the player that was chosen. Earlier pushes arrive first. Then the gateway
+ * treats the client as that entity and tells it so, and the client binds itself there. Requests
+ * that it had sent to this actor are still answered. From now on rh_push() returns RH_NO_SESSION;
+ * ops.session gets LOST with RH_LOST_REBOUND when the gateway has done it. If the gateway is lost
+ * before, a client that resumes is told again; a client that can't resume comes back to this actor,
+ * BOUND afresh.
+ *
+ * Callbacks that may push may call it. RH_NO_SESSION: as for rh_push(); RH_INVALID: wrong callback,
+ * a bad id, or this actor's own id. */
 RH_API int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id);
-/* Rebind one client, by rh_session.session. */
+/* Rebind one client, by rh_session.session. Results as for rh_rebind(). */
 RH_API int rh_rebind_one(struct rh_actor *actor, uint64_t session, uint16_t kind,
                          struct rh_bytes id);
 
 /* ---- groups: a room, a guild, a match ---- */
 
 /* A set of ids of one kind, in the memory of the actor that made it, to push the same bytes to the
- * clients of all of them. It is used by one thread at a time, as all of an actor is, and moves by
- * rh_group_save() and rh_group_load(). A group does not track its members: an actor that
+ * clients of all of them. Like the rest of an actor, a group is used by one thread at a time. It
+ * moves by rh_group_save() and rh_group_load(). A group does not track its members: an actor that
  * wants to join or leave, for instance because its client is LOST, tells the group's actor. A
  * member without a client costs little: a push to it is dropped and counted. */
 struct rh_group;
@@ -356,8 +363,8 @@ RH_API struct rh_group *rh_group_new(uint16_t kind, size_t members_max);
 /* Free a group, or NULL. Pushes that were already made are still delivered. */
 RH_API void rh_group_free(struct rh_group *group);
 
-/* Add the id (1..RH_ID_MAX bytes, copied) to the members. RH_OK, also if it is already a member;
- * RH_FULL; RH_INVALID: no such id. */
+/* Add the id (1..RH_ID_MAX bytes, copied) to the members. RH_OK: it is a member now, or was one
+ * before; RH_FULL: the group has members_max members; RH_INVALID: the id is bad. */
 RH_API int rh_group_join(struct rh_group *group, struct rh_bytes id);
 /* Remove the id from the members. RH_GONE: it was not a member. */
 RH_API int rh_group_leave(struct rh_group *group, struct rh_bytes id);
@@ -369,18 +376,19 @@ RH_API size_t rh_group_count(const struct rh_group *group);
  * borrowed until the group changes. No bytes: there is no such member. */
 RH_API struct rh_bytes rh_group_at(const struct rh_group *group, size_t index);
 
-/* Push bytes (0..RH_PUSH_MAX, copied once) to the clients of all who are members now, wherever
- * their actors live. Each at most once; to one member in order with the other pushes, sends and
- * calls of this actor to it, as of rh_send(), and with pushes and sends also when either moves. A
- * member whose client is away gets it when that is back; where nobody is bound, or the actor
- * sleeps, it is dropped and counted there. The push activates no actor, and the members' actors
- * don't see it.
+/* Push bytes (0..RH_PUSH_MAX, copied once) to the clients of all present members, on whatever nodes
+ * their actors live. Each client gets the push at most once. To one member it stays in order with
+ * the other pushes, sends and calls of this actor, as with rh_send(); pushes and sends also stay in
+ * order when either actor moves. A member whose client is away gets the push when the client is
+ * back. If no client is bound, or the member's actor sleeps, that node drops and counts the push.
+ * It activates no actor, and the members' actors don't see it.
  *
- * The members are worked off in slices, between what else this node does; what this actor asks of
- * others behind it waits for that. RH_OVERLOADED: with what waits here already it would be over
- * 32 MiB (payloads and ids), and nothing is sent: try again later, or let it be. RH_TOO_BIG;
- * RH_INVALID: not now, or no data. From the callbacks that may rh_send(). RH_OK, too, when there
- * are no members. */
+ * The node hands the push to the members in slices, between its other work; later calls, sends and
+ * pushes of this actor wait until it has reached all of them. RH_OK: it will be sent, or there are
+ * no members; RH_OVERLOADED: together with the pushes that wait on this node it would exceed 32 MiB
+ * (payloads and ids), and nothing is sent: try again later, or drop it; RH_TOO_BIG: the payload is
+ * over RH_PUSH_MAX; RH_INVALID: wrong callback, or no data. Callbacks that may call rh_send() may
+ * call it. */
 RH_API int rh_group_push(struct rh_actor *actor, const struct rh_group *group,
                          struct rh_bytes payload);
 
@@ -392,13 +400,15 @@ RH_API struct rh_group *rh_group_load(struct rh_bytes *state);
 
 /* ---- timers of the actor ---- */
 
-/* Call ops.timer after `ms` (up to 20 more), then each `every_ms` unless 0, between messages. A
- * timer that was missed several times runs once. Timers end with the actor's incarnation on this
- * node: set them again in activate. From any callback but handoff and deactivate. Returns its id (>
- * 0); 0 = RH_INVALID: not now, there is no ops.timer, or 1024 are set. */
+/* Call ops.timer after `ms` milliseconds (up to 20 ms late), and then every `every_ms` milliseconds
+ * unless that is 0, between messages. A timer that was missed several times runs once. Timers end
+ * with the actor's incarnation on this node: set them again in activate. `argument` stays the
+ * caller's. Any callback may call it, except handoff and deactivate. Returns the timer's id, which
+ * is > 0, or 0: wrong callback, there is no ops.timer, or the actor has 1024 timers. */
 RH_API uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms,
                                void *argument);
-/* Stop a timer. RH_GONE: it has already ended or been stopped. */
+/* Stop a timer. RH_GONE: it has already ended or been stopped. On the actor's worker, like all
+ * functions that take an actor. */
 RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 
 /* ---- life ---- */
@@ -409,15 +419,16 @@ RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
  */
 RH_API int rh_passivate(struct rh_actor *actor);
 
-/* Declare the actor broken: the running message is answered with this error, the instance ends by
- * deactivate(RH_BROKEN) without flush, and the next message starts it afresh, after a back-off that
- * doubles from 100 ms to 30 s with each failure in a row (activate that fails counts). Meanwhile
- * messages wait, up to mailbox and deadline. `text` as of rh_error(). RH_INVALID: not now (activate
- * returns RH_FAILED instead; flush, handoff, resume, deactivate). */
+/* Declare the actor broken. The running message is answered with this error, and the instance ends
+ * by deactivate(RH_BROKEN) without flush. The next message starts the actor afresh, after a
+ * back-off that doubles from 100 ms to 30 s with each failure in a row (a failed activate counts,
+ * too). Meanwhile messages wait, up to the mailbox's limit and their deadline. `text` has the form
+ * of rh_error() and is copied. RH_INVALID: wrong callback (flush, handoff, resume, deactivate;
+ * activate returns RH_FAILED instead). */
 RH_API int rh_fail(struct rh_actor *actor, const char *text);
 
-/* Ask for a flush soon: RH_PERIODIC, as if its time had come. RH_INVALID: not now (handoff,
- * deactivate), or there is no ops.flush. */
+/* Ask for a flush with RH_PERIODIC soon, before the period has passed. RH_INVALID: wrong callback
+ * (handoff, deactivate), or there is no ops.flush. */
 RH_API int rh_flush_soon(struct rh_actor *actor);
 
 /* ---- what an actor may ask ---- */
@@ -428,7 +439,8 @@ RH_API struct rh_bytes rh_id(const struct rh_actor *actor);
  * from one owner to the next. A store that keeps the highest one beside the data and refuses a
  * write with a smaller one can't be overwritten by a deposed owner: examples/store_sqlite.c. */
 RH_API uint64_t rh_fence(const struct rh_actor *actor);
-/* Return what the kind's start callback made; NULL without one. Several workers share it. */
+/* Return the pointer that the kind's start callback made; NULL if there is no such callback.
+ * Several workers use it at the same time. */
 RH_API void *rh_shared(const struct rh_actor *actor);
 
 /* ---- a kind of actor ---- */
@@ -446,12 +458,12 @@ struct rh_ids;
 RH_API void rh_ids_put(struct rh_ids *ids, struct rh_bytes id);
 
 enum rh_why {
-    RH_MOVED,    /* another node took it over, state and all; flush: it is about to */
+    RH_MOVED,    /* another node took the actor over, with its state; in flush: it is about to */
     RH_STOP,     /* the node stops */
-    RH_FENCED,   /* the node lost the right to run it: keep nothing, write nothing */
-    RH_IDLE,     /* no request for long, too many actors, or rh_passivate() */
+    RH_FENCED,   /* the node lost the right to run the actor: keep nothing, write nothing */
+    RH_IDLE,     /* no request for a long time, too many actors, or rh_passivate() */
     RH_BROKEN,   /* rh_fail() */
-    RH_PERIODIC, /* of flush only: its time has come */
+    RH_PERIODIC, /* in flush only: flush_ms has passed, or rh_flush_soon() */
 };
 
 /* The information for a start callback. Borrowed until the kind stops. */
@@ -459,79 +471,89 @@ struct rh_kind_info {
     size_t size; /* of this struct */
     uint16_t kind;
     const char *node;     /* the node's name */
-    const char *argument; /* what stood after "=" in --actor NAME=ARGUMENT; "" if nothing */
+    const char *argument; /* the text after "=" in --actor NAME=ARGUMENT; "" if there is none */
 };
 
-/* Callbacks marked "may be NULL" are optional. `instance` is what activate made. A callback that
- * returns what it may not has failed, and a log line says so. */
+/* Callbacks marked "may be NULL" are optional. `instance` is the pointer that activate set. A
+ * callback that returns an invalid result has failed, and a log line says so. */
 struct rh_actor_ops {
     uint32_t abi;     /* RH_ABI */
     uint32_t size;    /* sizeof(struct rh_actor_ops) */
     const char *name; /* for logs: "counter" */
 
-    /* Once, before any actor, on the thread that starts the node: open what all actors of the kind
-     * share. Anything but RH_OK ends the node with an error; say why on stderr. May be NULL. */
+    /* Called once, before any actor, on the thread that starts the node: open what all actors of
+     * the kind share, and set *shared. Any result but RH_OK ends the node with an error; say why on
+     * stderr. May be NULL. */
     int (*start)(const struct rh_kind_info *info, void **shared);
-    /* Once, after the last actor, on the protocol thread. May be NULL. */
+    /* Called once, after the last actor, on the protocol thread. May be NULL. */
     void (*stop)(void *shared);
 
-    /* Make the instance of an actor. `state`: what handoff wrote at the old owner, borrowed until
-     * return; NULL = a fresh start (load it from your store, if any). Anything but RH_OK: it could
-     * not be made, deactivate is not called, and its requests wait for another try (see rh_fail).
-     * May finish later: set *instance before it returns RH_PENDING, since an actor that is stopped
-     * before rh_done() is deactivated. Who failed by rh_done() is not (see there). */
+    /* Make the instance of an actor. `state` is what handoff wrote at the old owner, borrowed until
+     * the callback returns; NULL = a fresh start (load the state from your store, if there is one).
+     * Any result but RH_OK: the actor could not be made, deactivate is not called, and its requests
+     * wait for another try (see rh_fail). May finish later: then set *instance before you return
+     * RH_PENDING, because an actor that is stopped before rh_done() gets a deactivate. An actor
+     * whose activate fails by rh_done() gets none (see there). */
     int (*activate)(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                     void **instance);
-    /* One request. Answer by rh_reply(), or rh_defer(). Who does neither answers nil. */
+    /* Handle one request. Answer it by rh_reply(), or call rh_defer(). Without either, the answer
+     * is nil. */
     void (*message)(struct rh_actor *actor, void *instance, const struct rh_message *message);
-    /* The actor is frozen and may move: write its state. RH_OK, or RH_BUSY: not now; RH_COLD: I
-     * hand nothing over, load me afresh; anything else is taken for RH_COLD. After OK and COLD
-     * nothing else is called until resume or deactivate; after BUSY it goes on, and is asked again
-     * every 100 ms. May finish later. May be NULL: it moves without state. */
+    /* The actor is frozen and may move: write its state. RH_OK; RH_BUSY: not now; RH_COLD: there is
+     * no state, load the actor afresh. Any other result counts as RH_COLD. After OK and COLD the
+     * library calls nothing else until resume or deactivate. After BUSY the actor goes on, and
+     * handoff is called again every 100 ms. May finish later. May be NULL: the actor moves without
+     * state. */
     int (*handoff)(struct rh_actor *actor, void *instance, struct rh_out *out);
-    /* The move was called off: it stays and goes on. May be NULL. */
+    /* The move was cancelled: the actor stays and goes on. May be NULL. */
     void (*resume)(struct rh_actor *actor, void *instance);
-    /* Free the instance. `actor` is dead after this. */
+    /* Free the instance. `actor` must not be used after this. */
     void (*deactivate)(struct rh_actor *actor, void *instance, enum rh_why why);
 
     /* ---- since ABI 2; all may be NULL or 0 ---- */
 
-    /* One of rh_timer_start() is due. */
+    /* A timer of rh_timer_start() is due. */
     void (*timer)(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
-    /* Save what is dirty, conditional on the fence. why: PERIODIC, IDLE, MOVED (before handoff),
-     * STOP: the node ends, and its lease may be over, so only the fence keeps the store from what
-     * is old. Best effort: a crash skips it. RH_FAILED: PERIODIC: tried again next period; IDLE: it
-     * stays alive, tried again after a back-off; MOVED, STOP: tried again until the deadline. Never
-     * called once the node knows that it was fenced. May finish later. */
+    /* Save unsaved changes, with writes that are conditional on the fence. why: PERIODIC; IDLE;
+     * MOVED (before handoff); STOP: the node ends, and its lease may be over, so only the fence
+     * protects the store from outdated writes. A crash skips the flush. RH_FAILED has these
+     * effects: after PERIODIC there is another try in the next period; after IDLE the actor stays
+     * alive, and there is another try after a back-off; after MOVED and STOP there are more tries
+     * until the deadline. It is never called once the node knows that it was fenced. May finish
+     * later. */
     int (*flush)(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
-    /* Remembered kind: tell the ids that must be alive without being asked. Called on a thread of
-     * its own (may block) at the start, when this node became owner of ids by a crash, within a
-     * minute of a hand-over of ids that were another's by one, and every ten minutes; ids that live
-     * elsewhere are ignored. Anything but RH_OK: asked again a second later. */
+    /* For a kind whose actors must live without being asked: list their ids. It is called on a
+     * thread of its own, and may block: at the start, when this node became owner of ids by a
+     * crash, within a minute after it got ids by a hand-over that another node had got by a crash,
+     * and every ten minutes. Ids that live elsewhere are ignored. Any result but RH_OK: it is
+     * called again a second later. */
     int (*list)(void *shared, struct rh_ids *out);
-    uint32_t mailbox;   /* messages that may wait for one actor; 0 = 1024; then OVERLOADED */
-    uint32_t idle_ms;   /* not asked for so long it is ended; 0 = 600000; UINT32_MAX = never */
+    uint32_t mailbox; /* messages that may wait for one actor; 0 = 1024; more: OVERLOADED */
+    uint32_t
+        idle_ms; /* without a message for so long an actor ends; 0 = 600000; UINT32_MAX = never */
     uint32_t flush_ms;  /* between two periodic flushes; 0 = 300000; UINT32_MAX = never */
-    uint32_t state_max; /* bytes that handoff may write; 0 = 1 MiB, at most 64 MiB; with more it
-                           moves cold, and a log line says so */
+    uint32_t state_max; /* bytes that handoff may write; 0 = 1 MiB, at most 64 MiB; an actor that
+                           writes more moves cold, and a log line says so */
 
-    /* A client came, or has gone. Between messages. Of BOUND, REPLACED and RESUMED: it may push
-     * from here on; anything but RH_OK refuses the client, which is told so (one that was replaced
-     * is gone all the same). Of LOST the result doesn't matter. May finish later. NULL: the kind
-     * takes no sessions. */
+    /* A client came, or has gone. Called between messages. In BOUND, REPLACED and RESUMED the actor
+     * may push from here on; any result but RH_OK refuses the client, which is told so (a client
+     * that was replaced is gone all the same). The result of LOST doesn't matter. May finish later.
+     * NULL: the kind takes no sessions. */
     int (*session)(struct rh_actor *actor, void *instance, const struct rh_session *event);
 
-    /* 1: activate, message, timer and session take microseconds and never block. Few requests at a
-     * time are then run on the protocol thread itself, while the actor's worker sleeps: still one
-     * callback after the other, but not always on one thread. Not when embedded. One that blocks
-     * all the same holds up the whole node: its other requests and, in the end, its lease. */
+    /* 1: activate, message, timer and session take microseconds and never block. Then the protocol
+     * thread itself runs a few requests while the actor's worker sleeps. There is still one
+     * callback after the other, but not always on the same thread. It has no effect in an embedded
+     * node. A callback that blocks all the same delays the whole node: its other requests and, in
+     * the end, its lease. */
     uint32_t brief;
 
     uint32_t sessions;  /* enum rh_sessions */
-    uint32_t resume_ms; /* a client that bound itself so may resume for so long after its connection
+    uint32_t resume_ms; /* a client that asked for it may resume for so long after its connection
                            was lost; 0 = 30000, UINT32_MAX = not at all. Meanwhile up to 64 KiB of
-                           pushes are kept, for each */
-    uint32_t sessions_max; /* of RH_SESSIONS_ALLOW: at a time, up to RH_SESSIONS_MAX; 0 = 8 */
+                           pushes are kept for each client */
+    uint32_t
+        sessions_max; /* of RH_SESSIONS_ALLOW: sessions at a time, up to RH_SESSIONS_MAX; 0 = 8 */
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */
@@ -540,9 +562,9 @@ extern RH_API const struct rh_actor_ops ringhold_actor;
 /* ---- a node in this process ---- */
 
 enum rh_placement {
-    RH_PLACE_HASH = 0,      /* each id where the ring has it */
+    RH_PLACE_HASH = 0,      /* the ring says where each id lives */
     RH_PLACE_SINGLETON = 1, /* one actor of the kind in the fleet, always alive */
-    RH_PLACE_DAEMONS = 2,   /* `daemons` of them, always alive, spread over the nodes */
+    RH_PLACE_DAEMONS = 2,   /* `daemons` actors, always alive, spread over the nodes */
 };
 
 struct rh_kind {
@@ -553,40 +575,41 @@ struct rh_kind {
     uint32_t daemons;               /* of RH_PLACE_DAEMONS: 1..1000 */
 };
 
-/* A node that reaches no coordinator can't renew its lease. When that ends, others take its ids. */
+/* What a node does when it reaches no coordinator and can't renew its lease. When the lease ends,
+ * other nodes take its ids. */
 enum rh_on_lease_loss {
-    RH_LOSS_PAUSE =
-        0, /* actors stay in memory; nothing runs and nothing leaves until it is renewed */
+    RH_LOSS_PAUSE = 0, /* actors stay in memory; nothing runs and nothing leaves until a renewal */
     RH_LOSS_SERVE = 1, /* go on: then an id may live twice while the network is split */
 };
 
-/* A callback that runs past the end of the lease, blocked or deferred. */
+/* What happens when a callback, blocked or deferred, runs past the end of the lease. */
 enum rh_on_lease_overrun {
     RH_OVERRUN_ABORT = 0, /* the process ends by abort(), with one line on stderr */
-    RH_OVERRUN_GATE = 1,  /* it goes on, nothing of it leaves: its store has to check rh_fence() */
+    RH_OVERRUN_GATE = 1,  /* it goes on, its output is held back; its store must check rh_fence() */
 };
 
-/* All zero but what is marked is a good start. Texts are borrowed until the node has left. */
+/* Set the fields marked "required", and leave the others 0. Texts are borrowed until the node has
+ * left. */
 struct rh_node_options {
     uint32_t abi;          /* RH_ABI */
     uint32_t size;         /* sizeof(struct rh_node_options) */
     const char *cluster;   /* NULL = "ringhold" */
-    const char *name;      /* required: this node's name, unique, stays over restarts */
+    const char *name;      /* required: this node's name, unique, the same after each restart */
     const char *listen;    /* "host:port" for gateways and nodes; NULL = "127.0.0.1:0", any port;
-                              beyond loopback by TLS, or with `insecure` */
-    const char *advertise; /* how others reach that, if it differs; NULL = as bound, which then is
-                              one address, not 0.0.0.0 */
+                              beyond loopback only with TLS or `insecure` */
+    const char *advertise; /* address by which others reach it, if it differs; NULL = as bound, and
+                              then `listen` must not be 0.0.0.0 */
     const char *join;      /* required: the coordinators, "host:port,host:port,…" */
-    const char *data;      /* required: folder of this node alone; made if missing */
+    const char *data;      /* required: the folder of this node alone; made if it is missing */
     const char *zone;      /* NULL = none */
     uint32_t weight;       /* share of the fleet's ids, 1..1000; 0 = 1 */
 
-    const struct rh_kind *kinds; /* what is hosted here …; borrowed until the node has left */
+    const struct rh_kind *kinds; /* the kinds that this node hosts; borrowed until it has left */
     size_t kind_count;
-    const char *actor; /* … and with none: the default kind by its name ("kv") or file ("./x.so") */
+    const char *actor; /* without kinds: the default kind, by name ("kv") or file ("./x.so") */
 
-    uint32_t keep_signals; /* 1: leave SIGTERM and SIGINT alone; else they drain the node */
-    /* On the protocol thread, when the node is registered and takes requests. May be NULL. */
+    uint32_t keep_signals; /* 1: leave SIGTERM and SIGINT alone; 0: they drain the node */
+    /* Called on the protocol thread when the node is registered and takes requests. May be NULL. */
     void (*ready)(void *context, uint64_t incarnation, const char *address);
     void *context;
 
@@ -595,55 +618,59 @@ struct rh_node_options {
 
     /* ---- since ABI 2 ---- */
 
-    uint32_t threads;    /* workers, 1..64; 0 = one per core; over 64 is 64 */
-    uint32_t embedded;   /* 1: no worker threads: callbacks run in rh_node_poll() on the caller's */
-    uint64_t actors_max; /* live actors here, least recently used goes first; 0 = no limit */
-    const char *role;    /* NULL = "default" */
+    uint32_t threads;  /* workers, 1..64; 0 = one per core; more than 64 count as 64 */
+    uint32_t embedded; /* 1: no workers; callbacks run in rh_node_poll(), on the caller's thread */
+    uint64_t
+        actors_max;   /* live actors on this node; beyond it the least recently used end; 0 = any */
+    const char *role; /* NULL = "default" */
 
-    /* Links by TLS: files (PEM) of the fleet's CA, of this node's certificate and of its key
-     * (ringhold-tls(1)); all NULL = none. SIGHUP: read again, unless keep_signals. */
+    /* TLS on links: files (PEM) with the fleet's CA, this node's certificate and its key
+     * (ringhold-tls(1)); all NULL = no TLS. SIGHUP reads them again, unless keep_signals is set. */
     const char *link_ca;
     const char *link_certificate;
     const char *link_key;
 
-    uint32_t insecure; /* 1: listen beyond loopback in the clear: anyone who reaches it owns the
+    uint32_t insecure; /* 1: listen beyond loopback without TLS: anyone who can connect controls the
                           fleet */
 };
 
 struct rh_node;
 
-/* Start a node on threads of its own, and return at once: it goes on to register. One at a time in
- * a process. NULL: it could not be started, and one line on stderr says why. */
+/* Start a node on threads of its own, and return at once; the node registers meanwhile. A process
+ * can have one node at a time. NULL: it could not be started, and one line on stderr says why.
+ * Borrows the texts and kinds of `options` until the node has left. */
 RH_API struct rh_node *rh_node_start(const struct rh_node_options *options);
 
 /* Drain the node: its ids move away, then it leaves. From any thread. Returns RH_OK, also when a
  * drain is under way already. */
 RH_API int rh_node_drain(struct rh_node *node);
 
-/* First call = drain, second = end at once. From any thread, and from a signal handler. NULL = the
- * one that runs; nothing happens when none runs. */
+/* Stop a node: the first call drains it, the second ends it at once. From any thread, and from a
+ * signal handler. NULL = the node that runs; without one nothing happens. */
 RH_API void rh_node_stop(struct rh_node *node);
 
-/* Wait until it has left, and free it. In embedded mode call it after rh_node_poll() returned
- * RH_GONE; before that it runs callbacks itself. Returns the exit code: 0 = drained and left; 1 =
- * an error, which was printed to stderr as one line; 69 = it was to leave, and no coordinator
- * renewed its lease for three times its length; 75 = fenced (its lease ended and others took
- * its ids, or it was removed): start it again, and it joins as a new incarnation; 128 + n = a
- * second signal n, or call of rh_node_stop() (n = 15), or ten minutes cut the drain short (n = 15).
- * With 69 and 128 + n its actors were flushed. */
+/* Wait until the node has left, and free it. In embedded mode call it after rh_node_poll() returned
+ * RH_GONE; before that it runs callbacks itself. Returns the exit code:
+ *
+ * 0 = the node drained and left; 1 = an error, which was printed to stderr as one line; 69 = it was
+ * to leave, and no coordinator renewed its lease for three times its length; 75 = it was fenced
+ * (its lease ended and others took its ids, or it was removed): start it again, and it joins as a
+ * new incarnation; 128 + n = a second signal n, or call of rh_node_stop() (n = 15), or ten minutes
+ * cut the drain short (n = 15). With 69 and 128 + n its actors were flushed. */
 RH_API int rh_node_wait(struct rh_node *node);
 
-/* Start and wait: run a node until it has left the fleet. 1, too, if it could not start. */
+/* Run a node until it has left the fleet: rh_node_start(), then rh_node_wait(). Returns the exit
+ * code; 1 also if the node could not start. */
 RH_API int rh_node_run(const struct rh_node_options *options);
 
-/* Embedded: a descriptor that is readable when rh_node_poll() has work. Owned by the node; for
- * poll(2) and the like, not to be read. -1: it is not embedded. */
+/* Embedded: return a descriptor that is readable when rh_node_poll() has work. The node owns it;
+ * use it in poll(2) and the like, and don't read it. -1: the node is not embedded. */
 RH_API int rh_node_fd(struct rh_node *node);
 
-/* Embedded: run the callbacks that are due, on this thread, always the same one. Waits at most `ms`
- * for some (-1 = a second). Call it every 20 ms or when rh_node_fd() is readable: no other
- * thread runs the actors, nor their timers. RH_OK; RH_GONE = the node has left: call
- * rh_node_wait(); RH_INVALID: it is not embedded. */
+/* Embedded: run the callbacks that are due, on this thread, which must always be the same one.
+ * Waits at most `ms` milliseconds for some (-1 = a second). Call it at least every 20 ms, or when
+ * rh_node_fd() is readable: no other thread runs the actors or their timers. RH_OK; RH_GONE: the
+ * node has left, call rh_node_wait(); RH_INVALID: the node is not embedded. */
 RH_API int rh_node_poll(struct rh_node *node, int ms);
 
 #ifdef __cplusplus
