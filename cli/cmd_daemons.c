@@ -43,13 +43,7 @@ int cmd_daemons(int argc, char **argv)
     what.count = (uint32_t)count;
     (void)query_who(by, sizeof by);
     what.by = by;
-    Rh__AdminReply *reply = query_ask(&q, &what.base);
-    if (reply == NULL) {
-        return 1;
-    }
     char text[128];
     (void)snprintf(text, sizeof text, "%s: %lu", name, count);
-    query_say(&q, text);
-    admin_free(reply);
-    return 0;
+    return query_do(&q, &what.base, text) ? 0 : 1;
 }

@@ -166,14 +166,7 @@ bool node_remove_wish(const struct query *q, const char *node)
     (void)query_who(by, sizeof by);
     what.name = name;
     what.by = by;
-    Rh__AdminReply *reply =
-        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &what.base) : NULL;
-    if (reply == NULL) {
-        return false;
-    }
-    query_say(q, reply->text);
-    admin_free(reply);
-    return true;
+    return query_number_wish(q, &what.wish, &what.seen) && query_do(q, &what.base, NULL);
 }
 
 int cmd_node_remove(int argc, char **argv)
@@ -229,14 +222,7 @@ int cmd_node_weight(int argc, char **argv)
     what.weight = (uint32_t)weight;
     (void)query_who(by, sizeof by);
     what.by = by;
-    Rh__AdminReply *reply =
-        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &what.base) : NULL;
-    if (reply == NULL) {
-        return 1;
-    }
     char text[128];
     (void)snprintf(text, sizeof text, "%s has weight %lu", name, weight);
-    query_say(&q, text);
-    admin_free(reply);
-    return 0;
+    return query_number_wish(&q, &what.wish, &what.seen) && query_do(&q, &what.base, text) ? 0 : 1;
 }

@@ -110,16 +110,10 @@ static int change(int argc, char **argv, bool add)
     what.add = add;
     what.by = by;
     what.reason = reason;
-    Rh__AdminReply *reply = query_ask(&q, &what.base);
-    if (reply == NULL) {
-        return 1;
-    }
     char text[1024];
     (void)snprintf(
         text, sizeof text, "%s %s", q.arguments[0], add ? "is in quarantine" : "is served again");
-    query_say(&q, text);
-    admin_free(reply);
-    return 0;
+    return query_do(&q, &what.base, text) ? 0 : 1;
 }
 
 int cmd_quarantine(int argc, char **argv)

@@ -136,8 +136,5 @@ int cmd_trace(int argc, char **argv)
     what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE;
     what.gateway = gateway;
     what.wake = wake;
-    Rh__AdminReply *reply = operator_request_send(&q, command.name, &what);
-    const int result = reply == NULL ? 1 : tell(&q, reply->operator_request);
-    admin_free(reply);
-    return result;
+    return operator_request_run(&q, command.name, &what, tell);
 }

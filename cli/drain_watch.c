@@ -293,12 +293,5 @@ bool drain_wish(const struct query *q, const char *node, bool cancel)
     what.cancel = cancel;
     (void)query_who(by, sizeof by);
     what.by = by;
-    Rh__AdminReply *reply =
-        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &what.base) : NULL;
-    if (reply == NULL) {
-        return false;
-    }
-    query_say(q, reply->text);
-    admin_free(reply);
-    return true;
+    return query_number_wish(q, &what.wish, &what.seen) && query_do(q, &what.base, NULL);
 }

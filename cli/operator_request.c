@@ -10,8 +10,8 @@
 
 enum { ANSWER_COMES_MS = 500 /* that the answer of a gateway has to come here */ };
 
-Rh__AdminReply *operator_request_send(const struct query *q, const char *command,
-                                      const Rh__AdminOperatorRequest *what)
+static Rh__AdminReply *send(const struct query *q, const char *command,
+                            const Rh__AdminOperatorRequest *what)
 {
     Rh__AdminOperatorRequest whole = *what;
     Rh__Actor actor = RH__ACTOR__INIT;
@@ -37,6 +37,17 @@ Rh__AdminReply *operator_request_send(const struct query *q, const char *command
         return NULL;
     }
     return reply;
+}
+
+int operator_request_run(const struct query *q, const char *command,
+                         const Rh__AdminOperatorRequest *what,
+                         int (*tell)(const struct query *q, const Rh__OperatorRequestAnswer *a))
+{
+    Rh__AdminReply *reply = send(q, command, what);
+    const int result = reply == NULL ? 1 : tell(q, reply->operator_request);
+
+    admin_free(reply);
+    return result;
 }
 
 const char *operator_request_fault(const Rh__OperatorRequestAnswer *answer)

@@ -9,10 +9,12 @@
 #include "cli/actor_word.h"
 #include "cli/query.h"
 
-/* Of the one actor that the arguments name. `what` lacks only the actor, and who asks. NULL after
- * printing why; admin_free(). */
-Rh__AdminReply *operator_request_send(const struct query *q, const char *command,
-                                      const Rh__AdminOperatorRequest *what);
+/* Send `what` to the one actor that the arguments name; it lacks only the actor, and who asks.
+ * Returns what `tell` makes of the answer: an exit code; or 1 after printing why there is no
+ * answer. */
+int operator_request_run(const struct query *q, const char *command,
+                         const Rh__AdminOperatorRequest *what,
+                         int (*tell)(const struct query *q, const Rh__OperatorRequestAnswer *a));
 
 /* Why it did not come to its actor, for people; NULL = it did. */
 const char *operator_request_fault(const Rh__OperatorRequestAnswer *answer);

@@ -113,6 +113,30 @@ Rh__AdminReply *query_ask(const struct query *q, ProtobufCMessage *what)
     return reply;
 }
 
+static void say(const struct query *q, const char *text)
+{
+    if (q->json) {
+        (void)printf("{\"done\":");
+        json_print_string(text);
+        (void)printf("}\n");
+    } else {
+        (void)printf("%s\n", text);
+    }
+    (void)fflush(stdout);
+}
+
+bool query_do(const struct query *q, ProtobufCMessage *what, const char *text)
+{
+    Rh__AdminReply *reply = query_ask(q, what);
+
+    if (reply == NULL) {
+        return false;
+    }
+    say(q, text == NULL ? reply->text : text);
+    admin_free(reply);
+    return true;
+}
+
 bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen)
 {
     Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
@@ -160,16 +184,4 @@ void query_print(const struct query *q, struct rows *r)
         rows_print_table(r);
     }
     rows_fini(r);
-}
-
-void query_say(const struct query *q, const char *text)
-{
-    if (q->json) {
-        (void)printf("{\"done\":");
-        json_print_string(text);
-        (void)printf("}\n");
-    } else {
-        (void)printf("%s\n", text);
-    }
-    (void)fflush(stdout);
 }

@@ -45,8 +45,9 @@ bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen);
 /* Print the rows as --output wants them, and free them. */
 void query_print(const struct query *q, struct rows *r);
 
-/* Print what became of a wish: a line, or {"done":"…"}. */
-void query_say(const struct query *q, const char *text);
+/* Ask, and print what became of it: a line, or {"done":"…"}. It says `text`, or if that is NULL
+ * what the reply says. False after printing why not. */
+bool query_do(const struct query *q, ProtobufCMessage *what, const char *text);
 
 /* "9f3c…" of a 128-bit digest; `out` holds 33. */
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);
