@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Puts, removes and walks items of the chained hash table, and doubles its
- * buckets.
+ * Walks items of the chained hash table, and doubles its buckets.
  */
 #include "base/table.h"
 
-#include "base/assert.h"
 #include "base/mem.h"
 
 enum { TABLE_START = 16 };
@@ -15,7 +13,7 @@ static struct table_link **bucket_of(const struct table *t, uint64_t hash)
     return &t->bucket[hash & (t->bucket_count - 1)];
 }
 
-static void grow(struct table *t)
+void table_grow(struct table *t)
 {
     struct table_link **old = t->bucket;
     const size_t old_count = t->bucket_count;
@@ -35,34 +33,6 @@ static void grow(struct table *t)
         }
     }
     mem_free((void *)old);
-}
-
-void table_put(struct table *t, struct table_link *item, uint64_t hash)
-{
-    if (t->count >= t->bucket_count) {
-        grow(t);
-    }
-    struct table_link **bucket = bucket_of(t, hash);
-
-    item->hash = hash;
-    item->next = *bucket;
-    *bucket = item;
-    t->count++;
-}
-
-void table_remove(struct table *t, struct table_link *item)
-{
-    struct table_link **at = NULL;
-
-    ASSERT(t->count > 0);
-    at = bucket_of(t, item->hash);
-    while (*at != item) {
-        ASSERT(*at != NULL);
-        at = &(*at)->next;
-    }
-    *at = item->next;
-    item->next = NULL;
-    t->count--;
 }
 
 struct table_link *table_walk(const struct table *t, struct table_walk *at)

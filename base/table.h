@@ -11,6 +11,8 @@
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
+#include "base/assert.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,11 +27,37 @@ struct table {
     size_t count;               /* items */
 };
 
+/* What table_put() does when there is no room: doubles the buckets. */
+void table_grow(struct table *t);
+
 /* Insert; the caller has checked that no equal item is there. */
-void table_put(struct table *t, struct table_link *item, uint64_t hash);
+static inline void table_put(struct table *t, struct table_link *item, uint64_t hash)
+{
+    if (t->count >= t->bucket_count) {
+        table_grow(t);
+    }
+    struct table_link **bucket = &t->bucket[hash & (t->bucket_count - 1)];
+
+    item->hash = hash;
+    item->next = *bucket;
+    *bucket = item;
+    t->count++;
+}
 
 /* Remove an item that is in the table. */
-void table_remove(struct table *t, struct table_link *item);
+static inline void table_remove(struct table *t, struct table_link *item)
+{
+    ASSERT(t->count > 0);
+    struct table_link **at = &t->bucket[item->hash & (t->bucket_count - 1)];
+
+    while (*at != item) {
+        ASSERT(*at != NULL);
+        at = &(*at)->next;
+    }
+    *at = item->next;
+    item->next = NULL;
+    t->count--;
+}
 
 /* First item of the bucket that those of this hash are in, whatever its own; or NULL. */
 static inline struct table_link *table_front(const struct table *t, uint64_t hash)

@@ -155,18 +155,15 @@ static void on_answer_frame(struct thread *t, struct link *link, const struct fr
     const struct remote *remote = link_user(link);
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
     struct answer_record answer[ROUTER_PREFETCH_MAX];
-    struct router_event event = {
-        .type = ROUTER_ANSWER, .now_us = thread_now(t), .slot = remote->slot};
+    struct router_answers answers = {
+        .now_us = thread_now(t), .answer = answer, .slot = remote->slot};
     bool whole = true;
 
     for (size_t left = frame->count, count = 0; left > 0 && whole; left -= count) {
         count = left < ROUTER_PREFETCH_MAX ? left : ROUTER_PREFETCH_MAX;
         whole = get_answers(&in, answer, &count);
-        router_prefetch(t->router, answer, count);
-        for (size_t i = 0; i < count; i++) {
-            event.answer = &answer[i];
-            router_step(t->router, &event, &t->effects);
-        }
+        answers.count = count;
+        router_answer(t->router, &answers, &t->effects);
         if (t->effects.count - t->done >= EFFECTS_AT_ONCE) {
             thread_do_requests(t);
         }
@@ -248,6 +245,28 @@ static void send_request(struct thread *t, const struct router_effect *e)
     }
 }
 
+/* By index: what is given back appends to the list, and may move it. Returns how many it did. */
+static size_t send_requests(struct thread *t, size_t from)
+{
+    const struct router_effect *first = &t->effects.item[from];
+    const struct remote *node = t->node[first->slot];
+    const size_t count = router_effects_run(&t->effects, from, LINK_RUN_SIZE_MAX);
+    const struct router_effect *last = first + count - 1;
+    const struct bytes records =
+        bytes_of(t->effects.bytes.data + first->at, last->at + last->size - first->at);
+
+    if (count > 1 && node != NULL &&
+        link_send_records(node->link, FRAME_REQUEST, records, count) == ERR_OK) {
+        return count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct router_effect e = t->effects.item[from + i];
+
+        send_request(t, &e);
+    }
+    return count;
+}
+
 /* Control messages are repeated by their own timers: one that is not taken is not missed. */
 static void send_control(struct thread *t, const struct remote *to, const struct router_effect *e)
 {
@@ -316,13 +335,14 @@ void thread_do_effects(struct thread *t)
 
 void thread_do_requests(struct thread *t)
 {
-    for (; t->done < t->effects.count; t->done++) {
+    while (t->done < t->effects.count) {
         const struct router_effect *e = &t->effects.item[t->done];
 
         if (e->type == ROUTER_SEND_NODE) {
-            send_request(t, e);
+            t->done += send_requests(t, t->done);
         } else if (e->type == ROUTER_REPLY) {
             listener_reply(&t->listener, e, effect_bytes(t, e));
+            t->done++;
         } else {
             return;
         }

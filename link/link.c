@@ -234,35 +234,54 @@ enum err link_send(struct link *link, enum frame_type type, struct bytes body)
     return e;
 }
 
-/* The frame that is being made takes one record more, of so many bytes. */
-static bool gathers(const struct conn *conn, enum frame_type type, size_t size)
+/* The frame that is being made takes `count` records more, of so many bytes. */
+static bool gathers(const struct conn *conn, enum frame_type type, size_t size, size_t count)
 {
-    return conn->gathering && conn->gather_type == type && conn->gather_count < FRAME_RECORDS_MAX &&
+    return conn->gathering && conn->gather_type == type &&
+           conn->gather_count + count <= FRAME_RECORDS_MAX &&
            conn->out.size - conn->gather_at + size <= LINK_RECORDS_SIZE_MAX;
+}
+
+static void put_records(struct conn *conn, enum frame_type type, struct bytes records, size_t count)
+{
+    if (!gathers(conn, type, records.size, count)) {
+        conn->gathering = true;
+        conn->gather_type = type;
+        conn->gather_count = 0;
+        conn->gather_at = frame_begin(&conn->out, type, conn_record_flags(conn));
+    }
+    buffer_put(&conn->out, records.data, records.size);
+    conn->gather_count = (uint16_t)(conn->gather_count + count);
+    frame_end(&conn->out, conn->gather_at, conn->gather_count);
+    conn->gather_number = 0;
+    conn->out_gated = true;
+    conn_mark_dirty(conn);
 }
 
 static enum err send_record(struct link *link, enum frame_type type, struct bytes record,
                             uint64_t number)
 {
     const enum err e = room_for(link, FRAME_HEADER_SIZE + record.size);
-    struct conn *conn = link->conn;
 
     ASSERT(frame_type_has_records((uint8_t)type));
-    if (e != ERR_OK || inject_frame(true, (uint8_t)type, record)) {
-        return e;
+    if (e == ERR_OK && !inject_frame(true, (uint8_t)type, record)) {
+        put_records(link->conn, type, record, 1);
+        link->conn->gather_number = number;
     }
-    if (!gathers(conn, type, record.size)) {
-        conn->gathering = true;
-        conn->gather_type = type;
-        conn->gather_count = 0;
-        conn->gather_at = frame_begin(&conn->out, type, conn_record_flags(conn));
+    return e;
+}
+
+enum err link_send_records(struct link *link, enum frame_type type, struct bytes records,
+                           size_t count)
+{
+    const enum err e = room_for(link, FRAME_HEADER_SIZE + records.size);
+
+    ASSERT(frame_type_has_records((uint8_t)type));
+    ASSERT(records.size <= LINK_RUN_SIZE_MAX && count <= FRAME_RECORDS_MAX);
+    if (e == ERR_OK) {
+        put_records(link->conn, type, records, count);
     }
-    buffer_put(&conn->out, record.data, record.size);
-    frame_end(&conn->out, conn->gather_at, ++conn->gather_count);
-    conn->gather_number = number;
-    conn->out_gated = true;
-    conn_mark_dirty(conn);
-    return ERR_OK;
+    return e;
 }
 
 enum err link_send_record(struct link *link, enum frame_type type, struct bytes record)
@@ -276,7 +295,7 @@ enum err link_send_common(struct link *link, struct bytes same, struct bytes bod
     struct links *links = link->links;
 
     ASSERT(number != 0);
-    if (link->up && conn->gather_number == number && gathers(conn, FRAME_REQUEST, same.size)) {
+    if (link->up && conn->gather_number == number && gathers(conn, FRAME_REQUEST, same.size, 1)) {
         links->counts.same++;
         return send_record(link, FRAME_REQUEST, same, number);
     }

@@ -152,6 +152,16 @@ MUST_CHECK enum err link_send(struct link *link, enum frame_type type, struct by
  * above. */
 MUST_CHECK enum err link_send_record(struct link *link, enum frame_type type, struct bytes record);
 
+/* Queues `count` encoded records that stand one behind the other, LINK_RUN_SIZE_MAX bytes at most:
+ * all of them, or none. A build that plants faults counts records, so it queues them one by one. */
+#ifdef RINGHOLD_INJECT
+enum { LINK_RUN_SIZE_MAX = 0 };
+#else
+enum { LINK_RUN_SIZE_MAX = 64 * 1024 };
+#endif
+MUST_CHECK enum err link_send_records(struct link *link, enum frame_type type, struct bytes records,
+                                      size_t count);
+
 /* Like link_send_record() for a request whose body several requests share: `same` comes from
  * request_put_same(), and `number`, not 0, tells this body from all others. Behind a request with
  * the same number in its frame it goes without the body. */

@@ -137,7 +137,12 @@ static inline uint32_t ring_segment_end(const struct ring_segment *s)
  * below. `key` is of the kind. A kind's points stay what they are while its binding does. */
 uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id);
 /* The cell alone, for an id whose hash under that key is known. */
-uint32_t ring_cell_at(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id);
+uint32_t ring_cell_in(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id);
+static inline uint32_t ring_cell_at(const struct ring *r, uint16_t kind, uint64_t hash,
+                                    struct bytes id)
+{
+    return r->segment_count == 0 ? ring_cell_of(r, hash) : ring_cell_in(r, kind, hash, id);
+}
 static inline uint32_t ring_point_cell(uint64_t point)
 {
     return (uint32_t)(point >> RING_POINT_BITS);

@@ -90,9 +90,9 @@ static uint32_t cell_in(const struct ring_segment *s, uint64_t hash, struct byte
     return s->from + (uint32_t)(hash >> (64 - s->bits));
 }
 
-uint32_t ring_cell_at(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id)
+uint32_t ring_cell_in(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id)
 {
-    const struct ring_segment *s = r->segment_count == 0 ? NULL : ring_segment_of_kind(r, kind);
+    const struct ring_segment *s = ring_segment_of_kind(r, kind);
 
     return s == NULL ? ring_cell_of(r, hash) : cell_in(s, hash, id);
 }

@@ -44,16 +44,16 @@ static uint64_t backoff_ms(const struct pending *p)
     return ms < MOVED_REST_MAX_MS ? ms : MOVED_REST_MAX_MS;
 }
 
-static void on_moved(struct router *r, struct pending *p, const struct router_event *event)
+static void on_moved(struct router *r, struct pending *p, uint16_t slot, uint64_t version)
 {
     r->stats.moved++;
-    if (event->answer->aux > r->view->ring.version) {
-        fetch_want(&r->fetch, event->answer->aux);
+    if (version > r->view->ring.version) {
+        fetch_want(&r->fetch, version);
         again(r, p, MOVED_REST_MAX_MS, true);
         return;
     }
     const struct peer *owner = route_owner(r, p->lane);
-    const bool news = owner != NULL && owner->slot != event->slot;
+    const bool news = owner != NULL && owner->slot != slot;
 
     // The view names another owner already: it was learnt while the answer was on its way.
     if (news && p->refusals == 0) {
@@ -224,10 +224,9 @@ static void on_ran(struct router *r, struct pending *p, const struct answer_reco
     }
 }
 
-static void on_refused(struct router *r, struct pending *p, const struct router_event *event)
+static void on_refused(struct router *r, struct pending *p, uint16_t slot,
+                       const struct answer_record *a)
 {
-    const struct answer_record *a = event->answer;
-
     if (a->code != ANSWER_OVERLOAD) {
         p->overload_us = 0;
     }
@@ -237,7 +236,7 @@ static void on_refused(struct router *r, struct pending *p, const struct router_
     case ANSWER_LOST:
         break; // not refused
     case ANSWER_MOVED:
-        on_moved(r, p, event);
+        on_moved(r, p, slot, a->aux);
         break;
     case ANSWER_BUSY:
         on_busy(r, p, a->aux);
@@ -270,20 +269,18 @@ static bool is_from_fenced(const struct router *r, uint16_t slot)
     return peer != NULL && (peer->removed || !peer_takes_requests(peer));
 }
 
-void route_on_answer(struct router *r, const struct router_event *event)
+void route_on_answer(struct router *r, uint16_t slot, const struct answer_record *a,
+                     struct pending *p)
 {
-    const struct answer_record *a = event->answer;
-    struct pending *p = a->gateway != r->config.gateway ? NULL : route_find(r, a->session, a->seq);
-
-    struct peer *peer = peer_find(&r->peers, event->slot);
+    struct peer *peer = peer_find(&r->peers, slot);
 
     if (peer != NULL && a->code != ANSWER_BUSY) { // that may be my own link's
         route_heard(r, peer);
     }
-    if (p == NULL || !pending_is_open(p, a->copy)) {
+    if (p == NULL || !pending_is_open(p, a->copy) || a->gateway != r->config.gateway) {
         // Answered before, or given up.
         r->stats.late_answers++;
-        r->stats.stale_answers += says_ran(a->code) && is_from_fenced(r, event->slot);
+        r->stats.stale_answers += says_ran(a->code) && is_from_fenced(r, slot);
         return;
     }
     const bool last = a->copy == pending_last(p);
@@ -303,6 +300,6 @@ void route_on_answer(struct router *r, const struct router_event *event)
 
     ASSERT(closed);
     if (last && p->state == PENDING_SENT) { // else another copy is on its way or about to be
-        on_refused(r, p, event);
+        on_refused(r, p, slot, a);
     }
 }

@@ -8,21 +8,10 @@
 
 enum { EFFECTS_START = 64, EFFECTS_KEEP_SIZE = 4 * 1024 * 1024 };
 
-struct router_effect *effects_add(struct router_effects *e, enum router_effect_type type)
+void effects_grow(struct router_effects *e)
 {
-    if (e->count == e->cap) {
-        e->cap = e->cap == 0 ? EFFECTS_START : e->cap * 2;
-        e->item = mem_resize(e->item, e->cap * sizeof *e->item);
-    }
-    struct router_effect *item = &e->item[e->count];
-    e->count++;
-    *item = (struct router_effect){.type = type, .coordinator = -1, .at = e->bytes.size};
-    return item;
-}
-
-void effects_end(struct router_effects *e, struct router_effect *item)
-{
-    item->size = e->bytes.size - item->at;
+    e->cap = e->cap == 0 ? EFFECTS_START : e->cap * 2;
+    e->item = mem_resize(e->item, e->cap * sizeof *e->item);
 }
 
 static void drop_common(struct router_effects *e)
@@ -33,9 +22,29 @@ static void drop_common(struct router_effects *e)
     }
 }
 
+size_t router_effects_run(const struct router_effects *e, size_t from, size_t size_max)
+{
+    const struct router_effect *first = &e->item[from];
+    size_t end = first->at + first->size;
+    size_t i = from + 1;
+
+    for (; i < e->count; i++) {
+        const struct router_effect *next = &e->item[i];
+
+        if (next->type != ROUTER_SEND_NODE || next->slot != first->slot || next->at != end ||
+            next->common != NULL || end + next->size - first->at > size_max) {
+            break;
+        }
+        end += next->size;
+    }
+    return i - from;
+}
+
 void router_effects_clear(struct router_effects *e)
 {
-    drop_common(e);
+    if (e->common_count > 0) {
+        drop_common(e);
+    }
     e->count = 0;
     buffer_clear(&e->bytes);
     // After a turn that brought a lot, the memory goes back.

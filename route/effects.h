@@ -7,9 +7,26 @@
 
 #include "route/router.h"
 
+/* What effects_add() does when there is no room. */
+void effects_grow(struct router_effects *e);
+
 /* Append an effect without bytes; what it names is for the caller to fill in. The pointer is good
  * until the next call. Bytes put into e->bytes afterwards are its own once effects_end() ran. */
-struct router_effect *effects_add(struct router_effects *e, enum router_effect_type type);
-void effects_end(struct router_effects *e, struct router_effect *item);
+static inline struct router_effect *effects_add(struct router_effects *e,
+                                                enum router_effect_type type)
+{
+    if (e->count == e->cap) {
+        effects_grow(e);
+    }
+    struct router_effect *item = &e->item[e->count++];
+
+    *item = (struct router_effect){.type = type, .coordinator = -1, .at = e->bytes.size};
+    return item;
+}
+
+static inline void effects_end(struct router_effects *e, struct router_effect *item)
+{
+    item->size = e->bytes.size - item->at;
+}
 
 #endif

@@ -53,8 +53,11 @@ static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t
 {
     const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
 
-    return f->last_us == 0 ||
-           now_us >= f->last_us + (fetch_is_urgent(f, version) ? f->gap_us : refresh_us);
+    const uint64_t since_us = now_us - f->last_us;
+
+    // Most often it was just asked.
+    return f->last_us == 0 || ((since_us >= f->gap_us || since_us >= refresh_us) &&
+                               since_us >= (fetch_is_urgent(f, version) ? f->gap_us : refresh_us));
 }
 
 /* Whom to ask now, or -1: not yet, or nobody is up. Counts as asked. */

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "base/table.h"
 #include "route/pending.h"
 
@@ -29,21 +30,30 @@ struct lane {
     uint16_t kind;
 };
 
+enum { LANES_SPARE_MAX = 4096 };
+
 struct lanes {
     struct table table;
     struct table_link *spare; /* kept for the next lane: most live for one request only */
     size_t spare_count;
 };
 
-/* Hints: fetch it; the bucket that such a lane is in, or will be; and, when that is there, who
- * comes first in it. */
+/* Hash of a lane. Of two sessions the same id has one position, of two kinds it has two. */
+static inline uint64_t lane_hash(uint64_t session, uint64_t position)
+{
+    return position + session * 0x9e3779b97f4a7c15u;
+}
+
+/* Hints: fetch it; and the bucket that such a lane is in, or will be. */
 static inline void lane_fetch(const struct lane *lane)
 {
     __builtin_prefetch(lane, 1);
     __builtin_prefetch((const uint8_t *)lane + 64, 1);
 }
-void lanes_fetch(const struct lanes *l, uint64_t session, uint64_t position);
-void lanes_fetch_front(const struct lanes *l, uint64_t session, uint64_t position);
+static inline void lanes_fetch(const struct lanes *l, uint64_t session, uint64_t position)
+{
+    table_fetch(&l->table, lane_hash(session, position));
+}
 
 /* All zero is a valid empty one. */
 void lanes_fini(struct lanes *l);
@@ -57,17 +67,72 @@ struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, stru
 void lanes_move(struct lanes *l, uint64_t (*position)(void *context, const struct lane *lane),
                 void *context);
 
-/* Take `p` out of its lane; the lane goes when it was the last: then this returns NULL. */
-struct lane *lane_remove(struct lanes *l, struct pending *p);
+/* Lowest seq. */
+static inline struct pending *lane_front(const struct lane *lane)
+{
+    struct list_link *front = list_front(&lane->all);
 
-struct pending *lane_front(const struct lane *lane); /* lowest seq */
-struct pending *lane_next(const struct lane *lane, const struct pending *p);
+    return front == NULL ? NULL : CONTAINER_OF(front, struct pending, in_lane);
+}
+
+static inline struct pending *lane_next(const struct lane *lane, const struct pending *p)
+{
+    struct list_link *next = list_next(&lane->all, &p->in_lane);
+
+    return next == NULL ? NULL : CONTAINER_OF(next, struct pending, in_lane);
+}
+
 /* Seq of the one before `p`, 0 = none. */
-uint64_t lane_prev_seq(const struct lane *lane, const struct pending *p);
+static inline uint64_t lane_prev_seq(const struct lane *lane, const struct pending *p)
+{
+    struct list_link *prev = p->in_lane.prev;
+
+    return prev == &lane->all.head ? 0 : CONTAINER_OF(prev, struct pending, in_lane)->seq;
+}
 
 /* Not to be sent from now. */
-bool lane_is_blocked(const struct lane *lane);
+static inline bool lane_is_blocked(const struct lane *lane)
+{
+    return list_linked(&lane->stalled) || list_linked(&lane->resting);
+}
+
 /* End stall and rest. */
-void lane_unblock(struct lane *lane);
+static inline void lane_unblock(struct lane *lane)
+{
+    if (list_linked(&lane->stalled)) {
+        list_remove(&lane->stalled);
+    }
+    if (list_linked(&lane->resting)) {
+        list_remove(&lane->resting);
+    }
+}
+
+static inline void lane_free(struct lanes *l, struct lane *lane)
+{
+    ASSERT(lane->sent == 0 && lane->waiting == 0);
+    lane_unblock(lane);
+    table_remove(&l->table, &lane->link);
+    if (l->spare_count >= LANES_SPARE_MAX) {
+        mem_free(lane);
+        return;
+    }
+    lane->link.next = l->spare;
+    l->spare = &lane->link;
+    l->spare_count++;
+}
+
+/* Take `p` out of its lane; the lane goes when it was the last: then this returns NULL. */
+static inline struct lane *lane_remove(struct lanes *l, struct pending *p)
+{
+    struct lane *lane = p->lane;
+
+    list_remove(&p->in_lane);
+    p->lane = NULL;
+    if (!list_empty(&lane->all)) {
+        return lane;
+    }
+    lane_free(l, lane);
+    return NULL;
+}
 
 #endif

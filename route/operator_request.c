@@ -142,11 +142,6 @@ void operator_request_on_question(struct router *r, int coordinator, const Rh__O
 
 /* ---- its answer ---- */
 
-bool operator_request_owns(const struct router *r, uint64_t session)
-{
-    return session == r->operator_requests_session;
-}
-
 void operator_request_on_reply(struct router *r, const struct reply *reply, struct bytes body)
 {
     struct operator_request *e = &r->operator_request[reply->ticket];

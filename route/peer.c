@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-struct peer *peer_find(const struct peers *p, uint16_t slot)
-{
-    return slot > RING_NODES_MAX ? NULL : p->at[slot];
-}
-
 struct peer *peer_new(struct peers *p, const struct view_member *member)
 {
     ASSERT(member->slot != RING_NODE_NONE && member->slot <= RING_NODES_MAX);
@@ -60,62 +55,22 @@ bool peer_is(const struct peer *peer, const struct view_member *member)
     return strcmp(peer->name, member->name) == 0 && strcmp(peer->address, member->address) == 0;
 }
 
-bool peer_takes_requests(const struct peer *peer)
-{
-    return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
-}
-
-void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us)
-{
-    peer->answered_us = now_us;
-    peer->overtaken_us = sent_us > peer->overtaken_us ? sent_us : peer->overtaken_us;
-}
-
 bool peer_is_just_slow(const struct peer *peer, uint64_t sent_us, uint64_t recent_us)
 {
     return peer->up && peer->answered_us >= recent_us && sent_us >= peer->overtaken_us;
 }
 
-static bool is_silent(const struct peer *peer, uint64_t now_us, uint64_t silent_us)
+bool peer_is_silent(const struct peer *peer, uint64_t now_us, uint64_t silent_us)
 {
     return silent_us != 0 && peer->unheard >= PEER_UNHEARD && !list_empty(&peer->in_flight) &&
            now_us - peer->unheard_us >= silent_us;
 }
 
-void peer_on_sent(struct peer *peer, uint64_t now_us, uint64_t silent_us)
+void peer_on_probe(struct peer *peer, uint64_t now_us)
 {
     enum { FIRST_US = 25000, DOUBLINGS = 4 };
+    const unsigned doublings = peer->probes < DOUBLINGS ? peer->probes : DOUBLINGS;
 
-    if (is_silent(peer, now_us, silent_us)) {
-        const unsigned doublings = peer->probes < DOUBLINGS ? peer->probes : DOUBLINGS;
-
-        peer->probe_us = now_us + ((uint64_t)FIRST_US << doublings);
-        peer->probes++;
-    }
-    if (peer->unheard++ == 0) {
-        peer->unheard_us = now_us;
-    }
-}
-
-void peer_on_heard(struct peer *peer)
-{
-    peer->unheard = 0;
-    peer->probes = 0;
-}
-
-bool peer_may_be_sent(const struct peer *peer, uint64_t now_us, uint64_t silent_us)
-{
-    return !is_silent(peer, now_us, silent_us) || peer->probes == 0 || now_us >= peer->probe_us;
-}
-
-void peer_learn_reply(struct peer *peer, size_t size)
-{
-    enum { DECAY = 16 };
-
-    // At least as large as the last: a node must not owe more than its link can hold.
-    if (size >= peer->reply_size) {
-        peer->reply_size = size;
-    } else {
-        peer->reply_size -= (peer->reply_size - size + DECAY - 1) / DECAY;
-    }
+    peer->probe_us = now_us + ((uint64_t)FIRST_US << doublings);
+    peer->probes++;
 }

@@ -43,7 +43,11 @@ struct peers {
 
 void peers_fini(struct peers *p); /* in_flight lists must be empty */
 
-struct peer *peer_find(const struct peers *p, uint16_t slot); /* NULL = none; takes any slot */
+/* NULL = none; takes any slot */
+static inline struct peer *peer_find(const struct peers *p, uint16_t slot)
+{
+    return slot > RING_NODES_MAX ? NULL : p->at[slot];
+}
 struct peer *peer_new(struct peers *p, const struct view_member *member);
 void peer_free(struct peers *p, struct peer *peer);
 
@@ -52,7 +56,10 @@ bool peer_is(const struct peer *peer, const struct view_member *member);
 
 /* May requests be sent there? A link to an incarnation that the directory has given up is as good
  * as none; one to a newer incarnation is fine, for my directory is what is old. */
-bool peer_takes_requests(const struct peer *peer);
+static inline bool peer_takes_requests(const struct peer *peer)
+{
+    return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
+}
 
 /* The incarnation that gets what is sent there now. */
 static inline uint64_t peer_asked(const struct peer *peer)
@@ -67,22 +74,55 @@ static inline bool peer_lacks(const struct peer *peer, uint16_t kind)
 }
 
 /* A request that was sent there at `sent_us` was answered, by whichever node. */
-void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us);
+static inline void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us)
+{
+    peer->answered_us = now_us;
+    peer->overtaken_us = sent_us > peer->overtaken_us ? sent_us : peer->overtaken_us;
+}
 /* True if the link is up and answers come over it in their turn, and what was sent at `sent_us` is
  * not overdue among them: the node is slow, and a copy would make it slower. */
 bool peer_is_just_slow(const struct peer *peer, uint64_t sent_us, uint64_t recent_us);
 
-/* A request was sent there. `silent_us`: the limit, as below. */
-void peer_on_sent(struct peer *peer, uint64_t now_us, uint64_t silent_us);
-/* Something was answered there: it is not silent. */
-void peer_on_heard(struct peer *peer);
 /* PEER_UNHEARD or more requests were sent there, over `silent_us` or longer, and nothing was
- * answered: the process may stand still, and what it gets may or may not run. Then one may be sent
- * from time to time to find out; false: not now. `silent_us` 0 = never. */
+ * answered: the process may stand still, and what it gets may or may not run. `silent_us` 0 =
+ * never. */
 enum { PEER_UNHEARD = 16 };
-bool peer_may_be_sent(const struct peer *peer, uint64_t now_us, uint64_t silent_us);
+bool peer_is_silent(const struct peer *peer, uint64_t now_us, uint64_t silent_us);
+/* Then one may be sent from time to time to find out; false: not now. */
+static inline bool peer_may_be_sent(const struct peer *peer, uint64_t now_us, uint64_t silent_us)
+{
+    return peer->unheard < PEER_UNHEARD || peer->probes == 0 || now_us >= peer->probe_us ||
+           !peer_is_silent(peer, now_us, silent_us);
+}
+
+/* One was sent although it is silent. */
+void peer_on_probe(struct peer *peer, uint64_t now_us);
+/* A request was sent there. `silent_us`: the limit, as above. */
+static inline void peer_on_sent(struct peer *peer, uint64_t now_us, uint64_t silent_us)
+{
+    if (peer->unheard >= PEER_UNHEARD && peer_is_silent(peer, now_us, silent_us)) {
+        peer_on_probe(peer, now_us);
+    }
+    if (peer->unheard++ == 0) {
+        peer->unheard_us = now_us;
+    }
+}
+/* Something was answered there: it is not silent. */
+static inline void peer_on_heard(struct peer *peer)
+{
+    peer->unheard = 0;
+    peer->probes = 0;
+}
 
 /* A reply of that size came. */
-void peer_learn_reply(struct peer *peer, size_t size);
+static inline void peer_learn_reply(struct peer *peer, size_t size)
+{
+    enum { DECAY = 16 };
+
+    // At least as large as the last: a node must not owe more than its link can hold.
+    peer->reply_size = size >= peer->reply_size
+                           ? size
+                           : peer->reply_size - (peer->reply_size - size + DECAY - 1) / DECAY;
+}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of pending requests, and the numbers of their attempts.
+ * Memory of pending requests.
  */
 #include "route/pending.h"
 
@@ -15,70 +15,85 @@ static const struct machine_state states[] = {
 };
 const struct machine pending_machine = {"a request", states};
 
-enum { COPY_MAX = 255 };
+enum { PENDING_FETCHED = 5 * PENDING_LINE };
 
 static void put_content(struct pending *p, const struct question *q)
 {
-    struct writer w = {.at = p->data, .left = pending_size(p) - sizeof *p};
+    const size_t chain_size = q->chain_count * sizeof q->chain[0];
+    uint8_t *at = p->data;
 
-    put_bytes(&w, q->id.data, q->id.size);
-    put_bytes(&w, q->chain, q->chain_count * sizeof q->chain[0]);
-    if (q->common == NULL && q->from != NULL) {
-        caller_put(&w, q->from);
+    bytes_copy(at, q->id.data, q->id.size);
+    at += q->id.size;
+    if (chain_size > 0) {
+        memcpy(at, q->chain, chain_size);
+        at += chain_size;
     }
-    put_bytes(&w, q->body.data, q->common == NULL ? q->body.size : 0);
-    ASSERT(!w.bad && w.left == 0);
+    if (q->common != NULL) {
+        return;
+    }
+    if (q->from != NULL) {
+        struct writer w = {.at = at, .left = caller_size(q->from)};
+
+        caller_put(&w, q->from);
+        at = w.at;
+    }
+    bytes_copy(at, q->body.data, q->body.size);
 }
 
 /* ---- memory ---- */
 
-/* It is the next that is taken: by then it is there. */
-static void fetch_spare(const struct table_link *spare, size_t room)
+/* The next that is taken: by then it is there. */
+static void fetch_spare(const struct table_link *spare)
 {
     const uint8_t *at = (const uint8_t *)spare;
 
-    for (size_t i = 0; spare != NULL && i < room; i += PENDING_LINE) {
+    for (size_t i = 0; spare != NULL && i < PENDING_FETCHED; i += PENDING_LINE) {
         __builtin_prefetch(at + i, 1);
     }
 }
 
+static size_t class_of(size_t size)
+{
+    return (size + PENDING_GRAIN - 1) / PENDING_GRAIN;
+}
+
 static struct pending *take_memory(struct pending_spares *s, size_t size)
 {
-    const size_t class = (size + PENDING_GRAIN - 1) / PENDING_GRAIN;
-    const size_t room = class < PENDING_CLASSES ? class * PENDING_GRAIN : size;
+    const size_t class = class_of(size);
     struct table_link *spare = class < PENDING_CLASSES ? s->of[class] : NULL;
     struct pending *p = NULL;
 
     if (spare != NULL) {
         p = CONTAINER_OF(spare, struct pending, link);
         s->of[class] = spare->next;
-        s->size -= room;
-        fetch_spare(s->of[class], room);
+        s->size -= class * PENDING_GRAIN;
+        fetch_spare(spare->next);
     } else {
         // Only the head needs to be zero, and a body may be a megabyte.
-        p = mem_lines(room);
+        p = mem_lines(class * PENDING_GRAIN);
     }
     memset(p, 0, sizeof *p);
-    p->room = (uint32_t)room;
+    p->size = (uint32_t)size;
     return p;
 }
 
 void pending_free(struct pending_spares *s, struct pending *p)
 {
-    const size_t class = p->room / PENDING_GRAIN;
+    const size_t class = class_of(p->size);
 
-    shared_drop(p->common);
+    if (p->common != NULL) {
+        shared_drop(p->common);
+    }
 #ifdef MEM_IS_CHECKED
     mem_free(p);
     (void)s;
     (void)class;
 #else
-    if (p->room % PENDING_GRAIN != 0 || class >= PENDING_CLASSES ||
-        s->size + p->room > PENDING_SPARE_MAX) {
+    if (class >= PENDING_CLASSES || s->size + class * PENDING_GRAIN > PENDING_SPARE_MAX) {
         mem_free(p);
         return;
     }
-    s->size += p->room;
+    s->size += class * PENDING_GRAIN;
     p->link.next = s->of[class];
     s->of[class] = &p->link;
 #endif
@@ -137,39 +152,12 @@ void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX])
     }
 }
 
-static uint64_t bit_of(uint8_t copy)
-{
-    return (uint64_t)1 << (copy & 63u);
-}
-
-uint8_t pending_last(const struct pending *p)
-{
-    return p->attempts == 0 ? 0 : (uint8_t)(1 + (p->attempts - 1) % COPY_MAX);
-}
-
-uint8_t pending_attempt(struct pending *p)
-{
-    p->attempts++;
-    const uint8_t copy = pending_last(p);
-
-    if ((p->open & bit_of(copy)) != 0) {
-        p->doubtful = true;
-    }
-    p->open |= bit_of(copy);
-    return copy;
-}
-
-bool pending_is_open(const struct pending *p, uint8_t copy)
-{
-    return copy != 0 && (p->open & bit_of(copy)) != 0;
-}
-
 bool pending_close(struct pending *p, uint8_t copy)
 {
     if (!pending_is_open(p, copy)) {
         return false;
     }
-    p->open &= ~bit_of(copy);
+    p->open &= ~pending_bit(copy);
     return true;
 }
 

@@ -50,7 +50,7 @@ struct pending {
     uint64_t open;     /* bit = number of an open attempt, modulo 64 */
     uint32_t attempts; /* ever made */
     uint32_t body_size;
-    uint32_t room;    /* bytes of memory that it has */
+    uint32_t size;    /* bytes of memory that it needs, but for `common` */
     uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
     uint32_t epoch;   /* of a session that its client owns: of the connection that asked last */
     uint16_t slot;    /* node that got the last attempt; 0 = none, or it left for good */
@@ -115,12 +115,6 @@ struct pending *pending_new(struct pending_spares *s, const struct question *q);
 /* Free `p`, which must be in no list. */
 void pending_free(struct pending_spares *s, struct pending *p);
 
-/* Bytes of memory that it needs, but for what it has in common with others. */
-static inline size_t pending_size(const struct pending *p)
-{
-    return sizeof *p + p->id_size + p->chain_count * sizeof(uint64_t) + p->body_size;
-}
-
 static inline struct bytes pending_id(const struct pending *p)
 {
     return (struct bytes){p->data, p->id_size};
@@ -129,17 +123,37 @@ static inline struct bytes pending_id(const struct pending *p)
 struct bytes pending_body(const struct pending *p);
 void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX]);
 
-/* Open a new attempt; returns its number, 1..255. */
-uint8_t pending_attempt(struct pending *p);
+static inline uint64_t pending_bit(uint8_t copy)
+{
+    return (uint64_t)1 << (copy & 63u);
+}
+
+/* Number of the last attempt, 1..255; 0 = never sent. */
+enum { PENDING_COPY_MAX = 255 };
+static inline uint8_t pending_last(const struct pending *p)
+{
+    return p->attempts == 0 ? 0 : (uint8_t)(1 + (p->attempts - 1) % PENDING_COPY_MAX);
+}
+
+/* Open a new attempt; returns its number. */
+static inline uint8_t pending_attempt(struct pending *p)
+{
+    p->attempts++;
+    const uint8_t copy = pending_last(p);
+
+    p->doubtful = p->doubtful || (p->open & pending_bit(copy)) != 0;
+    p->open |= pending_bit(copy);
+    return copy;
+}
+
+/* True if attempt `copy` is open. */
+static inline bool pending_is_open(const struct pending *p, uint8_t copy)
+{
+    return copy != 0 && (p->open & pending_bit(copy)) != 0;
+}
 
 /* Close attempt `copy`, which surely did not run. False: it was not open (a second answer). */
 bool pending_close(struct pending *p, uint8_t copy);
-
-/* True if attempt `copy` is open. */
-bool pending_is_open(const struct pending *p, uint8_t copy);
-
-/* Number of the last attempt; 0 = never sent. */
-uint8_t pending_last(const struct pending *p);
 
 /* True if no attempt can have run, nor ever will. */
 bool pending_never_ran(const struct pending *p);

@@ -10,26 +10,14 @@
 
 /* ---- replies and the end of a request ---- */
 
-struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq)
-{
-    const uint64_t hash = route_hash(session, seq);
-
-    for (struct table_link *l = table_first(&r->pendings, hash); l != NULL; l = table_same(l)) {
-        struct pending *p = CONTAINER_OF(l, struct pending, link);
-
-        if (p->session->id == session && p->seq == seq) {
-            return p;
-        }
-    }
-    return NULL;
-}
-
 void route_count_reply(struct router *r, enum reply_code code)
 {
-    r->stats.unknown += code == REPLY_UNKNOWN;
-    r->stats.timeout += code == REPLY_TIMEOUT;
-    r->stats.rejected += code == REPLY_REJECTED;
-    r->stats.overloaded += code == REPLY_OVERLOADED;
+    if (code > REPLY_APP_ERROR) {
+        r->stats.unknown += code == REPLY_UNKNOWN;
+        r->stats.timeout += code == REPLY_TIMEOUT;
+        r->stats.rejected += code == REPLY_REJECTED;
+        r->stats.overloaded += code == REPLY_OVERLOADED;
+    }
     r->stats.replied++;
 }
 
@@ -68,7 +56,7 @@ void route_disconnect_if_idle(struct router *r, struct peer *peer)
     }
 }
 
-static void leave_peer(struct router *r, struct pending *p)
+__attribute__((always_inline)) static inline void leave_peer(struct router *r, struct pending *p)
 {
     if (list_linked(&p->in_retry)) {
         list_remove(&p->in_retry);
@@ -102,7 +90,7 @@ void route_to_waiting(struct router *r, struct pending *p)
 }
 
 /* Take `p` out of everything and free it. */
-static void forget(struct router *r, struct pending *p)
+__attribute__((always_inline)) static inline void forget(struct router *r, struct pending *p)
 {
     if (p->state == PENDING_WAITING) {
         p->lane->waiting--;
@@ -113,11 +101,13 @@ static void forget(struct router *r, struct pending *p)
     }
     table_remove(&r->pendings, &p->link);
     list_remove(&p->in_deadlines);
+    const size_t size = p->size;
+
     if (p->origin != 0) {
-        share_sub(&r->by_entity, p->lane->position, pending_size(p));
-        share_sub(&r->by_origin, p->origin, pending_size(p));
+        share_sub(&r->by_entity, p->lane->position, size);
+        share_sub(&r->by_origin, p->origin, size);
     }
-    r->size -= pending_size(p);
+    r->size -= size;
     r->stats.in_flight--;
     struct lane *lane = lane_remove(&r->lanes, p);
 
@@ -166,7 +156,7 @@ static uint64_t base_of(const struct pending *p)
     return told != 0 && told < lowest ? told : lowest;
 }
 
-static void await_answer(struct router *r, struct pending *p)
+__attribute__((always_inline)) static inline void await_answer(struct router *r, struct pending *p)
 {
     const unsigned doublings = p->retries < ROUTER_RETRIES ? p->retries : ROUTER_RETRIES - 1;
 
@@ -193,19 +183,13 @@ static uint64_t silent_us(const struct router *r)
     return (uint64_t)r->config.silent_ms * 1000;
 }
 
-static void send(struct router *r, struct pending *p, struct peer *peer)
+/* But for its chain. */
+__attribute__((always_inline)) static inline struct request_record
+record_of(const struct router *r, const struct pending *p)
 {
-    struct lane *lane = p->lane;
-
-    if (p->first == 0) {
-        p->first = r->view->ring.version;
-    }
-    r->stats.resent += p->attempts > 0;
-    if (p->attempts == 0 || !mutant(M_NOBASE)) {
-        p->prev = lane_prev_seq(lane, p);
-    }
     const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
-    struct request_record record = {
+
+    return (struct request_record){
         .gateway = r->config.gateway,
         .session = p->session->id,
         .session_epoch = p->session->epoch,
@@ -216,22 +200,58 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         .version = r->view->ring.version,
         .ttl_ms = (uint32_t)((left_us + 999) / 1000),
         .kind = p->kind,
-        .copy = pending_attempt(p),
+        .copy = pending_last(p),
         .flags = p->flags,
-        .chain_count = p->chain_count,
         .id = pending_id(p),
-        .body = pending_body(p),
     };
-    pending_chain(p, record.chain);
-    struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
+}
 
-    e->slot = peer->slot;
+/* Of an actor's call, or one of several with the same body. */
+static void put_rare_record(struct router *r, const struct pending *p, struct router_effect *e)
+{
+    struct request_record record = record_of(r, p);
+
+    record.chain_count = p->chain_count;
+    pending_chain(p, record.chain);
+    record.body = pending_body(p);
     if (p->common != NULL) {
         e->common = shared_hold(p->common);
         r->out->common_count++;
         request_put_same(&r->out->bytes, &record);
     } else {
         request_put(&r->out->bytes, &record);
+    }
+}
+
+static void put_record(struct router *r, const struct pending *p)
+{
+    struct request_record record = record_of(r, p);
+
+    ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
+    record.body = bytes_of(p->data + p->id_size, p->body_size);
+    request_store(&r->out->bytes, &record);
+}
+
+__attribute__((always_inline)) static inline void send(struct router *r, struct pending *p,
+                                                       struct peer *peer)
+{
+    struct lane *lane = p->lane;
+
+    if (p->first == 0) {
+        p->first = r->view->ring.version;
+    }
+    r->stats.resent += p->attempts > 0;
+    if (p->attempts == 0 || !mutant(M_NOBASE)) {
+        p->prev = lane_prev_seq(lane, p);
+    }
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
+
+    e->slot = peer->slot;
+    (void)pending_attempt(p);
+    if (p->common != NULL || p->chain_count > 0) {
+        put_rare_record(r, p, e);
+    } else {
+        put_record(r, p);
     }
     effects_end(r->out, e);
     p->slot = peer->slot;
@@ -240,8 +260,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         p->asked = peer_asked(peer);
     }
     p->state = machine_enter(&pending_machine, p->state, PENDING_SENT);
-    p->charged =
-        (uint32_t)(pending_size(p) + (p->common == NULL ? 0 : p->common->size) + peer->reply_size);
+    p->charged = (uint32_t)(p->size + (p->common == NULL ? 0 : p->common->size) + peer->reply_size);
     peer->size += p->charged;
     list_push_back(&peer->in_flight, &p->in_flight);
     p->sent_us = r->now_us;
@@ -252,17 +271,15 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     r->stats.waiting--;
 }
 
-uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
+const struct ring_key *route_learn_key(struct router *r, uint16_t kind)
 {
     struct router_keys *k = &r->keys;
     const size_t i = kind % ROUTER_KEYS;
 
-    if (!k->of[i].known || k->of[i].kind != kind) {
-        k->of[i].known = true;
-        k->of[i].kind = kind;
-        k->of[i].key = ring_key_of_kind(k->master, kind);
-    }
-    return ring_position(k->of[i].key, id);
+    k->of[i].known = true;
+    k->of[i].kind = kind;
+    k->of[i].key = ring_key_of_kind(k->master, kind);
+    return &k->of[i].key;
 }
 
 /* What is asked of it is counted at its new position. */
@@ -273,22 +290,17 @@ static uint64_t move_lane(void *context, const struct lane *lane)
 
     for (const struct pending *p = lane_front(lane); p != NULL; p = lane_next(lane, p)) {
         if (p->origin != 0) {
-            share_sub(&r->by_entity, lane->position, pending_size(p));
-            share_add(&r->by_entity, position, pending_size(p));
+            share_sub(&r->by_entity, lane->position, p->size);
+            share_add(&r->by_entity, position, p->size);
         }
     }
     return position;
 }
 
-void route_follow_key(struct router *r)
+void route_move_key(struct router *r, struct ring_key now)
 {
-    const struct ring_key own = {r->sessions.seed, ~r->sessions.seed};
-    const struct ring_key now = r->view->ring.version == 0 ? own : r->view->key;
-
-    if (now.k0 != r->keys.master.k0 || now.k1 != r->keys.master.k1) {
-        r->keys = (struct router_keys){.master = now};
-        lanes_move(&r->lanes, move_lane, r);
-    }
+    r->keys = (struct router_keys){.master = now};
+    lanes_move(&r->lanes, move_lane, r);
 }
 
 const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p)
@@ -301,7 +313,8 @@ const struct ring_vnode *route_vnode(const struct router *r, const struct pendin
     return ring_find(&r->view->ring, ring_hit_vnode(hit));
 }
 
-static struct peer *owner_of(const struct router *r, const struct lane *lane)
+__attribute__((always_inline)) static inline struct peer *owner_of(const struct router *r,
+                                                                   const struct lane *lane)
 {
     if (r->view->ring.version == 0) {
         return NULL;
@@ -321,7 +334,8 @@ struct peer *route_owner(const struct router *r, const struct lane *lane)
 }
 
 /* More than the links hold, both ways, would be thrown away there, and the node with it. */
-static bool has_room(const struct router *r, const struct peer *peer)
+__attribute__((always_inline)) static inline bool has_room(const struct router *r,
+                                                           const struct peer *peer)
 {
     return peer->size < r->config.peer_size_max && peer_may_be_sent(peer, r->now_us, silent_us(r));
 }
@@ -486,19 +500,11 @@ void route_feed(struct router *r)
     }
 }
 
-static void feed(struct router *r, struct peer *peer)
+void route_feed_peer(struct router *r, struct peer *peer)
 {
     list_remove(&peer->silent);
     if (!list_linked(&peer->fed)) {
         list_push_back(&r->fed, &peer->fed);
-    }
-}
-
-void route_heard(struct router *r, struct peer *peer)
-{
-    peer_on_heard(peer);
-    if (list_linked(&peer->silent)) {
-        feed(r, peer);
     }
 }
 
@@ -511,7 +517,7 @@ void route_probe_silent(struct router *r)
 
         next = list_next(&r->silent, l);
         if (has_room(r, peer)) {
-            feed(r, peer);
+            route_feed_peer(r, peer);
         }
     }
 }

@@ -83,7 +83,7 @@ static void take(struct router *r, const struct router_event *event, struct sess
     p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
     deadlines_put(&r->deadlines, p, timeout_ms);
-    r->size += pending_size(p);
+    r->size += p->size;
     r->stats.in_flight++;
     r->stats.waiting++;
 }
@@ -94,8 +94,10 @@ static void hold_share(struct router *r, uint64_t origin, struct pending *p)
     p->origin = origin;
     r->asked = p->lane->position;
     if (origin != 0) {
-        share_add(&r->by_entity, r->asked, pending_size(p));
-        share_add(&r->by_origin, origin, pending_size(p));
+        const size_t size = p->size;
+
+        share_add(&r->by_entity, r->asked, size);
+        share_add(&r->by_origin, origin, size);
     }
 }
 
@@ -130,7 +132,6 @@ void route_request(struct router *r, const struct router_event *event)
     lanes_fetch(&r->lanes, session->id, position);
     __builtin_prefetch(&r->view->ring.cell[ring_point_cell(position)]);
     struct pending *p = make(r, event);
-    lanes_fetch_front(&r->lanes, session->id, position);
     take(r, event, session, p);
     struct lane *lane = lane_add(&r->lanes, session->id, position, p);
     hold_share(r, event->origin, p);
@@ -264,7 +265,10 @@ static void dispatch(struct router *r, const struct router_event *event)
         on_session_closed(r, event);
         break;
     case ROUTER_ANSWER:
-        route_on_answer(r, event);
+        route_on_answer(r,
+                        event->slot,
+                        event->answer,
+                        route_find(r, event->answer->session, event->answer->seq));
         break;
     case ROUTER_NODE_UP:
         fleet_on_node_up(r, event);
@@ -293,7 +297,7 @@ static void dispatch(struct router *r, const struct router_event *event)
     }
 }
 
-static void check_counts(const struct router *r)
+__attribute__((always_inline)) static inline void check_counts(const struct router *r)
 {
     ASSERT(r->stats.in_flight == r->pendings.count);
     ASSERT(r->stats.waiting <= r->stats.in_flight);
@@ -302,30 +306,63 @@ static void check_counts(const struct router *r)
     ASSERT(IMPLIES(r->pendings.count == 0, r->size == 0));
 }
 
-void router_step(struct router *r, const struct router_event *event, struct router_effects *out)
+static void pass_time(struct router *r)
+{
+    r->timed_us = r->now_us;
+    expire(r);
+    route_wake_rested(r);
+    route_retry(r);
+    route_probe_silent(r);
+}
+
+/* Time goes on: what was due until then is done first. */
+__attribute__((always_inline)) static inline void begin(struct router *r, uint64_t now_us,
+                                                        struct router_effects *out)
 {
     if (!r->started) {
-        timer_wheel_init(&r->timer_wheel, event->now_us);
+        timer_wheel_init(&r->timer_wheel, now_us);
         r->started = true;
     }
-    ASSERT(event->now_us >= r->now_us);
-    r->now_us = event->now_us;
+    ASSERT(now_us >= r->now_us);
+    r->now_us = now_us;
     r->out = out;
     route_follow_key(r);
     if (r->now_us != r->timed_us) { // else nothing more is due: each of them waits for some time
-        r->timed_us = r->now_us;
-        expire(r);
-        route_wake_rested(r);
-        route_retry(r);
-        route_probe_silent(r);
+        pass_time(r);
     }
-    dispatch(r, event);
-    route_feed(r);
+}
+
+__attribute__((always_inline)) static inline void end(struct router *r)
+{
+    if (!list_empty(&r->fed)) {
+        route_feed(r);
+    }
     if (fetch_is_due(&r->fetch, r->now_us, r->view->ring.version)) {
         fleet_ask_config(r);
     }
     check_counts(r);
     r->out = NULL;
+}
+
+void router_step(struct router *r, const struct router_event *event, struct router_effects *out)
+{
+    begin(r, event->now_us, out);
+    dispatch(r, event);
+    end(r);
+}
+
+void router_ask(struct router *r, const struct router_event *event, struct router_effects *out)
+{
+    begin(r, event->now_us, out);
+    route_request(r, event);
+    end(r);
+}
+
+void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out)
+{
+    begin(r, a->now_us, out);
+    route_on_answers(r, a);
+    end(r);
 }
 
 static void check_lane(const struct lane *lane, const struct router *r)
@@ -394,7 +431,7 @@ static void check_shares(const struct router *r)
          l = table_walk(&r->pendings, &at)) {
         const struct pending *p = CONTAINER_OF(l, struct pending, link);
 
-        all += p->origin == 0 ? 0 : share_one(pending_size(p));
+        all += p->origin == 0 ? 0 : share_one(p->size);
     }
     check_share(&r->by_entity, all);
     check_share(&r->by_origin, all);

@@ -184,6 +184,9 @@ struct router_effects {
     struct buffer bytes;
     size_t common_count; /* of the items that hold something */
 };
+/* So many from `from` on, which is a ROUTER_SEND_NODE, are requests to one node whose records stand
+ * one behind the other, in `size_max` bytes at most: 1 or more. */
+size_t router_effects_run(const struct router_effects *e, size_t from, size_t size_max);
 void router_effects_clear(struct router_effects *e);
 void router_effects_fini(struct router_effects *e);
 
@@ -196,10 +199,18 @@ void router_free(struct router *r);
  * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full()  *
  * replied to at once, unless it must be taken: OVERLOADED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
-/* Hint that these answers come next: fetches the memory of their requests. Changes nothing; `count`
- * is ROUTER_PREFETCH_MAX at most. */
+/* Take a ROUTER_REQUEST, as router_step() does. */
+void router_ask(struct router *r, const struct router_event *event, struct router_effects *out);
+/* Take each of these as a ROUTER_ANSWER of the node in `slot`, for less: the memory of
+ * their requests is fetched together. `count` is ROUTER_PREFETCH_MAX at most. */
 enum { ROUTER_PREFETCH_MAX = 16 };
-void router_prefetch(const struct router *r, const struct answer_record *a, size_t count);
+struct router_answers {
+    uint64_t now_us;
+    const struct answer_record *answer; /* borrowed */
+    size_t count;
+    uint16_t slot;
+};
+void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
 

@@ -5,7 +5,7 @@
  *     router.c   the machine: events in, requests, deadlines
  *     answer.c   what an answer makes of its request
  *     route.c    a request's way: sent, waiting, finished
- *     prefetch.c answers that come next: their memory is fetched
+ *     prefetch.c answers of a frame: their memory is fetched, then they are taken
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
  *     operator_request.c   `ringhold trace` and `ringhold kick`
@@ -106,7 +106,22 @@ static inline uint64_t route_hash(uint64_t session, uint64_t seq)
 {
     return table_mix(session) + seq;
 }
-struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq);
+/* `at`: table_front() of its hash. */
+static inline struct pending *route_find_at(struct table_link *at, uint64_t session, uint64_t seq)
+{
+    for (struct table_link *l = at; l != NULL; l = l->next) {
+        struct pending *p = CONTAINER_OF(l, struct pending, link);
+
+        if (p->seq == seq && p->session->id == session) {
+            return p;
+        }
+    }
+    return NULL;
+}
+static inline struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq)
+{
+    return route_find_at(table_front(&r->pendings, route_hash(session, seq)), session, seq);
+}
 
 /* One that nobody hears. */
 void route_count_reply(struct router *r, enum reply_code code);
@@ -127,9 +142,25 @@ void route_lose_taken_over(struct router *r, uint64_t cold);
 void route_retry(struct router *r);
 
 /* Where the entity is on the ring. */
-uint64_t route_position(struct router *r, uint16_t kind, struct bytes id);
+const struct ring_key *route_learn_key(struct router *r, uint16_t kind);
+static inline uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
+{
+    const size_t i = kind % ROUTER_KEYS;
+    const bool known = r->keys.of[i].known && r->keys.of[i].kind == kind;
+
+    return ring_position(known ? r->keys.of[i].key : *route_learn_key(r, kind), id);
+}
 /* The view may have another key now: what is found by positions moves. */
-void route_follow_key(struct router *r);
+void route_move_key(struct router *r, struct ring_key now);
+static inline void route_follow_key(struct router *r)
+{
+    const struct ring_key own = {r->sessions.seed, ~r->sessions.seed};
+    const struct ring_key now = r->view->ring.version == 0 ? own : r->view->key;
+
+    if (((now.k0 ^ r->keys.master.k0) | (now.k1 ^ r->keys.master.k1)) != 0) {
+        route_move_key(r, now);
+    }
+}
 
 /* The vnode that the request's id is in, by the configuration here; NULL = none yet. */
 const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p);
@@ -149,7 +180,14 @@ void route_wake_rested(struct router *r);
 /* Lanes of nodes that stand still: one of each may try, when its time comes. */
 void route_probe_silent(struct router *r);
 /* Note that the node does not stand still; its lanes that waited for it may go on. */
-void route_heard(struct router *r, struct peer *peer);
+void route_feed_peer(struct router *r, struct peer *peer);
+static inline void route_heard(struct router *r, struct peer *peer)
+{
+    peer_on_heard(peer);
+    if (list_linked(&peer->silent)) {
+        route_feed_peer(r, peer);
+    }
+}
 
 /* Tell the shell that the link is no longer needed, and free the peer. */
 void route_disconnect(struct router *r, struct peer *peer);
@@ -161,7 +199,10 @@ void route_request(struct router *r, const struct router_event *event);
 
 /* ---- answer.c ---- */
 
-void route_on_answer(struct router *r, const struct router_event *event);
+/* `p` is route_find() of it. */
+void route_on_answer(struct router *r, uint16_t slot, const struct answer_record *a,
+                     struct pending *p);
+void route_on_answers(struct router *r, const struct router_answers *a);
 
 /* ---- fleet.c ---- */
 
@@ -191,7 +232,10 @@ void inspect_on_repair(struct router *r, const Rh__Repair *repair);
 
 void operator_request_on_question(struct router *r, int coordinator, const Rh__OperatorRequest *in);
 /* True if the session is the router's own: its replies go to operator_request_on_reply(). */
-bool operator_request_owns(const struct router *r, uint64_t session);
+static inline bool operator_request_owns(const struct router *r, uint64_t session)
+{
+    return session == r->operator_requests_session;
+}
 void operator_request_on_reply(struct router *r, const struct reply *reply, struct bytes body);
 
 #endif

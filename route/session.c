@@ -42,11 +42,8 @@ uint64_t sessions_draw(struct sessions *s)
     return sessions_number(s, ++s->drawn);
 }
 
-struct session *session_find(struct sessions *s, uint64_t id)
+struct session *session_look_up(struct sessions *s, uint64_t id)
 {
-    if (s->last != NULL && s->last->id == id) {
-        return s->last;
-    }
     struct table_link *l = table_first(&s->table, table_mix(id));
 
     // table_mix() is a bijection: equal hashes are equal ids.
@@ -56,36 +53,27 @@ struct session *session_find(struct sessions *s, uint64_t id)
     return l == NULL ? NULL : s->last;
 }
 
-struct session *session_get(struct sessions *s, uint64_t id)
+struct session *session_make(struct sessions *s, uint64_t id)
 {
-    struct session *session = session_find(s, id);
+    struct session *session = mem_new(1, sizeof *session);
 
-    if (session == NULL) {
-        session = mem_new(1, sizeof *session);
-        session->id = id;
-        table_put(&s->table, &session->link, table_mix(id));
-    }
+    session->id = id;
+    table_put(&s->table, &session->link, table_mix(id));
     return session;
 }
 
-static void drop_if_over(struct sessions *s, struct session *session)
+void session_drop(struct sessions *s, struct session *session)
 {
-    if (session->closed && session->unfinished == 0) {
-        table_remove(&s->table, &session->link);
-        s->last = s->last == session ? NULL : s->last;
-        mem_free(session);
-    }
+    ASSERT(session->closed && session->unfinished == 0);
+    table_remove(&s->table, &session->link);
+    s->last = s->last == session ? NULL : s->last;
+    mem_free(session);
 }
 
 void session_close(struct sessions *s, struct session *session)
 {
     session->closed = true;
-    drop_if_over(s, session);
-}
-
-void session_done(struct sessions *s, struct session *session)
-{
-    ASSERT(session->unfinished > 0);
-    session->unfinished--;
-    drop_if_over(s, session);
+    if (session->unfinished == 0) {
+        session_drop(s, session);
+    }
 }

@@ -39,11 +39,30 @@ uint64_t sessions_draw(struct sessions *s);
 /* The id that goes with a number which the caller counts: for one that names its own sessions. */
 uint64_t sessions_number(const struct sessions *s, uint64_t number);
 
-struct session *session_find(struct sessions *s, uint64_t id); /* NULL = none */
-struct session *session_get(struct sessions *s, uint64_t id);  /* made if there is none */
+struct session *session_look_up(struct sessions *s, uint64_t id); /* NULL = none */
+struct session *session_make(struct sessions *s, uint64_t id);
+static inline struct session *session_find(struct sessions *s, uint64_t id) /* NULL = none */
+{
+    return s->last != NULL && s->last->id == id ? s->last : session_look_up(s, id);
+}
+static inline struct session *session_get(struct sessions *s,
+                                          uint64_t id) /* made if there is none */
+{
+    struct session *session = session_find(s, id);
+
+    return session != NULL ? session : session_make(s, id);
+}
 
 /* The session is free to go once it is closed and has nothing unfinished. */
 void session_close(struct sessions *s, struct session *session);
-void session_done(struct sessions *s, struct session *session);
+void session_drop(struct sessions *s, struct session *session);
+static inline void session_done(struct sessions *s, struct session *session)
+{
+    ASSERT(session->unfinished > 0);
+    session->unfinished--;
+    if (session->closed && session->unfinished == 0) {
+        session_drop(s, session);
+    }
+}
 
 #endif

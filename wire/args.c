@@ -26,6 +26,34 @@ void args_put(struct buffer *out, const struct args *args)
     out->size += size;
 }
 
+__attribute__((always_inline)) static inline uint8_t *store(uint8_t *at, const struct bytes *arg)
+{
+    at = store_u32(at, (uint32_t)arg->size);
+    bytes_copy(at, arg->data, arg->size);
+    return at + arg->size;
+}
+
+void args_put_command(struct buffer *out, struct bytes name, struct bytes id,
+                      const struct bytes *rest, size_t rest_count)
+{
+    size_t size = 1 + 2 * sizeof(uint32_t) + name.size + id.size;
+
+    ASSERT(rest_count + 2 <= ARGS_MAX);
+    for (size_t i = 0; i < rest_count; i++) {
+        size += sizeof(uint32_t) + rest[i].size;
+    }
+    ASSERT(size <= UINT32_MAX);
+    uint8_t *at = buffer_reserve(out, size);
+
+    at = store_u8(at, (uint8_t)(rest_count + 2));
+    at = store(at, &name);
+    at = store(at, &id);
+    for (size_t i = 0; i < rest_count; i++) {
+        at = store(at, &rest[i]);
+    }
+    out->size += size;
+}
+
 enum err args_get(struct bytes in, struct args *args)
 {
     struct reader r = {.at = in.data, .left = in.size};
@@ -100,7 +128,9 @@ enum err value_get(struct bytes in, struct value *value)
     struct reader r = {.at = in.data, .left = in.size};
     const uint8_t type = get_u8(&r);
 
-    *value = (struct value){.type = VALUE_NIL};
+    value->type = VALUE_NIL;
+    value->integer = 0;
+    value->text = (struct bytes){0};
     if (r.bad) {
         return ERR_CORRUPT;
     }

@@ -28,6 +28,10 @@ struct args {
 /* Append an argument list; `args->count` is 1..ARGS_MAX. */
 void args_put(struct buffer *out, const struct args *args);
 
+/* Append the argument list of a command's name, its key and what follows. */
+void args_put_command(struct buffer *out, struct bytes name, struct bytes id,
+                      const struct bytes *rest, size_t rest_count);
+
 /* Decode a whole body; `args` borrows from it. ERR_CORRUPT: not exactly one list, or a count out of
  * range. */
 MUST_CHECK enum err args_get(struct bytes in, struct args *args);

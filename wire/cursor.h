@@ -31,6 +31,53 @@ struct writer {
     bool bad;    /* a put did not fit */
 };
 
+/* Fields of a header whose bytes are there, or whose room is: one load or store each. */
+static inline uint32_t load_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t load_u64(const uint8_t *at)
+{
+    return (uint64_t)load_u32(at) | (uint64_t)load_u32(at + 4) << 32;
+}
+
+/* These return what is behind it. */
+static inline uint8_t *store_u8(uint8_t *at, uint8_t value)
+{
+    at[0] = value;
+    return at + 1;
+}
+
+static inline uint8_t *store_u16(uint8_t *at, uint16_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    return at + 2;
+}
+
+static inline uint8_t *store_u32(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    at[2] = (uint8_t)(value >> 16);
+    at[3] = (uint8_t)(value >> 24);
+    return at + 4;
+}
+
+static inline uint8_t *store_u64(uint8_t *at, uint64_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    at[2] = (uint8_t)(value >> 16);
+    at[3] = (uint8_t)(value >> 24);
+    at[4] = (uint8_t)(value >> 32);
+    at[5] = (uint8_t)(value >> 40);
+    at[6] = (uint8_t)(value >> 48);
+    at[7] = (uint8_t)(value >> 56);
+    return at + 8;
+}
+
 /* Borrow `size` bytes of the input; NULL (and bad) if they are not there. */
 static inline const uint8_t *get_bytes(struct reader *r, size_t size)
 {

@@ -7,7 +7,6 @@
 #include "base/assert.h"
 
 enum {
-    REQUEST_HEADER_SIZE = 75,
     REQUEST_FLAGS_AT = 68, /* in the header, … */
     REQUEST_BODY_SIZE_AT = 71,
     ANSWER_HEADER_SIZE = 54,
@@ -67,64 +66,32 @@ static bool body_is_sound(uint8_t flags, struct bytes body)
     return body.size <= RECORD_BODY_MAX;
 }
 
-size_t request_size(const struct request_record *r)
-{
-    return REQUEST_HEADER_SIZE + r->chain_count * sizeof r->chain[0] + r->id.size + r->body.size;
-}
-
 void request_put_any(struct buffer *out, const struct request_record *r)
 {
-    const size_t size = request_size(r);
-    struct writer w = {.at = buffer_reserve(out, size), .left = size};
-
-    put_u64(&w, r->gateway);
-    put_u64(&w, r->session);
-    put_u32(&w, r->session_epoch);
-    put_u64(&w, r->seq);
-    put_u64(&w, r->prev);
-    put_u64(&w, r->base);
-    put_u64(&w, r->first);
-    put_u64(&w, r->version);
-    put_u32(&w, r->ttl_ms);
-    put_u16(&w, r->kind);
-    put_u8(&w, r->hops);
-    put_u8(&w, r->copy);
-    put_u8(&w, r->flags);
-    put_u8(&w, r->chain_count);
-    put_u8(&w, (uint8_t)r->id.size);
-    put_u32(&w, (uint32_t)r->body.size);
-    for (size_t i = 0; i < r->chain_count; i++) {
-        put_u64(&w, r->chain[i]);
-    }
-    put_bytes(&w, r->id.data, r->id.size);
-    put_bytes(&w, r->body.data, r->body.size);
-    ASSERT(!w.bad && w.left == 0);
-    out->size += size;
+    request_store(out, r);
 }
 
-static void put_request(struct buffer *out, const struct request_record *r)
+static bool is_sound(const struct request_record *r)
 {
-    ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
-    ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
-    ASSERT(r->seq >= 1 && r->prev < r->seq && r->copy >= 1);
-    request_put_any(out, r);
+    return r->id.size >= 1 && r->id.size <= RECORD_ID_MAX && r->chain_count <= RECORD_CHAIN_MAX &&
+           r->seq >= 1 && r->prev < r->seq && r->copy >= 1 && (r->flags & ~REQUEST_FLAGS) == 0;
 }
 
 void request_put(struct buffer *out, const struct request_record *r)
 {
     ASSERT(body_is_sound(r->flags, r->body));
-    ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
-    put_request(out, r);
+    ASSERT(is_sound(r));
+    request_put_any(out, r);
 }
 
 void request_put_same(struct buffer *out, const struct request_record *r)
 {
     struct request_record same = *r;
 
-    ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
+    ASSERT(is_sound(r));
     same.flags |= REQUEST_SAME;
     same.body = (struct bytes){0};
-    put_request(out, &same);
+    request_put_any(out, &same);
 }
 
 void request_put_whole(struct buffer *out, struct bytes same, struct bytes body)
@@ -221,15 +188,20 @@ void answer_put(struct buffer *out, const struct answer_record *a)
 
 enum err answer_get(struct reader *in, struct answer_record *a)
 {
-    a->gateway = get_u64(in);
-    a->session = get_u64(in);
-    a->seq = get_u64(in);
-    a->fence = get_u64(in);
-    a->version = get_u64(in);
-    a->aux = get_u64(in);
-    a->code = get_u8(in);
-    a->copy = get_u8(in);
-    const size_t body_size = get_u32(in);
+    const uint8_t *at = get_bytes(in, ANSWER_HEADER_SIZE);
+
+    if (at == NULL) {
+        return ERR_CORRUPT;
+    }
+    a->gateway = load_u64(at);
+    a->session = load_u64(at + 8);
+    a->seq = load_u64(at + 16);
+    a->fence = load_u64(at + 24);
+    a->version = load_u64(at + 32);
+    a->aux = load_u64(at + 40);
+    a->code = at[48];
+    a->copy = at[49];
+    const size_t body_size = load_u32(at + 50);
     if (body_size > RECORD_BODY_MAX || a->code > ANSWER_CODE_LAST) {
         return get_end(in, false);
     }

@@ -238,7 +238,7 @@ void client_ask(struct client *c, const struct ask *ask)
         client_session_number(c, ask, &event);
     }
     c->in_flight += told ? 0 : 1;
-    router_step(c->all->router, &event, c->effects);
+    router_ask(c->all->router, &event, c->effects);
     c->asked = router_asked(c->all->router);
     if (!ask->must) {
         rest_if_over(c);
@@ -266,20 +266,23 @@ static void learn_reply_size(struct client *c, size_t size)
     }
 }
 
-void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
-                     uint64_t now_us)
+static void on_own_reply(struct client *c, const struct router_effect *reply, struct bytes body,
+                         uint64_t now_us)
 {
-    if (reply->ticket == TICKET_NONE) {
-        return;
-    }
     if (reply->ticket == TICKET_RESUME) {
         binding_resumed(c, reply, body, now_us);
         client_account(c);
-        return;
-    }
-    if (reply->ticket == TICKET_LOGIN) {
+    } else if (reply->ticket == TICKET_LOGIN) {
         login_answered(c, reply, body, now_us);
         client_account(c);
+    }
+}
+
+void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
+                     uint64_t now_us)
+{
+    if (reply->ticket >= TICKET_LOGIN) {
+        on_own_reply(c, reply, body, now_us);
         return;
     }
     if (reply->session != c->session && !client_session_owns(c, reply)) {
@@ -323,13 +326,15 @@ size_t client_unsent(const struct client *c)
 bool client_has_room(const struct client *c)
 {
     const struct clients_config *config = &c->all->config;
-    const bool all_full = c->all->stats.buffered > config->buffers_max;
-    const size_t expected = client_unsent(c) + c->in_flight * c->reply_size;
-    const bool fits = expected < config->unsent_max || (c->in_flight == 0 && client_unsent(c) == 0);
+    const size_t unsent = client_unsent(c);
+    const size_t expected = unsent + c->in_flight * c->reply_size;
+    const bool stops = c->closing || c->dropped || c->waiting || c->rests;
 
-    return !c->closing && !c->dropped && !c->waiting && !c->rests &&
-           slots_count(&c->slots) < config->in_flight_max && c->in_flight < config->in_flight_max &&
-           fits && !(all_full && client_unsent(c) > 0) && !router_full(c->all->router);
+    return !stops && slots_count(&c->slots) < config->in_flight_max &&
+           c->in_flight < config->in_flight_max &&
+           (expected < config->unsent_max || (c->in_flight == 0 && unsent == 0)) &&
+           (unsent == 0 || c->all->stats.buffered <= config->buffers_max) &&
+           !router_full(c->all->router);
 }
 
 bool client_wants_input(const struct client *c)

@@ -6,45 +6,47 @@
 
 #include <string.h>
 
+#define TEXT(text) text, sizeof(text) - 1
+
 // clang-format off
 static const struct client_command table[] = { // sorted by name
     /* name      arity writes first last step  in_multi run          each */
-    {"APPEND",    3,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"AUTH",     -2,   false,  0,   0,   0,    false,    run_auth,    NULL},
-    {"BIND",      2,   true,   1,   1,   1,    false,    run_bind,    NULL},
-    {"CALL",      3,   true,   1,   1,   1,    false,    run_call,    NULL},
-    {"CLIENT",   -2,   false,  0,   0,   0,    false,    run_client,  NULL},
-    {"COMMAND",  -1,   false,  0,   0,   0,    false,    run_command, NULL},
-    {"CONFIG",   -2,   false,  0,   0,   0,    false,    run_config,  NULL},
-    {"DECR",      2,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"DECRBY",    3,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"DEL",      -2,   true,   1,  -1,   1,    false,    run_sum,     "DEL"},
-    {"DISCARD",   1,   false,  0,   0,   0,    true,     run_discard, NULL},
-    {"ECHO",      2,   false,  0,   0,   0,    false,    run_echo,    NULL},
-    {"EXEC",      1,   false,  0,   0,   0,    true,     run_exec,    NULL},
-    {"EXISTS",   -2,   false,  1,  -1,   1,    false,    run_sum,     "EXISTS"},
-    {"GET",       2,   false,  1,   1,   1,    false,    run_key,     NULL},
-    {"GETSET",    3,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"HELLO",    -1,   false,  0,   0,   0,    false,    run_hello,   NULL},
-    {"INCR",      2,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"INCRBY",    3,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"INFO",     -1,   false,  0,   0,   0,    false,    run_info,    NULL},
-    {"MGET",     -2,   false,  1,  -1,   1,    false,    run_mget,    "GET"},
-    {"MSET",     -3,   true,   1,  -1,   2,    false,    run_mset,    "SET"},
-    {"MULTI",     1,   false,  0,   0,   0,    true,     run_multi,   NULL},
-    {"PING",     -1,   false,  0,   0,   0,    false,    run_ping,    NULL},
-    {"QUIT",     -1,   false,  0,   0,   0,    true,     run_quit,    NULL},
-    {"RESET",     1,   false,  0,   0,   0,    true,     run_reset,   NULL},
-    {"SELECT",    2,   false,  0,   0,   0,    false,    run_select,  NULL},
-    {"SET",      -3,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"SETNX",     3,   true,   1,   1,   1,    false,    run_key,     NULL},
-    {"STRLEN",    2,   false,  1,   1,   1,    false,    run_key,     NULL},
-    {"TELL",      3,   true,   1,   1,   1,    false,    run_tell,    NULL},
-    {"UNBIND",    1,   true,   0,   0,   0,    false,    run_unbind,  NULL},
-    {"UNLINK",   -2,   true,   1,  -1,   1,    false,    run_sum,     "DEL"},
-    {"UNWATCH",   1,   false,  0,   0,   0,    false,    run_unwatch, NULL},
-    {"WATCH",    -2,   false,  0,   0,   0,    true,     run_watch,   NULL},
-    {"WHERE",     2,   false,  1,   1,   1,    false,    run_where,   NULL},
+    {TEXT("APPEND"),    3,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("AUTH"),     -2,   false,  0,   0,   0,    false,    run_auth,    NULL},
+    {TEXT("BIND"),      2,   true,   1,   1,   1,    false,    run_bind,    NULL},
+    {TEXT("CALL"),      3,   true,   1,   1,   1,    false,    run_call,    NULL},
+    {TEXT("CLIENT"),   -2,   false,  0,   0,   0,    false,    run_client,  NULL},
+    {TEXT("COMMAND"),  -1,   false,  0,   0,   0,    false,    run_command, NULL},
+    {TEXT("CONFIG"),   -2,   false,  0,   0,   0,    false,    run_config,  NULL},
+    {TEXT("DECR"),      2,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("DECRBY"),    3,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("DEL"),      -2,   true,   1,  -1,   1,    false,    run_sum,     "DEL"},
+    {TEXT("DISCARD"),   1,   false,  0,   0,   0,    true,     run_discard, NULL},
+    {TEXT("ECHO"),      2,   false,  0,   0,   0,    false,    run_echo,    NULL},
+    {TEXT("EXEC"),      1,   false,  0,   0,   0,    true,     run_exec,    NULL},
+    {TEXT("EXISTS"),   -2,   false,  1,  -1,   1,    false,    run_sum,     "EXISTS"},
+    {TEXT("GET"),       2,   false,  1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("GETSET"),    3,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("HELLO"),    -1,   false,  0,   0,   0,    false,    run_hello,   NULL},
+    {TEXT("INCR"),      2,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("INCRBY"),    3,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("INFO"),     -1,   false,  0,   0,   0,    false,    run_info,    NULL},
+    {TEXT("MGET"),     -2,   false,  1,  -1,   1,    false,    run_mget,    "GET"},
+    {TEXT("MSET"),     -3,   true,   1,  -1,   2,    false,    run_mset,    "SET"},
+    {TEXT("MULTI"),     1,   false,  0,   0,   0,    true,     run_multi,   NULL},
+    {TEXT("PING"),     -1,   false,  0,   0,   0,    false,    run_ping,    NULL},
+    {TEXT("QUIT"),     -1,   false,  0,   0,   0,    true,     run_quit,    NULL},
+    {TEXT("RESET"),     1,   false,  0,   0,   0,    true,     run_reset,   NULL},
+    {TEXT("SELECT"),    2,   false,  0,   0,   0,    false,    run_select,  NULL},
+    {TEXT("SET"),      -3,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("SETNX"),     3,   true,   1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("STRLEN"),    2,   false,  1,   1,   1,    false,    run_key,     NULL},
+    {TEXT("TELL"),      3,   true,   1,   1,   1,    false,    run_tell,    NULL},
+    {TEXT("UNBIND"),    1,   true,   0,   0,   0,    false,    run_unbind,  NULL},
+    {TEXT("UNLINK"),   -2,   true,   1,  -1,   1,    false,    run_sum,     "DEL"},
+    {TEXT("UNWATCH"),   1,   false,  0,   0,   0,    false,    run_unwatch, NULL},
+    {TEXT("WATCH"),    -2,   false,  0,   0,   0,    true,     run_watch,   NULL},
+    {TEXT("WHERE"),     2,   false,  1,   1,   1,    false,    run_where,   NULL},
 };
 // clang-format on
 
@@ -96,16 +98,28 @@ const struct client_command *command_find(struct bytes name)
     return NULL;
 }
 
+/* Its bytes, of which there are up to 8. With their count it is no other's. */
+static uint64_t word_of(struct bytes name)
+{
+    if (name.size >= 4) {
+        uint32_t first;
+        uint32_t last;
+
+        memcpy(&first, name.data, sizeof first);
+        memcpy(&last, name.data + name.size - sizeof last, sizeof last);
+        return (uint64_t)last << 32 | first;
+    }
+    return name.size == 0 ? 0
+                          : (uint64_t)name.data[0] | (uint64_t)name.data[name.size / 2] << 8 |
+                                (uint64_t)name.data[name.size - 1] << 16;
+}
+
 const struct client_command *command_recall(struct command_memo *memo, struct bytes name)
 {
-    uint64_t word = 0;
-
-    if (name.size > sizeof word) {
+    if (name.size > sizeof(uint64_t)) {
         return command_find(name);
     }
-    for (size_t i = 0; i < name.size; i++) {
-        word = word << 8 | name.data[i];
-    }
+    const uint64_t word = word_of(name);
     const size_t at = (size_t)((word * 0x9e3779b97f4a7c15u) >> 60) % COMMAND_MEMO;
 
     if (memo->of[at].name != word || memo->of[at].size != name.size) {

@@ -17,7 +17,8 @@ enum { COMMAND_NAME_MAX = 15 };
 
 struct client_command {
     const char *name; /* upper case */
-    int arity;        /* arguments with the name; negative: at least so many */
+    uint8_t name_size;
+    int arity; /* arguments with the name; negative: at least so many */
     bool writes;
     int first_key; /* 0 = no key */
     int last_key;  /* negative: counted from the end */

@@ -204,8 +204,14 @@ struct ask {
 void client_ask(struct client *c, const struct ask *ask);
 
 /* Make a slot for the answers of `parts` requests; `number` gets its number. */
-struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
-                             uint64_t *number);
+static inline struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
+                                           uint64_t *number)
+{
+    struct slot *slot = slots_add(&c->slots, shape, (uint16_t)parts, number);
+
+    slot->protocol = c->protocol;
+    return slot;
+}
 /* Bytes that were given to the connection and are not out yet. */
 size_t client_unsent(const struct client *c);
 /* From now it owes reading, if it did not before. */
@@ -316,6 +322,17 @@ void logins_tick(struct clients *all, uint64_t now_us);
 void logins_end(struct clients *all);
 
 /* The entity that a key names; false: none, and an error was replied. */
-bool client_finds(struct client *c, struct bytes key, struct target *out);
+bool client_finds_any(struct client *c, struct bytes key, struct target *out);
+static inline bool client_finds(struct client *c, struct bytes key, struct target *out)
+{
+    // Most are ids of the default kind.
+    if (c->all->config.role[0] == '\0' && key.size >= 1 && key.size <= RECORD_ID_MAX &&
+        key.data[0] != '@') {
+        out->kind = 0;
+        out->id = key;
+        return true;
+    }
+    return client_finds_any(c, key, out);
+}
 
 #endif

@@ -16,15 +16,6 @@ static struct bytes name_bytes(const char *name)
     return bytes_of(name, strlen(name));
 }
 
-struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
-                             uint64_t *number)
-{
-    struct slot *slot = slots_add(&c->slots, shape, (uint16_t)parts, number);
-
-    slot->protocol = c->protocol;
-    return slot;
-}
-
 static bool check_body_size(struct client *c, size_t size)
 {
     if (size <= RECORD_BODY_MAX) {
@@ -32,17 +23,6 @@ static bool check_body_size(struct client *c, size_t size)
     }
     client_reply_error(c, "ERR the command is over the limit of %d bytes", (int)RECORD_BODY_MAX);
     return false;
-}
-
-/* Bytes of `count` arguments as the body of a request. */
-static size_t args_size(const struct args *args)
-{
-    size_t size = 1;
-
-    for (size_t i = 0; i < args->count; i++) {
-        size += 4 + args->arg[i].size;
-    }
-    return size;
 }
 
 /* Commands that only read may run again where a write is answered UNKNOWN: after a take-over that
@@ -53,18 +33,16 @@ static uint8_t flags_of(const struct client_command *command)
     return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));
 }
 
-/* `to` names the entity. The actor is told its id where the command has its key. */
-static void ask_args(struct client *c, const struct ask *to, struct args *args)
+/* Make a body of a command and its arguments. The actor is told its id where the command has its
+ * key, `arg`'s first. */
+static struct bytes body_of(struct client *c, struct bytes name, struct bytes id,
+                            const struct bytes *arg, size_t count)
 {
     struct buffer *body = &c->all->body;
-    struct ask ask = *to;
-
-    args->arg[1] = to->id;
 
     buffer_clear(body);
-    args_put(body, args);
-    ask.body = buffer_bytes(body);
-    client_ask(c, &ask);
+    args_put_command(body, name, id, arg + 1, count - 1);
+    return buffer_bytes(body);
 }
 
 void run_call(struct client *c, const struct client_command *command,
@@ -103,7 +81,7 @@ void run_tell(struct client *c, const struct client_command *command,
 void run_key(struct client *c, const struct client_command *command,
              const struct resp_command *line)
 {
-    struct args args; // not zeroed: it has room for many more than there mostly are
+    const struct bytes name = bytes_of(command->name, command->name_size);
     struct target to;
     uint64_t number = 0;
 
@@ -111,19 +89,20 @@ void run_key(struct client *c, const struct client_command *command,
         client_reply_error(c, "ERR a command to one actor has at most %d words", (int)ARGS_MAX);
         return;
     }
-    args.count = (uint8_t)line->count;
-    memcpy(args.arg, line->arg, line->count * sizeof args.arg[0]);
-    args.arg[0] = name_bytes(command->name);
-    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, args_size(&args))) {
+    if (!client_finds(c, line->arg[1], &to)) {
         return;
     }
-    client_add_slot(c, SLOT_VALUE, 1, &number);
-    ask_args(c,
-             &(struct ask){.ticket = ticket_of(number, 0),
-                           .flags = flags_of(command),
-                           .kind = to.kind,
-                           .id = to.id},
-             &args);
+    const struct bytes body = body_of(c, name, to.id, &line->arg[1], line->count - 1);
+
+    if (check_body_size(c, body.size)) {
+        client_add_slot(c, SLOT_VALUE, 1, &number);
+        client_ask(c,
+                   &(struct ask){.ticket = ticket_of(number, 0),
+                                 .flags = flags_of(command),
+                                 .kind = to.kind,
+                                 .id = to.id,
+                                 .body = body});
+    }
 }
 
 static bool check_keys(struct client *c, const struct resp_command *line, size_t step)
@@ -149,18 +128,16 @@ static void ask_each(struct client *c, const struct client_command *command,
 
     client_add_slot(c, shape, parts, &number);
     for (size_t i = 0; i < parts; i++) {
-        struct args args;
+        const struct bytes *arg = &line->arg[1 + i * step];
         struct target to;
-        const bool found = client_finds(c, line->arg[1 + i * step], &to);
+        const bool found = client_finds(c, arg[0], &to);
 
         ASSERT(found); // check_keys() found it, by the same view
-        args.count = (uint8_t)(1 + step);
-        args.arg[0] = name_bytes(command->each);
-        memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
         ask.ticket = ticket_of(number, (uint16_t)i);
         ask.kind = to.kind;
         ask.id = to.id;
-        ask_args(c, &ask, &args);
+        ask.body = body_of(c, name_bytes(command->each), to.id, arg, step);
+        client_ask(c, &ask);
     }
 }
 
@@ -188,12 +165,11 @@ void run_mset(struct client *c, const struct client_command *command,
         return;
     }
     for (size_t i = 1; i < line->count; i += 2) {
-        const struct args pair = {.count = 3,
-                                  .arg = {name_bytes("SET"), line->arg[i], line->arg[i + 1]}};
-
         struct target to;
 
-        if (!client_finds(c, line->arg[i], &to) || !check_body_size(c, args_size(&pair))) {
+        if (!client_finds(c, line->arg[i], &to) ||
+            !check_body_size(c,
+                             body_of(c, name_bytes(command->each), to.id, &line->arg[i], 2).size)) {
             return;
         }
     }

@@ -48,7 +48,7 @@ void client_reply_error(struct client *c, const char *format, ...)
     c->all->stats.errors++;
 }
 
-bool client_finds(struct client *c, struct bytes key, struct target *out)
+bool client_finds_any(struct client *c, struct bytes key, struct target *out)
 {
     const char *role = c->all->config.role;
 
@@ -200,9 +200,24 @@ static void take_answer(struct client *c, struct slot *slot, const struct router
     c->slots.size += text_size(slot, part) - before;
 }
 
+/* A value as its reply; most are a bulk, or OK. */
+static void put_value(struct client *c, int protocol, struct bytes body)
+{
+    if (body.size > 0 && body.data[0] == VALUE_BULK) {
+        resp_put_bulk(&c->out, bytes_of(body.data + 1, body.size - 1));
+    } else if (body.size == 3 && memcmp(body.data, "sOK", 3) == 0) {
+        buffer_put(&c->out, "+OK\r\n", 5);
+    } else {
+        const struct value value = value_of(body);
+
+        c->all->stats.errors += value.type == VALUE_ERROR;
+        resp_put_value(&c->out, protocol, &value);
+    }
+}
+
 /* The usual case: one part, first in line. Its reply goes out without a stop in the slot. */
-static bool answer_directly(struct client *c, struct slot *slot, const struct router_effect *reply,
-                            struct bytes body)
+static bool answer_directly(struct client *c, const struct slot *slot,
+                            const struct router_effect *reply, struct bytes body)
 {
     if (slot != slots_front(&c->slots) || !is_good(reply)) {
         return false;
@@ -210,14 +225,11 @@ static bool answer_directly(struct client *c, struct slot *slot, const struct ro
     if (slot->shape == SLOT_OPAQUE) {
         resp_put_bulk(&c->out, body);
     } else if (slot->shape == SLOT_VALUE) {
-        const struct value value = value_of(body);
-
-        c->all->stats.errors += value.type == VALUE_ERROR;
-        resp_put_value(&c->out, slot->protocol, &value);
+        put_value(c, slot->protocol, body);
     } else {
         return false;
     }
-    slot->left = 0;
+    slots_skip(&c->slots);
     return true;
 }
 
@@ -229,7 +241,9 @@ static void answer(struct client *c, const struct router_effect *reply, struct b
     if (!answer_directly(c, slot, reply, body)) {
         take_answer(c, slot, reply, body);
     }
-    while (slots_pop(&c->slots, &c->out)) {
+    for (slot = slots_front(&c->slots); slot != NULL && slot->left == 0;
+         slot = slots_front(&c->slots)) {
+        (void)slots_pop(&c->slots, &c->out);
     }
 }
 
@@ -275,7 +289,7 @@ static void reply_wrong_count(struct client *c, const struct client_command *com
 }
 
 /* If slot `number` was made for a reply of our own, it is written by now. */
-static void count_local_reply(struct client *c, uint64_t number)
+static inline void count_local_reply(struct client *c, uint64_t number)
 {
     const struct slot *slot = slots_at(&c->slots, number);
 

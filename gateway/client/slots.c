@@ -16,7 +16,7 @@ static struct slot *at(const struct slots *s, uint64_t number)
     return &s->ring[number & (s->cap - 1)];
 }
 
-static void grow(struct slots *s)
+void slots_grow(struct slots *s)
 {
     struct slots old = *s;
 
@@ -28,32 +28,9 @@ static void grow(struct slots *s)
     mem_free(old.ring);
 }
 
-struct slot *slots_add(struct slots *s, enum slot_shape shape, uint16_t parts, uint64_t *number)
+void slots_make_parts(struct slot *slot)
 {
-    if (slots_count(s) == s->cap) {
-        grow(s);
-    }
-    struct slot *slot = at(s, s->tail);
-
-    if (number != NULL) {
-        *number = s->tail;
-    }
-    s->tail++;
-    *slot = (struct slot){.shape = (uint8_t)shape, .protocol = 2, .parts = parts, .left = parts};
-    if (shape == SLOT_ARRAY) {
-        slot->part = mem_new(parts, sizeof *slot->part);
-    }
-    return slot;
-}
-
-struct slot *slots_front(const struct slots *s)
-{
-    return s->head == s->tail ? NULL : at(s, s->head);
-}
-
-struct slot *slots_at(const struct slots *s, uint64_t number)
-{
-    return number < s->head || number >= s->tail ? NULL : at(s, number);
+    slot->part = mem_new(slot->parts, sizeof *slot->part);
 }
 
 static void put_array(struct slot *slot, struct buffer *out)
@@ -106,7 +83,17 @@ static void slot_fini(struct slot *slot)
         buffer_fini(&slot->part[i]);
     }
     mem_free(slot->part);
-    slot->part = NULL;
+    *slot = (struct slot){0};
+}
+
+void slots_skip(struct slots *s)
+{
+    s->head++;
+    if (s->head == s->tail && s->cap > SLOTS_KEEP) {
+        mem_free(s->ring); // an idle connection keeps little
+        s->ring = NULL;
+        s->cap = 0;
+    }
 }
 
 bool slots_pop(struct slots *s, struct buffer *out)
@@ -120,12 +107,7 @@ bool slots_pop(struct slots *s, struct buffer *out)
     ASSERT(s->size >= slot_size(slot));
     s->size -= slot_size(slot);
     slot_fini(slot);
-    s->head++;
-    if (s->head == s->tail && s->cap > SLOTS_KEEP) {
-        mem_free(s->ring); // an idle connection keeps little
-        s->ring = NULL;
-        s->cap = 0;
-    }
+    slots_skip(s);
     return true;
 }
 

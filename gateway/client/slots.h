@@ -37,7 +37,7 @@ struct slot {
 };
 
 struct slots {
-    struct slot *ring; /* owned; NULL while empty and small */
+    struct slot *ring; /* owned; NULL while empty and small. Free slots have no reply, nor parts */
     size_t cap;        /* power of two or 0 */
     uint64_t head;     /* number of the first */
     uint64_t tail;     /* number of the next new one */
@@ -51,11 +51,42 @@ static inline size_t slots_count(const struct slots *s)
     return (size_t)(s->tail - s->head);
 }
 
-/* Append one; the pointer is good until the next call. `number`, if not NULL, gets its number. */
-struct slot *slots_add(struct slots *s, enum slot_shape shape, uint16_t parts, uint64_t *number);
+void slots_grow(struct slots *s);
+void slots_make_parts(struct slot *slot);
 
-struct slot *slots_front(const struct slots *s);               /* NULL = none */
-struct slot *slots_at(const struct slots *s, uint64_t number); /* NULL = gone */
+/* Append one; the pointer is good until the next call. `number`, if not NULL, gets its number. */
+static inline struct slot *slots_add(struct slots *s, enum slot_shape shape, uint16_t parts,
+                                     uint64_t *number)
+{
+    if (slots_count(s) == s->cap) {
+        slots_grow(s);
+    }
+    struct slot *slot = &s->ring[s->tail & (s->cap - 1)];
+
+    if (number != NULL) {
+        *number = s->tail;
+    }
+    s->tail++;
+    slot->shape = (uint8_t)shape;
+    slot->protocol = 2;
+    slot->parts = parts;
+    slot->left = parts;
+    if (shape == SLOT_ARRAY) {
+        slots_make_parts(slot);
+    }
+    return slot;
+}
+
+static inline struct slot *slots_front(const struct slots *s) /* NULL = none */
+{
+    return s->head == s->tail ? NULL : &s->ring[s->head & (s->cap - 1)];
+}
+static inline struct slot *slots_at(const struct slots *s, uint64_t number) /* NULL = gone */
+{
+    return number - s->head >= s->tail - s->head ? NULL : &s->ring[number & (s->cap - 1)];
+}
+/* The first is answered, and its reply is out: it never stood in the slot. */
+void slots_skip(struct slots *s);
 
 /* Write out the first if it is ready and remove it; false: it is not, or there is none. */
 bool slots_pop(struct slots *s, struct buffer *out);

@@ -318,13 +318,10 @@ static enum resp_result take_bulk(struct resp_parser *p, struct bytes in, struct
 }
 
 /* The number on a line "$64\r\n"; the byte after the line, or NULL: not like that, or not whole. */
-static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t mark,
-                                  size_t *number)
+static const uint8_t *take_long_number(const uint8_t *at, const uint8_t *end, size_t *number)
 {
-    if (end - at < 4 || at[0] != mark) {
-        return NULL;
-    }
     size_t value = (size_t)at[1] - '0';
+
     if (value > 9 || (value == 0 && at[2] != '\r')) {
         return NULL;
     }
@@ -339,6 +336,33 @@ static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t
     }
     *number = value;
     return at + 2;
+}
+
+static inline bool is_line_end(const uint8_t *at)
+{
+    return memcmp(at, "\r\n", 2) == 0;
+}
+
+/* Most have one digit, or two. */
+static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t mark,
+                                         size_t *number)
+{
+    if (end - at < 5 || at[0] != mark) {
+        return end - at < 4 || at[0] != mark ? NULL : take_long_number(at, end, number);
+    }
+    const size_t first = (size_t)at[1] - '0';
+
+    if (is_line_end(at + 2) && first <= 9) {
+        *number = first;
+        return at + 4;
+    }
+    const size_t second = (size_t)at[2] - '0';
+
+    if (is_line_end(at + 3) && first - 1 < 9 && second <= 9) {
+        *number = first * 10 + second;
+        return at + 5;
+    }
+    return take_long_number(at, end, number);
 }
 
 /* The usual case in one go: an array whose every byte is there. False: it is not, and the parser
@@ -356,8 +380,8 @@ static bool parse_whole(struct bytes in, struct resp_output *out)
         size_t size = 0;
 
         at = take_number(at, end, '$', &size);
-        if (at == NULL || size > RESP_BULK_MAX || (size_t)(end - at) < size + 2 ||
-            at[size] != '\r' || at[size + 1] != '\n') {
+        if (at == NULL || (size_t)(end - at) < size + 2 || size > RESP_BULK_MAX ||
+            !is_line_end(at + size)) {
             return false;
         }
         out->command.arg[i] = bytes_of(at, size);
@@ -423,7 +447,7 @@ enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffe
 /* ---- replies ---- */
 
 /* A line with a number: at most NUMBER_TEXT_MAX bytes. Returns how many. */
-static size_t number_line(uint8_t *to, char mark, int64_t number)
+static size_t long_number_line(uint8_t *to, char mark, int64_t number)
 {
     char text[NUMBER_TEXT_MAX];
     char *at = text + sizeof text;
@@ -445,6 +469,22 @@ static size_t number_line(uint8_t *to, char mark, int64_t number)
     return size;
 }
 
+static inline size_t number_line(uint8_t *to, char mark, int64_t number)
+{
+    const bool two = number >= 10;
+    const size_t last = two ? 2 : 1;
+
+    if (number < 0 || number > 99) {
+        return long_number_line(to, mark, number);
+    }
+    to[0] = (uint8_t)mark;
+    to[1] = (uint8_t)('0' + number / 10);
+    to[last] = (uint8_t)('0' + number % 10);
+    to[last + 1] = '\r';
+    to[last + 2] = '\n';
+    return last + 3;
+}
+
 static void put_number(struct buffer *out, char mark, int64_t number)
 {
     out->size += number_line(buffer_reserve(out, NUMBER_TEXT_MAX), mark, number);
@@ -458,23 +498,23 @@ void resp_put_simple(struct buffer *out, const char *text)
 }
 
 /* Text on one line: in RESP a line break would end the reply early. */
-static void put_line(struct buffer *out, struct bytes text)
+static void put_line(struct buffer *out, const char *mark, size_t mark_size, struct bytes text)
 {
-    const size_t from = out->size;
+    uint8_t *at = buffer_reserve(out, mark_size + text.size + 2);
 
-    buffer_put(out, text.data, text.size);
-    for (size_t i = from; i < out->size; i++) {
-        if (out->data[i] == '\r' || out->data[i] == '\n') {
-            out->data[i] = ' ';
-        }
+    bytes_copy(at, mark, mark_size);
+    at += mark_size;
+    for (size_t i = 0; i < text.size; i++) {
+        at[i] = text.data[i] == '\r' || text.data[i] == '\n' ? ' ' : text.data[i];
     }
-    buffer_put(out, "\r\n", 2);
+    at[text.size] = '\r';
+    at[text.size + 1] = '\n';
+    out->size += mark_size + text.size + 2;
 }
 
 void resp_put_error(struct buffer *out, struct bytes text)
 {
-    buffer_put(out, "-", 1);
-    put_line(out, text);
+    put_line(out, "-", 1, text);
 }
 
 void resp_put_integer(struct buffer *out, int64_t integer)
@@ -487,9 +527,7 @@ void resp_put_bulk(struct buffer *out, struct bytes bulk)
     uint8_t *at = buffer_reserve(out, NUMBER_TEXT_MAX + bulk.size + 2);
     const size_t head = number_line(at, '$', (int64_t)bulk.size);
 
-    if (bulk.size > 0) {
-        memcpy(at + head, bulk.data, bulk.size);
-    }
+    bytes_copy(at + head, bulk.data, bulk.size);
     at[head + bulk.size] = '\r';
     at[head + bulk.size + 1] = '\n';
     out->size += head + bulk.size + 2;
@@ -549,15 +587,13 @@ void resp_put_value(struct buffer *out, int protocol, const struct value *value)
         resp_put_bulk(out, value->text);
         break;
     case VALUE_SIMPLE:
-        buffer_put(out, "+", 1);
-        put_line(out, value->text);
+        put_line(out, "+", 1, value->text);
         break;
     case VALUE_NIL:
         resp_put_nil(out, protocol);
         break;
     case VALUE_ERROR:
-        buffer_put(out, "-ERR ", has_code(value->text) ? 1 : 5);
-        put_line(out, value->text);
+        put_line(out, "-ERR ", has_code(value->text) ? 1 : 5, value->text);
         break;
     }
 }

@@ -19,6 +19,7 @@ enum {
     GATEWAY_RIG_CLIENTS = 50,
     GATEWAY_RIG_BATCH = 32,
     GATEWAY_RIG_VALUE = 64,
+    GATEWAY_RIG_RUN = 64 * 1024,
     GATEWAY_RIG_AT_ONCE = 64, /* answers, then their replies: as the shell does */
 };
 
@@ -103,12 +104,13 @@ STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
 {
     const struct router_effects *effects = &g->base.effects;
 
-    for (size_t i = 0; i < effects->count; i++) {
+    for (size_t i = 0, count = 1; i < effects->count; i += count, count = 1) {
         const struct router_effect *e = &effects->item[i];
         const struct bytes bytes = {effects->bytes.data + e->at, e->size};
 
         if (e->type == ROUTER_SEND_NODE) {
-            buffer_put(&g->requests, bytes.data, bytes.size);
+            count = router_effects_run(effects, i, GATEWAY_RIG_RUN);
+            buffer_put(&g->requests, bytes.data, e[count - 1].at + e[count - 1].size - e->at);
         } else if (e->type == ROUTER_REPLY) {
             client_on_reply(clients_find(g->base.all, e->session), e, bytes, g->base.rig.now_us);
         }
@@ -127,15 +129,10 @@ STAGE void gateway_rig_stage_answers(struct gateway_rig *g, struct reader *in)
 
             ASSERT(got == ERR_OK);
         }
-        router_prefetch(g->base.rig.router, answer, count);
-        for (size_t i = 0; i < count; i++) {
-            const struct router_event event = {.type = ROUTER_ANSWER,
-                                               .now_us = g->base.rig.now_us,
-                                               .slot = 1,
-                                               .answer = &answer[i]};
+        const struct router_answers answers = {
+            .now_us = g->base.rig.now_us, .answer = answer, .count = count, .slot = 1};
 
-            router_step(g->base.rig.router, &event, &g->base.effects);
-        }
+        router_answer(g->base.rig.router, &answers, &g->base.effects);
     }
 }
 
