@@ -153,28 +153,28 @@ void metrics_put_us(struct metrics *m, const struct metric *metric, uint64_t us)
     metrics_put_us_labelled(m, metric, NULL, NULL, us);
 }
 
-static uint64_t value_at(const void *figures, size_t offset)
+static uint64_t value_at(const void *stats, size_t offset)
 {
     uint64_t value;
 
-    memcpy(&value, (const char *)figures + offset, sizeof value);
+    memcpy(&value, (const char *)stats + offset, sizeof value);
     return value;
 }
 
 void metrics_put_rows(struct metrics *m, const struct metrics_row *row, size_t count,
-                      const void *figures)
+                      const void *stats)
 {
     for (size_t i = 0; i < count; i++) {
         (row[i].is_us ? metrics_put_us
-                      : metrics_put)(m, &row[i].metric, value_at(figures, row[i].offset));
+                      : metrics_put)(m, &row[i].metric, value_at(stats, row[i].offset));
     }
 }
 
 void metrics_put_words(struct metrics *m, const struct metric *metric, const char *label,
-                       const struct metrics_word *word, size_t count, const void *figures)
+                       const struct metrics_word *word, size_t count, const void *stats)
 {
     for (size_t i = 0; i < count; i++) {
-        metrics_put_labelled(m, metric, label, word[i].word, value_at(figures, word[i].offset));
+        metrics_put_labelled(m, metric, label, word[i].word, value_at(stats, word[i].offset));
     }
 }
 

@@ -51,7 +51,7 @@ struct metrics_row {
     bool is_us;    /* told as seconds */
 };
 void metrics_put_rows(struct metrics *m, const struct metrics_row *row, size_t count,
-                      const void *figures);
+                      const void *stats);
 
 /* Several numbers of one name, told apart by a label. */
 struct metrics_word {
@@ -59,7 +59,7 @@ struct metrics_word {
     size_t offset; /* of a uint64_t */
 };
 void metrics_put_words(struct metrics *m, const struct metric *metric, const char *label,
-                       const struct metrics_word *word, size_t count, const void *figures);
+                       const struct metrics_word *word, size_t count, const void *stats);
 
 /* How often something took how long. Bucket i counts up to metrics_bound_us(i), and not what a
  * lower one counts; the last counts the rest. */

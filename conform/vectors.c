@@ -53,9 +53,9 @@ static const struct vector vectors[] = {
      "> 01 00\nhalf-close\ngone"},
     {"the end without a byte is no harm", FROM_START, OF_ALL,
      "half-close\ngone"},
-    {"who says nothing is kicked in time", FROM_START, OF_PATIENT,
+    {"a client that sends nothing is kicked in time", FROM_START, OF_PATIENT,
      "kick 102"},
-    {"who says half a hello is kicked in time", FROM_START, OF_PATIENT,
+    {"a client that sends half a hello is kicked in time", FROM_START, OF_PATIENT,
      "> 01 000006 52\nkick 102"},
 
     // Something else first.
@@ -139,7 +139,7 @@ static const struct vector vectors[] = {
      "big 13 1025\nkick 101"},
     {"half an auth and the end are no harm", FROM_HELLO, OF_KEYS,
      "> 0d 00000c 7268\nhalf-close\ngone"},
-    {"who shows no token is kicked in time", FROM_HELLO, OF_PATIENT_KEYS,
+    {"a client that shows no token is kicked in time", FROM_HELLO, OF_PATIENT_KEYS,
      "kick 106"},
 
     // Tokens.
@@ -205,11 +205,11 @@ static const struct vector vectors[] = {
      "kick 100"},
     {"pings come back in their order", FROM_AUTH, OF_ALL,
      "> 03 000001 31 03 000001 32 03 000001 33\n< 04 000001 31\n< 04 000001 32\n< 04 000001 33"},
-    {"a pong that nobody asked for is passed over", FROM_AUTH, OF_ALL,
+    {"an unasked pong is ignored", FROM_AUTH, OF_ALL,
      "> 04 000001  78\nsilence"},
     {"half a ping and the end are no harm", FROM_AUTH, OF_ALL,
      "> 03 000008 61\nhalf-close\ngone"},
-    {"who falls silent is pinged, then kicked", FROM_AUTH, OF_PATIENT,
+    {"a client that falls silent is pinged, then kicked", FROM_AUTH, OF_PATIENT,
      "< 03 000000\nkick 104"},
 
     // Requests.
@@ -233,7 +233,7 @@ static const struct vector vectors[] = {
      "> 06 ffffff\nkick 101"},
     {"responses of one entity come in the order of its requests", FROM_AUTH, OF_ALL,
      "asks 1000 200\nanswers 1000 200\nsilence"},
-    {"a kind that nobody hosts is NO_OWNER, or not the token's", FROM_AUTH, OF_ALL,
+    {"a kind that no node hosts is NO_OWNER, or not the token's", FROM_AUTH, OF_ALL,
      "> 06 00000c  00000005 00 04 ffff  626f7373\nstatus 5 6,10"},
     {"a deadline of 0 is the gateway's", FROM_AUTH, OF_ALL,
      "> 06 000010  00000006 02 04 ffff 00000000 626f7373\nstatus 6 6,10"},
@@ -301,7 +301,7 @@ static const struct vector vectors[] = {
     // Binds.
     {"a bind is answered: taken or not", FROM_AUTH, OF_ALL,
      "ask 11 1\nstatus 1 0,6,8,4,5"},
-    {"a bind to a kind that nobody hosts is refused", FROM_AUTH, OF_ALL,
+    {"a bind to a kind that no node hosts is refused", FROM_AUTH, OF_ALL,
      "> 0b 00000c  00000005 00 04 ffff  626f7373\nstatus 5 6,8,10"},
     {"an unbind behind a bind is answered", FROM_AUTH, OF_ALL,
      "ask 11 1\nstatus 1 0,6,8,4,5\n> 0c 000004  00000009\nstatus 9 0,9"},
@@ -381,7 +381,7 @@ static const struct vector vectors[] = {
      "> 63 000000 63 000000\nkick 100"},
     {"a kick is the last: a hello behind it is not answered", FROM_START, OF_ALL,
      "> 00 000000 01 000006 5248 01 01 0000\nkick 102"},
-    {"what was asked before a kick is dropped or answered before it", FROM_AUTH, OF_ALL,
+    {"a request before a kick is dropped or answered before it", FROM_AUTH, OF_ALL,
      "> 06 00000c  00000005 00 04 ffff  626f7373 63 000000\ngone"},
 };
 

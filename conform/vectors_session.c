@@ -98,7 +98,7 @@ static const struct vector vectors[] = {
      "keep 2\nkept 2\nsilence"},
 
     // Pushes.
-    {"what is pushed comes in order", FROM_AUTH, OF_PUSH,
+    {"pushes arrive in order", FROM_AUTH, OF_PUSH,
      "keep 1\nkept 1\nask-push 1\nask-push 2\nask-push 3\npushes 3"},
     {"a push that isn't acknowledged comes again", FROM_AUTH, OF_PUSH,
      "keep 1\nkept 1\nask-push 1\npushes 1\nredial\nresume 2 none 1\nresumed 2\npushes 1"},

@@ -70,9 +70,9 @@ static const struct vector vectors[] = {
      "http-part " GET HOST "\nhalf-close\ngone"},
     {"the end instead of a handshake is no harm", FROM_DIAL, OF_WS,
      "half-close\ngone"},
-    {"who says nothing gets no handshake", FROM_DIAL, OF_PATIENT_WS,
+    {"a client that sends nothing gets no handshake", FROM_DIAL, OF_PATIENT_WS,
      "refused 408"},
-    {"who says half of it neither", FROM_DIAL, OF_PATIENT_WS,
+    {"a client that sends half a handshake gets none", FROM_DIAL, OF_PATIENT_WS,
      "http-part " GET HOST "\nrefused 408"},
 
     // Messages.
@@ -140,7 +140,7 @@ static const struct vector vectors[] = {
      "raw 89 fe 007e 00000000\nclosed 1002"},
     {"a ping in fragments is closed", FROM_START, OF_WS,
      "frame 09 78\nclosed 1002"},
-    {"a pong that nobody asked for is passed over", FROM_START, OF_WS,
+    {"an unasked pong is ignored", FROM_START, OF_WS,
      "frame 8a 78\n> " HELLO "\ngreeted"},
     {"a flood of WebSocket's pings is closed", FROM_START, OF_WS,
      "pings 1000\nclosed 1008"},

@@ -87,9 +87,9 @@ static void put_status(const struct page_who *who, struct buffer *out)
     put_text(out, ",\"figures\":");
 }
 
-static void put_figures(enum metrics_format format, const struct page_who *who,
-                        void (*figures)(void *owner, struct metrics *m), void *owner,
-                        struct buffer *out)
+static void put_stats(enum metrics_format format, const struct page_who *who,
+                      void (*stats)(void *owner, struct metrics *m), void *owner,
+                      struct buffer *out)
 {
     static const struct metric ready = {
         "ringhold_ready", "1: the process is ready, as /readyz says.", METRIC_GAUGE};
@@ -106,14 +106,14 @@ static void put_figures(enum metrics_format format, const struct page_who *who,
         metrics_put_labelled(&m, &fleet, "id", id, 1);
     }
     metrics_put_labelled(&m, &ready, "role", who->role, who->not_ready == NULL);
-    figures(owner, &m);
+    stats(owner, &m);
     refusals_put_metrics(&m);
     access_put_metrics(&m);
     metrics_end(&m);
 }
 
 bool page_render(enum page page, const struct page_who *who,
-                 void (*figures)(void *owner, struct metrics *m), void *owner, struct buffer *out)
+                 void (*stats)(void *owner, struct metrics *m), void *owner, struct buffer *out)
 {
     switch (page) {
     case PAGE_HEALTH:
@@ -124,11 +124,11 @@ bool page_render(enum page page, const struct page_who *who,
         put_text(out, "\n");
         return who->not_ready == NULL;
     case PAGE_METRICS:
-        put_figures(METRICS_TEXT, who, figures, owner, out);
+        put_stats(METRICS_TEXT, who, stats, owner, out);
         return true;
     case PAGE_STATUS:
         put_status(who, out);
-        put_figures(METRICS_JSON, who, figures, owner, out);
+        put_stats(METRICS_JSON, who, stats, owner, out);
         put_text(out, "}\n");
         return true;
     }

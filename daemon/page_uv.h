@@ -40,7 +40,7 @@ struct page_who {
 };
 /* Render one page as `pages_write` does, from these arguments. `figures` puts all metrics. */
 bool page_render(enum page page, const struct page_who *who,
-                 void (*figures)(void *owner, struct metrics *m), void *owner, struct buffer *out);
+                 void (*stats)(void *owner, struct metrics *m), void *owner, struct buffer *out);
 
 struct pages *pages_new(void);
 /* Takes NULL. */

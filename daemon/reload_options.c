@@ -20,7 +20,7 @@ static struct {
     atomic_bool failed; /* the last one */
     atomic_uint_fast64_t failures;
     atomic_uint_fast64_t good_us; /* wall clock */
-} figures;
+} stats;
 
 /* ---- levels */
 
@@ -127,8 +127,8 @@ static struct changes take(struct settings *running, const struct settings *next
 static bool fail(struct settings *next)
 {
     mem_free(next);
-    atomic_store(&figures.failed, true);
-    atomic_fetch_add(&figures.failures, 1);
+    atomic_store(&stats.failed, true);
+    atomic_fetch_add(&stats.failures, 1);
     log_error("config", "reload_failed", "goes_on=\"with what it had\"");
     return false;
 }
@@ -149,8 +149,8 @@ static bool read_again(void *context)
     const struct changes changes = take(running, next);
     const bool good = running->kind->derive(running);
     ASSERT(good);
-    atomic_store(&figures.failed, false);
-    atomic_store(&figures.good_us, clock_wall_us());
+    atomic_store(&stats.failed, false);
+    atomic_store(&stats.good_us, clock_wall_us());
     log_info("config",
              "reloaded",
              "applied=%zu need_restart=%zu",
@@ -164,7 +164,7 @@ static bool read_again(void *context)
 struct reload_source reload_begin(struct reload_options *r)
 {
     log_set_level(level_of(r->running));
-    atomic_store(&figures.good_us, clock_wall_us());
+    atomic_store(&stats.good_us, clock_wall_us());
     return (struct reload_source){.read = read_again, .context = r};
 }
 
@@ -181,7 +181,7 @@ void reload_metrics(struct metrics *m)
                                            "SIGHUPs that changed nothing because of a fault.",
                                            METRIC_COUNTER};
 
-    metrics_put(m, &successful, atomic_load(&figures.failed) ? 0 : 1);
-    metrics_put(m, &when, atomic_load(&figures.good_us) / 1000000);
-    metrics_put(m, &failures, atomic_load(&figures.failures));
+    metrics_put(m, &successful, atomic_load(&stats.failed) ? 0 : 1);
+    metrics_put(m, &when, atomic_load(&stats.good_us) / 1000000);
+    metrics_put(m, &failures, atomic_load(&stats.failures));
 }

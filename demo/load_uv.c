@@ -61,8 +61,8 @@ struct load {
     atomic_uint slow;
     atomic_bool finishing;
     atomic_bool ended;
-    uv_mutex_t lock; /* guards figures */
-    struct load_figures figures;
+    uv_mutex_t lock; /* guards stats */
+    struct load_stats stats;
 };
 
 uint32_t load_id_count(const struct load *l)
@@ -87,10 +87,9 @@ uint32_t load_sent_to(const struct load *l, uint32_t client, uint32_t id)
 static void note_error(struct load *l, const char *text, size_t size)
 {
     uv_mutex_lock(&l->lock);
-    l->figures.errors++;
-    if (l->figures.first_error[0] == '\0') {
-        (void)snprintf(
-            l->figures.first_error, sizeof l->figures.first_error, "%.*s", (int)size, text);
+    l->stats.errors++;
+    if (l->stats.first_error[0] == '\0') {
+        (void)snprintf(l->stats.first_error, sizeof l->stats.first_error, "%.*s", (int)size, text);
     }
     uv_mutex_unlock(&l->lock);
 }
@@ -172,7 +171,7 @@ static void request(struct load_client *c, uint32_t id)
     buffer_put(&c->out, command, (size_t)size);
     c->ring[c->tail++ % IN_FLIGHT_MAX] = sent;
     uv_mutex_lock(&l->lock);
-    l->figures.sent++;
+    l->stats.sent++;
     uv_mutex_unlock(&l->lock);
 }
 
@@ -193,12 +192,12 @@ static void on_answer(struct load_client *c, const char *text, size_t size, bool
     }
     const int want_size = snprintf(want, sizeof want, "OK %u", s->seq);
     uv_mutex_lock(&l->lock);
-    l->figures.answered++;
+    l->stats.answered++;
     if ((size_t)want_size != size || memcmp(want, text, size) != 0) {
-        l->figures.wrong++;
-        if (l->figures.first_error[0] == '\0') {
-            (void)snprintf(l->figures.first_error,
-                           sizeof l->figures.first_error,
+        l->stats.wrong++;
+        if (l->stats.first_error[0] == '\0') {
+            (void)snprintf(l->stats.first_error,
+                           sizeof l->stats.first_error,
                            "client %u id %u wanted '%s', got '%.*s'",
                            c->number,
                            s->id,
@@ -208,7 +207,7 @@ static void on_answer(struct load_client *c, const char *text, size_t size, bool
         }
     }
     if (!is_slow(l, s->id)) {
-        histogram_add(&l->figures.latency[atomic_load(&l->phase)], took_us);
+        histogram_add(&l->stats.latency[atomic_load(&l->phase)], took_us);
     }
     uv_mutex_unlock(&l->lock);
 }
@@ -428,10 +427,10 @@ struct load *load_start(const struct load_options *options)
     return l;
 }
 
-void load_figures(struct load *l, struct load_figures *out)
+void load_stats(struct load *l, struct load_stats *out)
 {
     uv_mutex_lock(&l->lock);
-    *out = l->figures;
+    *out = l->stats;
     uv_mutex_unlock(&l->lock);
 }
 

@@ -31,7 +31,7 @@ struct load_options {
     struct history *history; /* borrowed; what is sent and answered, NULL = not written down */
 };
 
-struct load_figures {
+struct load_stats {
     uint64_t sent;
     uint64_t answered; /* with OK */
     uint64_t errors;   /* answered with an error, or on a lost connection */
@@ -45,7 +45,7 @@ struct load;
 /* Connect and start sending. NULL after printing why. */
 struct load *load_start(const struct load_options *options);
 /* From any thread. */
-void load_figures(struct load *l, struct load_figures *out);
+void load_stats(struct load *l, struct load_stats *out);
 void load_phase(struct load *l, enum load_phase phase);
 /* Keep one slow request in flight for each of the first `count` slow ids. */
 void load_slow(struct load *l, uint32_t count);

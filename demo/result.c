@@ -24,22 +24,22 @@ static void print_latency(const char *name, const struct histogram *h)
                  h->count);
 }
 
-static void print_latencies(const struct load_figures *figures)
+static void print_latencies(const struct load_stats *stats)
 {
-    struct histogram during = figures->latency[LOAD_JOIN];
+    struct histogram during = stats->latency[LOAD_JOIN];
 
-    histogram_merge(&during, &figures->latency[LOAD_DRAIN]);
-    print_latency("before", &figures->latency[LOAD_BEFORE]);
+    histogram_merge(&during, &stats->latency[LOAD_DRAIN]);
+    print_latency("before", &stats->latency[LOAD_BEFORE]);
     print_latency("during", &during);
-    print_latency("  the join", &figures->latency[LOAD_JOIN]);
-    print_latency("  drain and leader kill", &figures->latency[LOAD_DRAIN]);
-    print_latency("after", &figures->latency[LOAD_AFTER]);
+    print_latency("  the join", &stats->latency[LOAD_JOIN]);
+    print_latency("  drain and leader kill", &stats->latency[LOAD_DRAIN]);
+    print_latency("after", &stats->latency[LOAD_AFTER]);
 }
 
 int demo_result(struct demo *d, bool played, uint64_t load_us)
 {
     const bool answered = d->load != NULL && load_finish(d->load, DEMO_ASK_MS);
-    struct load_figures figures = {0};
+    struct load_stats stats = {0};
     struct verdict v = {0};
     char longest[24];
 
@@ -51,7 +51,7 @@ int demo_result(struct demo *d, bool played, uint64_t load_us)
         (void)printf("RESULT FAIL\n");
         return 1;
     }
-    load_figures(d->load, &figures);
+    load_stats(d->load, &stats);
     Rh__AdminReply *reply = demo_ask_status(d);
     if (reply != NULL) {
         demo_note_holds(d, reply);
@@ -60,7 +60,7 @@ int demo_result(struct demo *d, bool played, uint64_t load_us)
     if (!judge(d->fleet.ledger, d->load, &v)) {
         return 1;
     }
-    print_latencies(&figures);
+    print_latencies(&stats);
     (void)printf("held %" PRIu64 " requests, the longest for %s; the join moved %" PRIu64
                  " of %" PRIu64 " ids, all changes %" PRIu64 "; %.0f requests/s\n",
                  d->held,
@@ -68,24 +68,24 @@ int demo_result(struct demo *d, bool played, uint64_t load_us)
                  d->joined,
                  v.ids,
                  v.moved,
-                 (double)figures.answered * 1e6 / (double)(load_us + 1));
-    const uint64_t lost = v.lost + figures.wrong;
-    const bool pass = played && d->killed_in_prepare && figures.errors == 0 && lost == 0 &&
+                 (double)stats.answered * 1e6 / (double)(load_us + 1));
+    const uint64_t lost = v.lost + stats.wrong;
+    const bool pass = played && d->killed_in_prepare && stats.errors == 0 && lost == 0 &&
                       v.duplicated == 0 && v.out_of_order == 0 && v.live_twice == 0;
-    if (figures.errors > 0 || figures.wrong > 0) {
+    if (stats.errors > 0 || stats.wrong > 0) {
         (void)printf("errors %" PRIu64 " wrong %" PRIu64 ", first: %s\n",
-                     figures.errors,
-                     figures.wrong,
-                     figures.first_error);
+                     stats.errors,
+                     stats.wrong,
+                     stats.first_error);
     }
     if (v.first[0] != '\0') {
         (void)printf("violation: %s\n", v.first);
     }
     (void)printf("RESULT sent %" PRIu64 "  answered %" PRIu64 "  errors %" PRIu64 "  lost %" PRIu64
                  "  duplicated %" PRIu64 "  out-of-order %" PRIu64 "  live-twice %" PRIu64 "  %s\n",
-                 figures.sent,
-                 figures.answered,
-                 figures.errors,
+                 stats.sent,
+                 stats.answered,
+                 stats.errors,
                  lost,
                  v.duplicated,
                  v.out_of_order,

@@ -112,15 +112,15 @@ bool demo_healthy(struct demo *d)
 
 void demo_progress(struct demo *d, const char *what)
 {
-    struct load_figures figures;
+    struct load_stats stats;
 
-    load_figures(d->load, &figures);
+    load_stats(d->load, &stats);
     if (isatty(STDOUT_FILENO)) {
         (void)printf("\r%6.1fs  %-28s %" PRIu64 " requests answered, %" PRIu64 " errors ",
                      since_start(d),
                      what,
-                     figures.answered,
-                     figures.errors);
+                     stats.answered,
+                     stats.errors);
         (void)fflush(stdout);
     }
 }

@@ -34,7 +34,7 @@ struct gateway_options {
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     struct ranges proxies;           /* who says whose connection it is that it hands on */
-    struct transport_rules transports; /* packet_size_max, keys, figures are filled in */
+    struct transport_rules transports; /* packet_size_max, keys, stats are filled in */
     /* The gateway itself sets version, name, cluster, port, deadline_ms, threads, shared_stats,
      * unauthenticated, shared_admission and the seed of admission in this struct, too. */
     struct clients_config clients;

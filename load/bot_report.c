@@ -96,7 +96,7 @@ void bot_report_text(const struct bots_outcome *o)
     }
 }
 
-static void put_figure(const char *key, uint64_t value)
+static void put_stat(const char *key, uint64_t value)
 {
     (void)printf("\"%s\":%" PRIu64 ",", key, value);
 }
@@ -113,7 +113,7 @@ static void put_words(const char *key, const char *text)
     (void)printf("\",");
 }
 
-static void put_figures(const char *key, const struct histogram *h)
+static void put_stats(const char *key, const struct histogram *h)
 {
     (void)printf("\"%s\":{\"count\":%" PRIu64 ",\"p50_us\":%" PRIu64 ",\"p99_us\":%" PRIu64
                  ",\"p999_us\":%" PRIu64 ",\"max_us\":%" PRIu64 "},",
@@ -130,38 +130,38 @@ void bot_report_json(const struct bots_outcome *o)
     const struct bot_ledger *l = o->ledger;
 
     (void)printf("{\"seconds\":%.3f,\"in_seconds\":%.3f,", o->seconds, o->in_seconds);
-    put_figure("attempts", l->attempts);
-    put_figure("logins", l->logins);
-    put_figure("live_max", l->live_max);
-    put_figure("over", l->over);
-    put_figure("turned_away", l->turned_away);
-    put_figure("hint_max_ms", l->hint_max_ms);
-    put_figure("told_to_go", l->told_to_go);
-    put_figure("kicked", l->kicked);
-    put_figure("kick_code", l->kick_code);
-    put_figure("cut", l->cut);
-    put_figure("unreachable", l->unreachable);
-    put_figure("dropped", l->dropped);
-    put_figure("resumed", l->resumed);
-    put_figure("gone", l->gone);
-    put_figure("replaced", l->replaced);
-    put_figure("asked", l->asked);
-    put_figure("again", l->again);
-    put_figure("notified", l->notified);
-    put_figure("ok", l->status[STATUS_OK]);
-    put_figure("unknown", l->unknown);
-    put_figure("unanswered", o->waiting);
-    put_figure("lost", l->lost);
-    put_figure("duplicated", l->duplicated);
-    put_figure("out_of_order", l->disordered);
-    put_figure("wrong", l->wrong);
-    put_figure("pushes", l->pushes);
-    put_figure("pushes_lost", l->pushes_lost);
-    put_figure("pushes_duplicated", l->pushes_duplicated);
-    put_figure("pushes_out_of_order", l->pushes_disordered);
-    put_figure("begun_afresh", l->begun_afresh);
-    put_figures("login", &l->login);
-    put_figures("request", &l->latency);
+    put_stat("attempts", l->attempts);
+    put_stat("logins", l->logins);
+    put_stat("live_max", l->live_max);
+    put_stat("over", l->over);
+    put_stat("turned_away", l->turned_away);
+    put_stat("hint_max_ms", l->hint_max_ms);
+    put_stat("told_to_go", l->told_to_go);
+    put_stat("kicked", l->kicked);
+    put_stat("kick_code", l->kick_code);
+    put_stat("cut", l->cut);
+    put_stat("unreachable", l->unreachable);
+    put_stat("dropped", l->dropped);
+    put_stat("resumed", l->resumed);
+    put_stat("gone", l->gone);
+    put_stat("replaced", l->replaced);
+    put_stat("asked", l->asked);
+    put_stat("again", l->again);
+    put_stat("notified", l->notified);
+    put_stat("ok", l->status[STATUS_OK]);
+    put_stat("unknown", l->unknown);
+    put_stat("unanswered", o->waiting);
+    put_stat("lost", l->lost);
+    put_stat("duplicated", l->duplicated);
+    put_stat("out_of_order", l->disordered);
+    put_stat("wrong", l->wrong);
+    put_stat("pushes", l->pushes);
+    put_stat("pushes_lost", l->pushes_lost);
+    put_stat("pushes_duplicated", l->pushes_duplicated);
+    put_stat("pushes_out_of_order", l->pushes_disordered);
+    put_stat("begun_afresh", l->begun_afresh);
+    put_stats("login", &l->login);
+    put_stats("request", &l->latency);
     put_words("first", l->first);
     (void)printf("\"statuses\":{");
     const char *comma = "";

@@ -193,7 +193,7 @@ static void put_metrics(void *owner, struct metrics *m)
     struct broadcast_stats told;
 
     host_stats(s->host, &host);
-    calls_figures(s->calls, &calls);
+    calls_stats(s->calls, &calls);
     calls_broadcasts(s->calls, &told);
     told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
     node_metrics(&host, host_vnodes(s->host), &calls, &told, m);

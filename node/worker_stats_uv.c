@@ -102,7 +102,7 @@ void worker_stats_feed(struct shell *s, struct host_event *event)
     add_deferred(s, &g);
     watchdog_release(s->watchdog);
     settle(&g);
-    calls_figures(s->calls, &calls);
+    calls_stats(s->calls, &calls);
     host_set_profile(s->host, g.row, g.count);
     host_set_calls(s->host, &calls);
     shell_feed(s, event);

@@ -328,7 +328,7 @@ static bool watch_role(struct replica *r)
     const uint64_t term = r->raft.current_term;
 
     if (state == RAFT_UNAVAILABLE) {
-        member_give_up(r, "libraft stopped: what a leader sent contradicts what is committed here");
+        member_give_up(r, "libraft stopped: a leader's message contradicts what is committed here");
         return false;
     }
     if (r->lead_term != 0 && (state != RAFT_LEADER || r->lead_term != term)) {

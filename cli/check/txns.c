@@ -167,9 +167,7 @@ static void find_twice(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b, s
                  b->name,
                  id_text(first, id),
                  first->kind);
-    finding_todo(
-        f,
-        "first do what is said about the ring and the actors outside their vnodes of these nodes");
+    finding_todo(f, "first repair the ring, and the actors outside their vnodes on these nodes");
 }
 
 void check_txns(const struct collection *s, const Rh__AdminReply *ref, struct findings *out)

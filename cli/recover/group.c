@@ -348,7 +348,7 @@ static struct option lease_option(struct group_plan *p)
     return option_time("lease",
                        &p->lease_ms,
                        (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
-                       "the longest --lease that a coordinator had since the copy: nobody serves "
+                       "the longest --lease that a coordinator had since the copy: no node serves "
                        "before leases of it ended (%)");
 }
 

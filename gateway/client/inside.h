@@ -111,7 +111,7 @@ struct client {
     struct buffer out;
     size_t writing; /* bytes moved out and not sent yet */
     struct slots slots;
-    size_t held;        /* bytes it is in all->figures.buffered with */
+    size_t held;        /* bytes it is in all->stats.buffered with */
     size_t reply_size;  /* what a reply is expected to take */
     uint32_t in_flight; /* parts asked of the router */
     uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds up the figures of a gateway's threads on a board that each of them writes
- * to.
+ * Adds up the stats of a gateway's threads, in memory that each of them writes to.
  */
 #include "gateway/client/stats.h"
 

@@ -33,7 +33,7 @@ struct transport_rules {
     struct transport_stats *stats; /* borrowed: counted here */
 };
 
-/* All but keys, figures and packet_size_max: any origin, path "/". */
+/* All but keys, stats and packet_size_max: any origin, path "/". */
 struct transport_rules transport_rules_default(void);
 
 struct client_transport;

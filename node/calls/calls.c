@@ -482,7 +482,7 @@ void calls_check(const struct calls *c)
     }
 }
 
-void calls_figures(const struct calls *c, struct router_stats *out)
+void calls_stats(const struct calls *c, struct router_stats *out)
 {
     *out = (struct router_stats){0};
     if (c->router != NULL) {

@@ -124,7 +124,7 @@ MUST_CHECK enum err calls_request(const struct calls_effect *e, struct request_r
 /* Abort unless every invariant holds: for tests. */
 void calls_check(const struct calls *c);
 /* All zero while the node is not registered. */
-void calls_figures(const struct calls *c, struct router_stats *out);
+void calls_stats(const struct calls *c, struct router_stats *out);
 /* All but `refused`. */
 void calls_broadcasts(const struct calls *c, struct broadcast_stats *out);
 

@@ -115,11 +115,11 @@ static void add_hold(const struct host *h, Rh__InspectAnswer *out, const struct 
 static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *question)
 {
     Rh__InspectAnswer *out = mem_new(1, sizeof *out);
-    struct host_stats figures;
+    struct host_stats stats;
     char fault[RING_FAULT_SIZE];
     uint64_t sum[2];
 
-    host_stats(h, &figures);
+    host_stats(h, &stats);
     *out = (Rh__InspectAnswer)RH__INSPECT_ANSWER__INIT;
     ring_inspect(&h->topology.view.ring, sum, fault);
     out->tag = question->tag;
@@ -140,9 +140,9 @@ static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *qu
     out->disk_era = h->txns.disk.era;
     out->disk_floor = h->txns.disk.floor;
     out->disk_seen = h->txns.disk.seen;
-    out->leases = figures.lease_in_force;
-    out->lease_us = figures.lease_margin_us;
-    out->lease_state = mem_string(lease_state_name(figures.lease));
+    out->leases = stats.lease_in_force;
+    out->lease_us = stats.lease_margin_us;
+    out->lease_state = mem_string(lease_state_name(stats.lease));
     return out;
 }
 

@@ -48,12 +48,12 @@ static void lose_moved(struct fleet *f, const Rh__CommandReassign *command, uint
 /* So long it may run something yet, by its own clock. */
 static uint64_t may_run_us(const struct fleet *f, const struct sim_node *n)
 {
-    struct host_stats figures;
+    struct host_stats stats;
     const uint64_t now_us = sim_clock_read(&n->process.clock, f->world.now_us);
 
-    host_stats(n->core, &figures);
-    const uint64_t end_us = figures.lease_until_us - figures.lease_us * KILL_MS / LEASE_MS;
-    return figures.lease_until_us != 0 && now_us < end_us ? end_us - now_us : 0;
+    host_stats(n->core, &stats);
+    const uint64_t end_us = stats.lease_until_us - stats.lease_us * KILL_MS / LEASE_MS;
+    return stats.lease_until_us != 0 && now_us < end_us ? end_us - now_us : 0;
 }
 
 void check_over(struct fleet *f, const struct sim_node *n)

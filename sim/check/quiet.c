@@ -21,21 +21,21 @@ static bool same_ring(const struct ring *a, const struct ring *b)
 static const char *node_waits(const struct fleet *f, const struct sim_node *n)
 {
     const struct ring *truth = &f->raft.truth.view.ring;
-    struct host_stats figures;
+    struct host_stats stats;
 
     if (n->core == NULL) {
         return NULL;
     }
-    host_stats(n->core, &figures);
-    if (!figures.serving) {
+    host_stats(n->core, &stats);
+    if (!stats.serving) {
         return WAITS("%s is not registered", n->process.name);
     }
-    if (figures.held > 0) {
-        return WAITS("%s holds %llu requests", n->process.name, (unsigned long long)figures.held);
+    if (stats.held > 0) {
+        return WAITS("%s holds %llu requests", n->process.name, (unsigned long long)stats.held);
     }
-    if (figures.failing > 0) {
+    if (stats.failing > 0) {
         return WAITS("%llu actors on %s start again after a back-off",
-                     (unsigned long long)figures.failing,
+                     (unsigned long long)stats.failing,
                      n->process.name);
     }
     if (host_running(n->core) > 0) {

@@ -80,7 +80,7 @@ static void print_broken(const struct history_book *b, const struct history_verd
     }
 }
 
-static void print_figures(const struct history_book *b, const struct history_verdict *v)
+static void print_stats(const struct history_book *b, const struct history_verdict *v)
 {
     (void)printf("events %" PRIu64 ", processes %" PRIu64 ", entities %" PRIu64
                  ", sessions %" PRIu64 "\n",
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
         print_broken(&book, &verdict);
     }
     if (!quiet) {
-        print_figures(&book, &verdict);
+        print_stats(&book, &verdict);
     }
     history_book_fini(&book);
     return verdict.broken_total > 0 ? EXIT_BROKEN : 0;

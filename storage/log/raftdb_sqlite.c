@@ -388,7 +388,7 @@ static struct bytes expected(const struct raftdb *db, const struct log_sqlite_co
     return db->changed ? any : config->configuration;
 }
 
-/* The witness must be of this folder and must not know of more writes. */
+/* The write counter must be of this folder and must not know of more writes. */
 static enum err check_write_counter(struct raftdb *db)
 {
     uint64_t identity = 0;
@@ -396,13 +396,14 @@ static enum err check_write_counter(struct raftdb *db)
     const enum err e = write_counter_read(db->write_counter_path, &identity, &writes);
 
     if (e == ERR_NOT_FOUND && db->writes == 1) {
-        return ERR_OK; // created, and stopped before the witness was
+        return ERR_OK; // created, and stopped before the write counter was
     }
     if (e != ERR_OK) {
-        return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail is missing or damaged");
+        return raftdb_refuse(db, ERR_CORRUPT, "its write counter raft.tail is missing or damaged");
     }
     if (identity != db->identity) {
-        return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail belongs to another folder");
+        return raftdb_refuse(
+            db, ERR_CORRUPT, "its write counter raft.tail belongs to another folder");
     }
     if (writes > db->writes) {
         return raftdb_refuse(db, ERR_CORRUPT, "confirmed writes are missing: an old copy, or torn");
@@ -426,12 +427,12 @@ static enum err open_file(struct raftdb *db, bool *empty)
 {
     uint64_t ignored = 0;
     const bool existed = files->exists(db->path);
-    const bool witnessed =
+    const bool counted =
         write_counter_read(db->write_counter_path, &ignored, &ignored) != ERR_NOT_FOUND;
 
-    if (!existed && witnessed) {
+    if (!existed && counted) {
         return raftdb_refuse(
-            db, ERR_CORRUPT, "it is missing, although its witness raft.tail exists");
+            db, ERR_CORRUPT, "it is missing, although its write counter raft.tail exists");
     }
     // SQLite would make it for all to read. It gives the files beside it the same mode.
     const int made = existed ? -1 : directory_new_file(db->path);
@@ -451,9 +452,10 @@ static enum err open_file(struct raftdb *db, bool *empty)
         return raftdb_refuse(db, foreign ? ERR_CORRUPT : ERR_IO, sqlite3_errmsg(db->sql));
     }
     *empty = pages == 0 && raftdb_ask(db, "PRAGMA user_version") == 0;
-    if (*empty && witnessed) {
+    if (*empty && counted) {
         // An empty file, or one whose write-ahead log SQLite dropped from its first frame on.
-        return raftdb_refuse(db, ERR_CORRUPT, "it is empty, although its witness raft.tail is not");
+        return raftdb_refuse(
+            db, ERR_CORRUPT, "it is empty, although its write counter raft.tail is not");
     }
     const char *safe = mutant(M_LOGSYNC) ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                          : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";

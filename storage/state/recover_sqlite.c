@@ -132,7 +132,7 @@ static void look_write_counter(struct recover_folder *f, struct recover_file *ra
         (void)snprintf(what,
                        sizeof what,
                        "confirmed writes are missing (an old copy, or torn): it knows of %" PRIu64
-                       ", its witness raft.tail of %" PRIu64,
+                       ", its write counter raft.tail of %" PRIu64,
                        f->writes,
                        f->confirmed_writes);
         recover_blame(raft, RECOVER_DAMAGED, what, raft_remedy);

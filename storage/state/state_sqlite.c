@@ -64,7 +64,7 @@ enum err state_db_open(struct state_db **out, const char *path)
         sqlite3_exec(db->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
         log_error("storage",
                   "cannot_open",
-                  "file=%s reason=\"%s\" remedy=\"move away what is at that place: the file is a "
+                  "file=%s reason=\"%s\" remedy=\"move the file away: it is a "
                   "copy that every start makes anew; give this user access to the folder, and free "
                   "space on the disk\"",
                   path,

@@ -11,18 +11,18 @@
 
 #include <cmocka.h>
 
-struct figures {
+struct stats {
     uint64_t count;
     uint64_t us;
 };
 
 static const struct metrics_row rows[] = {
-    {{"a_total", "How many.", METRIC_COUNTER}, offsetof(struct figures, count), false},
-    {{"b_seconds", "How long.", METRIC_GAUGE}, offsetof(struct figures, us), true},
+    {{"a_total", "How many.", METRIC_COUNTER}, offsetof(struct stats, count), false},
+    {{"b_seconds", "How long.", METRIC_GAUGE}, offsetof(struct stats, us), true},
 };
 static const struct metrics_word words[] = {
-    {"x", offsetof(struct figures, count)},
-    {"y", offsetof(struct figures, us)},
+    {"x", offsetof(struct stats, count)},
+    {"y", offsetof(struct stats, us)},
 };
 static const struct metric by_word = {"c_total", "Of both.", METRIC_COUNTER};
 
@@ -35,7 +35,7 @@ static void expect(struct buffer *out, const char *text)
 
 static void put_all(struct metrics *m)
 {
-    const struct figures f = {.count = 7, .us = 1500001};
+    const struct stats f = {.count = 7, .us = 1500001};
 
     metrics_put_rows(m, rows, 2, &f);
     metrics_put_words(m, &by_word, "of", words, 2, &f);

@@ -148,7 +148,7 @@ static void nobody_to_ask_is_no_harm(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void put_figures(void *owner, struct metrics *m)
+static void put_stats(void *owner, struct metrics *m)
 {
     static const struct metric one = {"one", "It is one.", METRIC_GAUGE};
 
@@ -167,16 +167,16 @@ static void pages_say_who_and_if_it_is_ready(void **state)
     struct buffer out = {0};
 
     (void)state;
-    assert_true(page_render(PAGE_READY, &who, put_figures, &one, &out));
+    assert_true(page_render(PAGE_READY, &who, put_stats, &one, &out));
     assert_memory_equal(out.data, "ready\n", 6);
     buffer_clear(&out);
     who.not_ready = "it leaves";
-    assert_false(page_render(PAGE_READY, &who, put_figures, &one, &out));
+    assert_false(page_render(PAGE_READY, &who, put_stats, &one, &out));
     assert_memory_equal(out.data, "it leaves\n", 10);
     buffer_clear(&out);
-    assert_true(page_render(PAGE_HEALTH, &who, put_figures, &one, &out));
+    assert_true(page_render(PAGE_HEALTH, &who, put_stats, &one, &out));
     buffer_clear(&out);
-    assert_true(page_render(PAGE_STATUS, &who, put_figures, &one, &out));
+    assert_true(page_render(PAGE_STATUS, &who, put_stats, &one, &out));
     buffer_put(&out, "", 1);
     assert_true(
         begins_with((char *)out.data,

@@ -384,7 +384,7 @@ static void who_has_gone_hears_nothing(void **state)
     const struct did sent = did[0];
     answer(&sent, 50, ANSWER_OK, "");
     assert_int_equal(take(CALLS_ANSWER), 0);
-    calls_figures(calls, &f);
+    calls_stats(calls, &f);
     assert_int_equal(f.in_flight, 0);
 }
 

@@ -219,7 +219,7 @@ static void do_tick(void)
     free(text);
 }
 
-static void do_figures(void)
+static void do_stats(void)
 {
     struct host_stats f;
 
@@ -442,7 +442,7 @@ static const struct {
     {"ack", do_ack},
     {"answer", do_answer},
     {"tick", do_tick},
-    {"figures", do_figures},
+    {"figures", do_stats},
     {"wipe", do_wipe},
     {"peerdown", do_peerdown},
     {"leave", do_leave},

@@ -632,7 +632,7 @@ static void link_thread(struct bench *b, uint64_t link, uint64_t id)
                                           .incarnation = id});
 }
 
-static void tell_figures(struct bench *b, uint64_t link, Rh__GetConfig get)
+static void tell_stats(struct bench *b, uint64_t link, Rh__GetConfig get)
 {
     Rh__Control c = RH__CONTROL__INIT;
 
@@ -660,13 +660,13 @@ static void the_threads_of_a_gateway_are_one_in_the_overview(void **state)
     link_thread(&b, 12, process + GATEWAY_THREADS_MAX); // another process of that name
     get.have_version = 9;
     get.requests = 1000;
-    tell_figures(&b, 10, get);
+    tell_stats(&b, 10, get);
     get.have_version = 8;
     get.requests = 200;
-    tell_figures(&b, 11, get);
+    tell_stats(&b, 11, get);
     get.have_version = 7;
     get.requests = 30;
-    tell_figures(&b, 12, get);
+    tell_stats(&b, 12, get);
     admin.what_case = RH__ADMIN__WHAT_INSPECT;
     admin.inspect = &what;
     bench_admin(&b, &admin);

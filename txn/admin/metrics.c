@@ -82,7 +82,7 @@ static const struct metrics_row of_leader[] = {
         "Linked gateways with an older ring than the leader's."),
     ROW(nodes_behind, GAUGE, "nodes_behind", "Live nodes with an older ring than the leader's."),
     ROW(clocks_away, GAUGE, "clocks_away",
-        "Nodes whose clocks run faster or slower than the leader's than is promised."),
+        "Nodes whose clock differs from the leader's by more than is promised."),
     ROW(version_lag, GAUGE, "ring_version_lag",
         "How far the oldest ring of a live node or a gateway is behind, in drawn numbers."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",

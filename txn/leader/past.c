@@ -43,7 +43,7 @@ void past_note(struct coordinator *c, const char *name, uint64_t knows)
     log_error("txn",
               "database_went_back",
               "node=%s knows=%" PRIu64 " number=%" PRIu64
-              " effect=\"no changes, registrations, or leases for who knows more\" "
+              " effect=\"no changes, registrations, or leases for nodes that know more\" "
               "reason=\"an older copy of the folder was put back\" remedy=\"stop the "
               "coordinators and restore again (docs/recovery.md#went-back)\"",
               name,
