@@ -4,7 +4,7 @@
  * 32 commands of 64 bytes, one node. Prints nanoseconds of CPU a request: of
  * the median turn, and of the best, which others on the machine disturbed least.
  *
- *     gateway_bench [TURNS [KEYS [SET|GET]]]                   a turn is 1600 requests
+ *     gateway_bench [TURNS [KEYS [SET|GET|CALL|PACKETS]]]      a turn is 1600 requests
  *
  * Instructions, which are the same on every machine, by bench/gateway.
  */
@@ -31,14 +31,16 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void run(bool set, size_t turns, uint64_t keys)
+static const char *const names[] = {"SET", "GET", "CALL", "PACKETS"};
+
+static void run(enum gateway_rig_load load, size_t turns, uint64_t keys)
 {
     struct gateway_rig g;
     uint64_t *spent_ns = mem_new(turns, sizeof *spent_ns);
 
-    gateway_rig_init(&g);
+    gateway_rig_init(&g, load);
     for (size_t i = 0; i < turns; i++) {
-        gateway_rig_ask(&g, set, keys);
+        gateway_rig_ask(&g, keys);
         const uint64_t there_ns = now_ns();
         gateway_rig_there(&g);
         spent_ns[i] = now_ns() - there_ns;
@@ -51,7 +53,7 @@ static void run(bool set, size_t turns, uint64_t keys)
     const uint64_t median_ns = spent_ns[turns / 2];
 
     printf("%s: %.0f ns a request, at best %.0f\n",
-           set ? "SET" : "GET",
+           names[load],
            (double)median_ns / TURN_REQUESTS,
            (double)spent_ns[0] / TURN_REQUESTS);
     mem_free(spent_ns);
@@ -67,11 +69,10 @@ int main(int argc, char **argv)
     if (turns == 0 || keys == 0) {
         return 1;
     }
-    if (strcmp(only, "GET") != 0) {
-        run(true, turns, keys);
-    }
-    if (strcmp(only, "SET") != 0) {
-        run(false, turns, keys);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (only[0] == '\0' || strcmp(only, names[i]) == 0) {
+            run((enum gateway_rig_load)i, turns, keys);
+        }
     }
     return 0;
 }

@@ -169,6 +169,7 @@ static void on_answer_frame(struct thread *t, struct link *link, const struct fr
         }
     }
     thread_do_requests(t);
+    router_effects_keep(&t->effects, t->done); // what waits for the end of the turn
     if (!whole) {
         link_garbage(link, "an answer record can't be decoded");
     }
@@ -215,7 +216,7 @@ static void on_wake(void *context)
 
 static struct bytes effect_bytes(const struct thread *t, const struct router_effect *e)
 {
-    return bytes_of(t->effects.bytes.data + e->at, e->size);
+    return router_effect_bytes(&t->effects, e);
 }
 
 /* The link took it not: it surely did not run, so the router gets it back. */

@@ -14,6 +14,19 @@ void effects_grow(struct router_effects *e)
     e->item = mem_resize(e->item, e->cap * sizeof *e->item);
 }
 
+void router_effects_keep(struct router_effects *e, size_t from)
+{
+    for (size_t i = from; i < e->count; i++) {
+        struct router_effect *item = &e->item[i];
+
+        if (item->lent != NULL) {
+            item->at = e->bytes.size;
+            buffer_put(&e->bytes, item->lent, item->size);
+            item->lent = NULL;
+        }
+    }
+}
+
 static void drop_common(struct router_effects *e)
 {
     for (size_t i = 0; i < e->count && e->common_count > 0; i++) {

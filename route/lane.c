@@ -35,7 +35,8 @@ static struct lane *lane_new(struct lanes *l)
     } else {
         lane = mem_lines(sizeof *lane);
     }
-    memset(lane, 0, sizeof *lane);
+    memset(lane, 0, 64);
+    memset((uint8_t *)lane + 64, 0, sizeof *lane - 64); // two, for one would be a loop
     list_init(&lane->all);
     return lane;
 }

@@ -52,14 +52,9 @@ static void fetch_spare(const struct table_link *spare)
     }
 }
 
-static size_t class_of(size_t size)
-{
-    return (size + PENDING_GRAIN - 1) / PENDING_GRAIN;
-}
-
 static struct pending *take_memory(struct pending_spares *s, size_t size)
 {
-    const size_t class = class_of(size);
+    const size_t class = pending_class(size);
     struct table_link *spare = class < PENDING_CLASSES ? s->of[class] : NULL;
     struct pending *p = NULL;
 
@@ -72,31 +67,9 @@ static struct pending *take_memory(struct pending_spares *s, size_t size)
         // Only the head needs to be zero, and a body may be a megabyte.
         p = mem_lines(class * PENDING_GRAIN);
     }
-    memset(p, 0, sizeof *p);
+    pending_clear(p);
     p->size = (uint32_t)size;
     return p;
-}
-
-void pending_free(struct pending_spares *s, struct pending *p)
-{
-    const size_t class = class_of(p->size);
-
-    if (p->common != NULL) {
-        shared_drop(p->common);
-    }
-#ifdef MEM_IS_CHECKED
-    mem_free(p);
-    (void)s;
-    (void)class;
-#else
-    if (class >= PENDING_CLASSES || s->size + class * PENDING_GRAIN > PENDING_SPARE_MAX) {
-        mem_free(p);
-        return;
-    }
-    s->size += class * PENDING_GRAIN;
-    p->link.next = s->of[class];
-    s->of[class] = &p->link;
-#endif
 }
 
 void pending_spares_fini(struct pending_spares *s)

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/machine.h"
+#include "base/mem.h"
 #include "base/shared.h"
 #include "base/table.h"
 #include "wire/record.h"
@@ -81,6 +82,15 @@ enum { PENDING_LINE = 64, PENDING_HEAD = 192 };
 _Static_assert(offsetof(struct pending, lane) == PENDING_LINE, "a line");
 _Static_assert(offsetof(struct pending, prev) == PENDING_HEAD, "lines");
 
+/* Make it zero: whole lines at a time, which is no loop. */
+static inline void pending_clear(struct pending *p)
+{
+    memset(p, 0, PENDING_LINE);
+    memset((uint8_t *)p + PENDING_LINE, 0, PENDING_LINE);
+    memset((uint8_t *)p + 2 * PENDING_LINE, 0, PENDING_LINE);
+    memset((uint8_t *)p + PENDING_HEAD, 0, sizeof *p - PENDING_HEAD);
+}
+
 /* Fetch what an answer to it needs. A hint. */
 static inline void pending_fetch(const struct pending *p)
 {
@@ -112,8 +122,33 @@ void pending_spares_fini(struct pending_spares *s);
 
 /* Returns owned; copies all of the question but `common`, which it holds. In no list. */
 struct pending *pending_new(struct pending_spares *s, const struct question *q);
+static inline size_t pending_class(size_t size)
+{
+    return (size + PENDING_GRAIN - 1) / PENDING_GRAIN;
+}
+
 /* Free `p`, which must be in no list. */
-void pending_free(struct pending_spares *s, struct pending *p);
+static inline void pending_free(struct pending_spares *s, struct pending *p)
+{
+    const size_t class = pending_class(p->size);
+
+    if (p->common != NULL) {
+        shared_drop(p->common);
+    }
+#ifdef MEM_IS_CHECKED
+    mem_free(p);
+    (void)s;
+    (void)class;
+#else
+    if (class >= PENDING_CLASSES || s->size + class * PENDING_GRAIN > PENDING_SPARE_MAX) {
+        mem_free(p);
+        return;
+    }
+    s->size += class * PENDING_GRAIN;
+    p->link.next = s->of[class];
+    s->of[class] = &p->link;
+#endif
+}
 
 static inline struct bytes pending_id(const struct pending *p)
 {

@@ -34,8 +34,13 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
     e->ticket = reply->ticket;
     e->code = reply->code;
     e->flags = reply->flags;
-    buffer_put(&r->out->bytes, body.data, body.size);
-    effects_end(r->out, e);
+    if (r->lends) {
+        e->lent = body.data;
+        e->size = body.size;
+    } else {
+        buffer_put(&r->out->bytes, body.data, body.size);
+        effects_end(r->out, e);
+    }
 }
 
 void route_disconnect(struct router *r, struct peer *peer)
@@ -185,7 +190,7 @@ static uint64_t silent_us(const struct router *r)
 
 /* But for its chain. */
 __attribute__((always_inline)) static inline struct request_record
-record_of(const struct router *r, const struct pending *p)
+record_of(const struct router *r, const struct pending *p, uint8_t copy)
 {
     const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
 
@@ -200,16 +205,17 @@ record_of(const struct router *r, const struct pending *p)
         .version = r->view->ring.version,
         .ttl_ms = (uint32_t)((left_us + 999) / 1000),
         .kind = p->kind,
-        .copy = pending_last(p),
+        .copy = copy,
         .flags = p->flags,
         .id = pending_id(p),
     };
 }
 
 /* Of an actor's call, or one of several with the same body. */
-static void put_rare_record(struct router *r, const struct pending *p, struct router_effect *e)
+static void put_rare_record(struct router *r, const struct pending *p, uint8_t copy,
+                            struct router_effect *e)
 {
-    struct request_record record = record_of(r, p);
+    struct request_record record = record_of(r, p, copy);
 
     record.chain_count = p->chain_count;
     pending_chain(p, record.chain);
@@ -223,13 +229,18 @@ static void put_rare_record(struct router *r, const struct pending *p, struct ro
     }
 }
 
-static void put_record(struct router *r, const struct pending *p)
+__attribute__((always_inline)) static inline void put_record(struct router *r,
+                                                             const struct pending *p, uint8_t copy)
 {
-    struct request_record record = record_of(r, p);
+    struct buffer *out = &r->out->bytes;
+    const size_t rest = (size_t)p->id_size + p->body_size; // one behind the other
+    uint8_t *at = buffer_reserve(out, REQUEST_HEADER_SIZE + rest);
+    struct request_record record = record_of(r, p, copy);
 
     ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
-    record.body = bytes_of(p->data + p->id_size, p->body_size);
-    request_store(&r->out->bytes, &record);
+    record.body.size = p->body_size;
+    bytes_copy(request_store(at, &record), p->data, rest);
+    out->size += REQUEST_HEADER_SIZE + rest;
 }
 
 __attribute__((always_inline)) static inline void send(struct router *r, struct pending *p,
@@ -246,12 +257,13 @@ __attribute__((always_inline)) static inline void send(struct router *r, struct 
     }
     struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
 
+    const uint8_t copy = pending_attempt(p);
+
     e->slot = peer->slot;
-    (void)pending_attempt(p);
     if (p->common != NULL || p->chain_count > 0) {
-        put_rare_record(r, p, e);
+        put_rare_record(r, p, copy, e);
     } else {
-        put_record(r, p);
+        put_record(r, p, copy);
     }
     effects_end(r->out, e);
     p->slot = peer->slot;
@@ -355,13 +367,10 @@ static void stall(struct router *r, struct lane *lane, struct peer *peer)
     note_silent(r, peer);
 }
 
-/* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
- * that took the window's last place would wait at the owner for the one left behind. */
-void route_push(struct router *r, struct lane *lane)
+/* The owner, if it may be sent something now; else the lane waits, for what is to change. */
+__attribute__((always_inline)) static inline struct peer *open_owner(struct router *r,
+                                                                     struct lane *lane)
 {
-    if (lane->waiting == 0 || lane->sent >= r->config.window || lane_is_blocked(lane)) {
-        return;
-    }
     struct peer *owner = owner_of(r, lane);
 
     if (owner == NULL || !peer_takes_requests(owner)) {
@@ -369,14 +378,43 @@ void route_push(struct router *r, struct lane *lane)
             fleet_want_link(r, owner);
         }
         list_push_back(&r->stalled, &lane->stalled);
-        return;
+        return NULL;
     }
     if (peer_lacks(owner, lane->kind)) {
         list_push_back(&r->stalled, &lane->stalled);
-        return;
+        return NULL;
     }
     if (!has_room(r, owner)) {
         stall(r, lane, owner);
+        return NULL;
+    }
+    return owner;
+}
+
+void route_push_new(struct router *r, struct lane *lane, struct pending *p)
+{
+    if (lane->waiting > 1 || lane->sent > 0 || lane_is_blocked(lane)) {
+        route_push(r, lane);
+        return;
+    }
+    // The usual case: it is alone.
+    struct peer *owner = open_owner(r, lane);
+
+    if (owner != NULL) {
+        send(r, p, owner);
+    }
+}
+
+/* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
+ * that took the window's last place would wait at the owner for the one left behind. */
+void route_push(struct router *r, struct lane *lane)
+{
+    if (lane->waiting == 0 || lane->sent >= r->config.window || lane_is_blocked(lane)) {
+        return;
+    }
+    struct peer *owner = open_owner(r, lane);
+
+    if (owner == NULL) {
         return;
     }
     for (struct pending *p = lane_front(lane); p != NULL && lane->waiting > 0;

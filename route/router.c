@@ -137,7 +137,7 @@ void route_request(struct router *r, const struct router_event *event)
     hold_share(r, event->origin, p);
 
     lane->waiting++;
-    route_push(r, lane);
+    route_push_new(r, lane, p);
 }
 
 /* Requests that were taken go on, as those of a Redis client that hung up do: later ones of their
@@ -361,7 +361,9 @@ void router_ask(struct router *r, const struct router_event *event, struct route
 void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out)
 {
     begin(r, a->now_us, out);
+    r->lends = true;
     route_on_answers(r, a);
+    r->lends = false;
     end(r);
 }
 

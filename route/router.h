@@ -171,6 +171,8 @@ struct router_effect {
     uint8_t flags; /* of the request */
     size_t at;     /* in effects.bytes */
     size_t size;
+    const uint8_t
+        *lent; /* REPLY of router_answer(): its bytes, borrowed from the answer; or NULL */
     struct shared
         *common; /* SEND_NODE: held; the record is without it, as request_put_same() has it
                   */
@@ -184,6 +186,14 @@ struct router_effects {
     struct buffer bytes;
     size_t common_count; /* of the items that hold something */
 };
+/* Bytes of an effect. */
+static inline struct bytes router_effect_bytes(const struct router_effects *e,
+                                               const struct router_effect *item)
+{
+    return bytes_of(item->lent != NULL ? item->lent : e->bytes.data + item->at, item->size);
+}
+/* Copy what is lent to the effects from `from` on: the answers go. */
+void router_effects_keep(struct router_effects *e, size_t from);
 /* So many from `from` on, which is a ROUTER_SEND_NODE, are requests to one node whose records stand
  * one behind the other, in `size_max` bytes at most: 1 or more. */
 size_t router_effects_run(const struct router_effects *e, size_t from, size_t size_max);
@@ -210,6 +220,7 @@ struct router_answers {
     size_t count;
     uint16_t slot;
 };
+/* Replies borrow from the answers: router_effects_keep(). */
 void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);

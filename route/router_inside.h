@@ -87,6 +87,7 @@ struct router {
     uint64_t now_us;   /* of this step */
     uint64_t timed_us; /* until when everything that waits for a time was seen to */
     struct router_effects *out; /* of this step */
+    bool lends;                 /* replies borrow what the answers of this step say */
 };
 
 static const struct bytes route_nothing = {NULL, 0};
@@ -170,6 +171,8 @@ struct peer *route_owner(const struct router *r, const struct lane *lane);
 
 /* Send what waits in the lane, unless the lane itself has to wait. */
 void route_push(struct router *r, struct lane *lane);
+/* Push a lane to which `p` was added just now. */
+void route_push_new(struct router *r, struct lane *lane, struct pending *p);
 
 /* The ring or a link changed. */
 void route_wake_stalled(struct router *r);

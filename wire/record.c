@@ -68,7 +68,15 @@ static bool body_is_sound(uint8_t flags, struct bytes body)
 
 void request_put_any(struct buffer *out, const struct request_record *r)
 {
-    request_store(out, r);
+    const size_t size = request_size(r);
+    uint8_t *at = request_store(buffer_reserve(out, size), r);
+
+    for (size_t i = 0; i < r->chain_count; i++) {
+        at = store_u64(at, r->chain[i]);
+    }
+    bytes_copy(at, r->id.data, r->id.size);
+    bytes_copy(at + r->id.size, r->body.data, r->body.size);
+    out->size += size;
 }
 
 static bool is_sound(const struct request_record *r)

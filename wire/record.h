@@ -143,13 +143,11 @@ static inline size_t request_size(const struct request_record *r)
 }
 size_t answer_size(const struct answer_record *a);
 
-/* What request_put() appends, whatever it says: inline, for who makes a record to write it. */
-__attribute__((always_inline)) static inline void request_store(struct buffer *out,
-                                                                const struct request_record *r)
+/* Put what stands before a record's chain, id and body, where REQUEST_HEADER_SIZE bytes are
+ * reserved: inline, for who makes a record to write it. Returns what is behind it. */
+__attribute__((always_inline)) static inline uint8_t *request_store(uint8_t *at,
+                                                                    const struct request_record *r)
 {
-    const size_t size = request_size(r);
-    uint8_t *at = buffer_reserve(out, size);
-
     at = store_u64(at, r->gateway);
     at = store_u64(at, r->session);
     at = store_u32(at, r->session_epoch);
@@ -165,13 +163,7 @@ __attribute__((always_inline)) static inline void request_store(struct buffer *o
     at = store_u8(at, r->flags);
     at = store_u8(at, r->chain_count);
     at = store_u8(at, (uint8_t)r->id.size);
-    at = store_u32(at, (uint32_t)r->body.size);
-    for (size_t i = 0; i < r->chain_count; i++) {
-        at = store_u64(at, r->chain[i]);
-    }
-    bytes_copy(at, r->id.data, r->id.size);
-    bytes_copy(at + r->id.size, r->body.data, r->body.size);
-    out->size += size;
+    return store_u32(at, (uint32_t)r->body.size);
 }
 
 /* Append one. Sizes, flags and codes must be within the limits above. */

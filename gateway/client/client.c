@@ -202,7 +202,7 @@ static enum router_share share_of_router(const struct client *c)
 }
 
 /* What is asked beyond a share is taken still, for it was read: one request of a connection. */
-static void rest_if_over(struct client *c)
+void client_rest_if_over(struct client *c)
 {
     switch (share_of_router(c)) {
     case ROUTER_SHARE_FAIR:
@@ -219,30 +219,7 @@ static void rest_if_over(struct client *c)
 
 void client_ask(struct client *c, const struct ask *ask)
 {
-    const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
-    struct router_event event = {
-        .type = ROUTER_REQUEST,
-        .now_us = c->now_us,
-        .session = c->session,
-        .origin = c->origin,
-        .ticket = told ? TICKET_NONE : ask->ticket,
-        .timeout_ms = ask->timeout_ms,
-        .flags = ask->flags,
-        .kind = ask->kind,
-        .id = ask->id,
-        .body = ask->body,
-        .must = ask->must,
-    };
-
-    if (ask->name != 0) {
-        client_session_number(c, ask, &event);
-    }
-    c->in_flight += told ? 0 : 1;
-    router_ask(c->all->router, &event, c->effects);
-    c->asked = router_asked(c->all->router);
-    if (!ask->must) {
-        rest_if_over(c);
-    }
+    client_ask_now(c, ask);
 }
 
 bool client_rests(const struct client *c)

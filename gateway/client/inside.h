@@ -202,6 +202,8 @@ struct ask {
     bool must;     /* it is taken however full the router is */
 };
 void client_ask(struct client *c, const struct ask *ask);
+/* Have it wait if what it asked is over its share. */
+void client_rest_if_over(struct client *c);
 
 /* Make a slot for the answers of `parts` requests; `number` gets its number. */
 static inline struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
@@ -281,6 +283,36 @@ void client_session_number(const struct client *c, const struct ask *ask,
                            struct router_event *event);
 /* The reply is for a request of this connection. */
 bool client_session_owns(const struct client *c, const struct router_effect *reply);
+
+/* client_ask(), inline: for what most clients ask. */
+__attribute__((always_inline)) static inline void client_ask_now(struct client *c,
+                                                                 const struct ask *ask)
+{
+    const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
+    struct router_event event = {
+        .type = ROUTER_REQUEST,
+        .now_us = c->now_us,
+        .session = c->session,
+        .origin = c->origin,
+        .ticket = told ? TICKET_NONE : ask->ticket,
+        .timeout_ms = ask->timeout_ms,
+        .flags = ask->flags,
+        .kind = ask->kind,
+        .id = ask->id,
+        .body = ask->body,
+        .must = ask->must,
+    };
+
+    if (ask->name != 0) {
+        client_session_number(c, ask, &event);
+    }
+    c->in_flight += told ? 0 : 1;
+    router_ask(c->all->router, &event, c->effects);
+    c->asked = router_asked(c->all->router);
+    if (!ask->must) {
+        client_rest_if_over(c);
+    }
+}
 
 /* ---- client_auth.c */
 

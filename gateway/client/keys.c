@@ -96,12 +96,12 @@ void run_key(struct client *c, const struct client_command *command,
 
     if (check_body_size(c, body.size)) {
         client_add_slot(c, SLOT_VALUE, 1, &number);
-        client_ask(c,
-                   &(struct ask){.ticket = ticket_of(number, 0),
-                                 .flags = flags_of(command),
-                                 .kind = to.kind,
-                                 .id = to.id,
-                                 .body = body});
+        client_ask_now(c,
+                       &(struct ask){.ticket = ticket_of(number, 0),
+                                     .flags = flags_of(command),
+                                     .kind = to.kind,
+                                     .id = to.id,
+                                     .body = body});
     }
 }
 

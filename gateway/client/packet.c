@@ -219,7 +219,7 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
     const uint32_t timeout_ms = timeout_of(c, r);
     const uint64_t ticket = make_ticket(r->request, TICKET_REQUEST);
 
-    client_ask(
+    client_ask_now(
         c,
         &(struct ask){.ticket = ticket,
                       .timeout_ms = timeout_ms,

@@ -181,8 +181,9 @@ static size_t text_size(const struct slot *slot, size_t part)
     return slot->text.size + (slot->part == NULL ? 0 : slot->part[part].size);
 }
 
-static void take_answer(struct client *c, struct slot *slot, const struct router_effect *reply,
-                        struct bytes body)
+__attribute__((noinline)) static void take_answer(struct client *c, struct slot *slot,
+                                                  const struct router_effect *reply,
+                                                  struct bytes body)
 {
     const size_t part = reply->ticket & ((1u << TICKET_PART_BITS) - 1);
     const size_t before = text_size(slot, part);
@@ -200,6 +201,15 @@ static void take_answer(struct client *c, struct slot *slot, const struct router
     c->slots.size += text_size(slot, part) - before;
 }
 
+__attribute__((noinline)) static void put_any_value(struct client *c, int protocol,
+                                                    struct bytes body)
+{
+    const struct value value = value_of(body);
+
+    c->all->stats.errors += value.type == VALUE_ERROR;
+    resp_put_value(&c->out, protocol, &value);
+}
+
 /* A value as its reply; most are a bulk, or OK. */
 static void put_value(struct client *c, int protocol, struct bytes body)
 {
@@ -208,10 +218,7 @@ static void put_value(struct client *c, int protocol, struct bytes body)
     } else if (body.size == 3 && memcmp(body.data, "sOK", 3) == 0) {
         buffer_put(&c->out, "+OK\r\n", 5);
     } else {
-        const struct value value = value_of(body);
-
-        c->all->stats.errors += value.type == VALUE_ERROR;
-        resp_put_value(&c->out, protocol, &value);
+        put_any_value(c, protocol, body);
     }
 }
 

@@ -367,7 +367,8 @@ static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, 
 
 /* The usual case in one go: an array whose every byte is there. False: it is not, and the parser
  * has seen nothing of it. */
-static bool parse_whole(struct bytes in, struct resp_output *out)
+__attribute__((always_inline)) static inline bool parse_whole(struct bytes in,
+                                                              struct resp_output *out)
 {
     const uint8_t *end = in.data + in.size;
     size_t count = 0;

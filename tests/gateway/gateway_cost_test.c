@@ -7,16 +7,17 @@
 #include "route/pending.h"
 #include "tests/allocations.h"
 #include "tests/gateway/gateway_rig.h"
+#include "tests/steps.h"
 
-enum { WARM_TURNS = 40, TURNS = 20, KEYS = 100000 };
+enum { WARM_TURNS = 40, TURNS = 20, KEYS = 100000, STEPPED = 8 };
 
-static void requests_allocate_nothing(bool set)
+static void requests_allocate_nothing(enum gateway_rig_load load)
 {
     struct gateway_rig g;
 
-    gateway_rig_init(&g);
+    gateway_rig_init(&g, load);
     for (int i = 0; i < WARM_TURNS + TURNS; i++) {
-        gateway_rig_ask(&g, set, KEYS);
+        gateway_rig_ask(&g, KEYS);
         allocations_counted = i >= WARM_TURNS;
         gateway_rig_there(&g);
         allocations_counted = false;
@@ -38,13 +39,101 @@ static void requests_allocate_nothing(bool set)
 static void a_write_allocates_nothing(void **state)
 {
     (void)state;
-    requests_allocate_nothing(true);
+    requests_allocate_nothing(GATEWAY_RIG_SET);
 }
 
 static void a_read_allocates_nothing(void **state)
 {
     (void)state;
-    requests_allocate_nothing(false);
+    requests_allocate_nothing(GATEWAY_RIG_GET);
+}
+
+static void an_echo_allocates_nothing(void **state)
+{
+    (void)state;
+    requests_allocate_nothing(GATEWAY_RIG_CALL);
+}
+
+static void a_packet_allocates_nothing(void **state)
+{
+    (void)state;
+    requests_allocate_nothing(GATEWAY_RIG_PACKETS);
+}
+
+/* In the child: a batch of a client there, then its answers back, between stops. */
+static void stop_and_ask(enum gateway_rig_load load)
+{
+    struct gateway_rig g;
+
+    gateway_rig_init(&g, load);
+    for (int i = 0; i < WARM_TURNS; i++) {
+        gateway_rig_ask(&g, KEYS);
+        gateway_rig_there(&g);
+        gateway_rig_node(&g);
+        gateway_rig_back(&g);
+    }
+    g.clients = 1;
+    g.batch = STEPPED;
+    gateway_rig_ask(&g, KEYS);
+    steps_child();
+    gateway_rig_there(&g);
+    (void)raise(SIGSTOP);
+    gateway_rig_node(&g);
+    (void)raise(SIGSTOP);
+    gateway_rig_back(&g);
+    (void)raise(SIGSTOP);
+    _exit(0);
+}
+
+/* In the build for tests; compiled as one (make LTO=1) it is less. */
+static void check_instructions(enum gateway_rig_load load, long most)
+{
+    long there = -1;
+    long back = -1;
+
+    if (!steps_countable()) {
+        skip();
+    }
+    const pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        stop_and_ask(load);
+    }
+    if (steps_begun(child)) {
+        there = steps_to_stop(child);
+        back = there >= 0 && steps_skip(child) ? steps_to_stop(child) : -1;
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+    }
+    if (there < 0 || back < 0) {
+        skip();
+    }
+    assert_in_range((there + back) / STEPPED, 300, most);
+}
+
+static void a_write_takes_few_instructions(void **state)
+{
+    (void)state;
+    check_instructions(GATEWAY_RIG_SET, 2750);
+}
+
+static void a_read_takes_few_instructions(void **state)
+{
+    (void)state;
+    check_instructions(GATEWAY_RIG_GET, 2700);
+}
+
+static void an_echo_takes_few_instructions(void **state)
+{
+    (void)state;
+    check_instructions(GATEWAY_RIG_CALL, 2650);
+}
+
+static void a_packet_takes_few_instructions(void **state)
+{
+    (void)state;
+    check_instructions(GATEWAY_RIG_PACKETS, 2400);
 }
 
 static void what_is_kept_for_reuse_is_bounded(void **state)
@@ -70,6 +159,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_allocates_nothing),
         cmocka_unit_test(a_read_allocates_nothing),
+        cmocka_unit_test(an_echo_allocates_nothing),
+        cmocka_unit_test(a_packet_allocates_nothing),
+        cmocka_unit_test(a_write_takes_few_instructions),
+        cmocka_unit_test(a_read_takes_few_instructions),
+        cmocka_unit_test(an_echo_takes_few_instructions),
+        cmocka_unit_test(a_packet_takes_few_instructions),
         cmocka_unit_test(what_is_kept_for_reuse_is_bounded),
     };
 

@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/table.h"
 #include "gateway/client/client.h"
+#include "gateway/protocol/packet.h"
 #include "tests/gateway/client_rig.h"
 
 enum {
@@ -25,8 +26,19 @@ enum {
 
 #define STAGE static __attribute__((noinline, unused))
 
+/* What clients ask: all of the kind that `kv` has, 64 bytes to or from it. */
+enum gateway_rig_load {
+    GATEWAY_RIG_SET, /* RESP */
+    GATEWAY_RIG_GET,
+    GATEWAY_RIG_CALL,    /* RESP, and the same bytes back, as of `echo` */
+    GATEWAY_RIG_PACKETS, /* the same by packets */
+};
+
 struct gateway_rig {
     struct client_rig base;
+    enum gateway_rig_load load;
+    size_t clients; /* that take part: all of them, or fewer */
+    size_t batch;   /* what each of them asks at once */
     struct client *client[GATEWAY_RIG_CLIENTS];
     struct buffer input[GATEWAY_RIG_CLIENTS]; /* owned: a batch of each */
     struct buffer requests;                   /* owned: records on their way to the node */
@@ -36,18 +48,27 @@ struct gateway_rig {
     uint64_t draws;
 };
 
-static inline void gateway_rig_init(struct gateway_rig *g)
+static inline void gateway_rig_init(struct gateway_rig *g, enum gateway_rig_load load)
 {
     struct router_config router = router_config_default();
     struct clients_config clients = clients_config_default();
 
-    *g = (struct gateway_rig){0};
+    *g = (struct gateway_rig){
+        .load = load, .clients = GATEWAY_RIG_CLIENTS, .batch = GATEWAY_RIG_BATCH};
     router.gateway = 77;
     client_rig_init(&g->base, &clients, &router);
     client_rig_ring(&g->base);
     client_rig_event(&g->base, (struct router_event){.type = ROUTER_COORDINATOR_UP});
     for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
-        g->client[i] = client_new(g->base.all, CLIENT_RESP, "127.0.0.1:1", g->base.rig.now_us);
+        const enum client_speech speech =
+            load == GATEWAY_RIG_PACKETS ? CLIENT_PACKETS : CLIENT_RESP;
+
+        g->client[i] = client_new(g->base.all, speech, "127.0.0.1:1", g->base.rig.now_us);
+        if (load == GATEWAY_RIG_PACKETS) {
+            packet_put_hello(&g->input[i],
+                             &(struct hello_packet){.version_min = 1, .version_max = 1});
+            client_rig_bytes(&g->base, g->client[i], buffer_bytes(&g->input[i]));
+        }
     }
 }
 
@@ -63,33 +84,59 @@ static inline void gateway_rig_fini(struct gateway_rig *g)
     client_rig_fini(&g->base);
 }
 
-/* A batch for each client, of commands as redis-benchmark sends them. `set`: else GET. */
-static inline void gateway_rig_ask(struct gateway_rig *g, bool set, uint64_t keys)
+static const char gateway_rig_value[GATEWAY_RIG_VALUE + 1] =
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+static inline void gateway_rig_put(struct gateway_rig *g, struct buffer *to, unsigned key)
 {
-    static const char value[GATEWAY_RIG_VALUE + 1] =
-        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    const char *value = gateway_rig_value;
+    char id[20];
     char text[256];
+    const size_t id_size = (size_t)snprintf(id, sizeof id, "key:%012u", key);
+    int size = 0;
 
-    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+    switch (g->load) {
+    case GATEWAY_RIG_SET:
+        size =
+            snprintf(text, sizeof text, "*3\r\n$3\r\nSET\r\n$16\r\n%s\r\n$64\r\n%s\r\n", id, value);
+        break;
+    case GATEWAY_RIG_GET:
+        size = snprintf(text, sizeof text, "*2\r\n$3\r\nGET\r\n$16\r\n%s\r\n", id);
+        break;
+    case GATEWAY_RIG_CALL:
+        size = snprintf(
+            text, sizeof text, "*3\r\n$4\r\nCALL\r\n$16\r\n%s\r\n$64\r\n%s\r\n", id, value);
+        break;
+    case GATEWAY_RIG_PACKETS:
+        packet_put_request(to,
+                           PACKET_REQUEST,
+                           &(struct request_packet){.request = (uint32_t)g->draws,
+                                                    .id = bytes_of(id, id_size),
+                                                    .payload = bytes_of(value, GATEWAY_RIG_VALUE)});
+        break;
+    }
+    buffer_put(to, text, (size_t)size);
+}
+
+/* A batch for each client, of commands as redis-benchmark sends them, or of packets. */
+static inline void gateway_rig_ask(struct gateway_rig *g, uint64_t keys)
+{
+    for (size_t i = 0; i < g->clients; i++) {
         buffer_clear(&g->input[i]);
-        for (size_t n = 0; n < GATEWAY_RIG_BATCH; n++) {
-            const unsigned key = (unsigned)(table_mix(++g->draws) % keys);
-            const int size =
-                set ? snprintf(text,
-                               sizeof text,
-                               "*3\r\n$3\r\nSET\r\n$16\r\nkey:%012u\r\n$%d\r\n%s\r\n",
-                               key,
-                               (int)GATEWAY_RIG_VALUE,
-                               value)
-                    : snprintf(text, sizeof text, "*2\r\n$3\r\nGET\r\n$16\r\nkey:%012u\r\n", key);
-
-            buffer_put(&g->input[i], text, (size_t)size);
+        for (size_t n = 0; n < g->batch; n++) {
+            gateway_rig_put(g, &g->input[i], (unsigned)(table_mix(++g->draws) % keys));
         }
     }
     buffer_clear(&g->value);
-    value_put(&g->value,
-              set ? &(struct value){.type = VALUE_SIMPLE, .text = bytes_of("OK", 2)}
-                  : &(struct value){.type = VALUE_BULK, .text = bytes_of(value, sizeof value - 1)});
+    if (g->load == GATEWAY_RIG_SET) {
+        value_put(&g->value, &(struct value){.type = VALUE_SIMPLE, .text = bytes_of("OK", 2)});
+    } else if (g->load == GATEWAY_RIG_GET) {
+        value_put(&g->value,
+                  &(struct value){.type = VALUE_BULK,
+                                  .text = bytes_of(gateway_rig_value, GATEWAY_RIG_VALUE)});
+    } else {
+        buffer_put(&g->value, gateway_rig_value, GATEWAY_RIG_VALUE);
+    }
 }
 
 /* The client's bytes are read: parsed, routed, made into requests. */
@@ -106,7 +153,7 @@ STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
 
     for (size_t i = 0, count = 1; i < effects->count; i += count, count = 1) {
         const struct router_effect *e = &effects->item[i];
-        const struct bytes bytes = {effects->bytes.data + e->at, e->size};
+        const struct bytes bytes = router_effect_bytes(effects, e);
 
         if (e->type == ROUTER_SEND_NODE) {
             count = router_effects_run(effects, i, GATEWAY_RIG_RUN);
@@ -173,7 +220,7 @@ static inline void gateway_rig_node(struct gateway_rig *g)
 static inline void gateway_rig_there(struct gateway_rig *g)
 {
     g->base.rig.now_us += 100;
-    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+    for (size_t i = 0; i < g->clients; i++) {
         gateway_rig_stage_read(g, i);
         gateway_rig_stage_effects(g);
     }
@@ -189,7 +236,7 @@ static inline void gateway_rig_back(struct gateway_rig *g)
         gateway_rig_stage_effects(g);
     }
     buffer_clear(&g->answers);
-    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+    for (size_t i = 0; i < g->clients; i++) {
         gateway_rig_stage_write(g, i);
     }
 }

@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instructions from an id to its node. They are counted by going through a child step by step, so
- * the machine's speed and load do not matter; the compiler does, hence limits with some room.
+ * Instructions from an id to its node.
  */
 #include "ring/ring.h"
+#include "tests/steps.h"
 #include "tests/test.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 enum { LOOKUPS = 8, GRID = 14 };
-
-/* Optimised code of ours alone: a sanitizer adds its own. */
-#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-static const bool countable = true;
-#else
-static const bool countable = false;
-#endif
-
-/* There in a program whose coverage is measured, whose code has more to do too. */
-extern void __gcov_init(void *) __attribute__((weak)); // NOLINT: gcc's name of it
 
 static const struct ring_key key = {0x0123456789abcdef, 0xfedcba9876543210};
 static volatile uint64_t sink;
@@ -56,10 +39,7 @@ static void by_text(const struct ring *r, size_t count)
 /* In the child: stops before each part and after the last. */
 static void stop_and_work(const struct ring *r, work run)
 {
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
-        _exit(1);
-    }
-    (void)raise(SIGSTOP);
+    steps_child();
     run(r, LOOKUPS);
     (void)raise(SIGSTOP);
     run(r, (size_t)2 * LOOKUPS);
@@ -67,26 +47,9 @@ static void stop_and_work(const struct ring *r, work run)
     _exit(0);
 }
 
-/* Steps that the stopped child takes until it stops itself; -1 = it ended, or may not be traced. */
-static long steps_to_stop(pid_t child)
-{
-    for (long steps = 0;; steps++) {
-        int status;
-
-        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0 ||
-            waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) {
-            return -1;
-        }
-        if (WSTOPSIG(status) == SIGSTOP) {
-            return steps;
-        }
-    }
-}
-
 /* Instructions of one lookup: what twice as many take more. -1 = nobody may trace here. */
 static long cost_of(const struct ring *r, work run)
 {
-    int status = 0;
     long once = -1;
     long twice = -1;
     pid_t child = fork();
@@ -95,11 +58,11 @@ static long cost_of(const struct ring *r, work run)
     if (child == 0) {
         stop_and_work(r, run);
     }
-    if (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    if (steps_begun(child)) {
         once = steps_to_stop(child);
         twice = once < 0 ? -1 : steps_to_stop(child);
         (void)kill(child, SIGKILL);
-        (void)waitpid(child, &status, 0);
+        (void)waitpid(child, NULL, 0);
     }
     return twice < 0 ? -1 : (twice - once) / LOOKUPS;
 }
@@ -109,7 +72,7 @@ static void check_cost(work run, long most)
     struct ring r;
     long cost;
 
-    if (!countable || __gcov_init != NULL) {
+    if (!steps_countable()) {
         skip();
     }
     ring_init(&r, GRID);
