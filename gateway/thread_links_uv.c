@@ -294,6 +294,7 @@ static void disconnect_node(struct thread *t, uint16_t slot)
     links_forget(t->links, t->node[slot]->link);
     mem_free(t->node[slot]);
     t->node[slot] = NULL;
+    clients_on_node_down(t->clients, slot, t->listener.now_us); // no other word of it comes
 }
 
 static void do_effect(struct thread *t, const struct router_effect *e)

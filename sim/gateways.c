@@ -230,6 +230,7 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
     case ROUTER_DISCONNECT:
         network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
         g->node[e->slot] = NULL;
+        hall_node_link(f, g, e->slot, false);
         break;
     }
 }
