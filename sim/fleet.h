@@ -185,6 +185,7 @@ struct sim_node {
     uint8_t wipes;           /* of its disk */
     uint64_t disk_us;        /* when the newest write hits it */
     uint64_t persisted_us;   /* when that is told */
+    uint64_t stepped_us;     /* the core took its last step, whose effects are done since */
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;

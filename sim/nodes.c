@@ -279,6 +279,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
             node_calls_output(f, n, bytes);
             break;
         }
+        n->process.step_us = n->stepped_us; // the calls may have gone on since
         check_output(f, n);
         check_frame(f, n, e->frame_type, bytes);
         send(f, network_end(&f->network, e->peer), e->frame_type, bytes);
@@ -450,7 +451,7 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
 void node_begin_step(struct fleet *f, struct sim_node *n, struct host_event *event)
 {
     ASSERT(!n->process.gate.shut);
-    n->process.step_us = f->world.now_us;
+    n->process.step_us = n->stepped_us = f->world.now_us;
     event->now_us = sim_clock_read(&n->process.clock, f->world.now_us);
     // Without M_MONO's other half the two clocks would tell of the sleep (hole 28).
     event->wall_us = mutant(M_MONO) ? 0 : FLEET_WALL_US + event->now_us + (uint64_t)n->wall_us;
