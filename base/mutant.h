@@ -61,6 +61,7 @@
     X(M_NOPOLL, "a node that waits for an outcome does not ask")                      \
     X(M_WAKELOST, "requests that wait while their actor retires are lost")            \
     X(M_RETIREHELD, "an actor retires while it is frozen")                            \
+    X(M_RUNENDED, "an actor that has ended itself is given one message more")         \
     X(M_RETURNLOST, "a task that was not begun in time is forgotten")                 \
     X(M_NOREMEMBER, "an actor that lives unasked waits for a request when it moved")  \
     X(M_POKEHELD, "an actor has its turn although it is frozen")                      \

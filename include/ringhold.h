@@ -413,10 +413,11 @@ RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 
 /* ---- life ---- */
 
-/* End the actor when the running message is answered: flush, then deactivate(RH_IDLE). A message
- * that waits or comes meanwhile isn't lost: it activates a new incarnation. RH_INVALID: not now
- * (flush, handoff, resume, deactivate).
- */
+/* End the actor when the running message is answered: flush, then deactivate(RH_IDLE). This
+ * instance gets no further message and no timer, also if you reply first and call this then: a
+ * message that waits or comes meanwhile isn't lost, it activates a new incarnation. If the flush
+ * fails, the actor lives on and gets messages until it could be saved. RH_INVALID: not now (flush,
+ * handoff, resume, deactivate). */
 RH_API int rh_passivate(struct rh_actor *actor);
 
 /* Declare the actor broken. The running message is answered with this error, and the instance ends

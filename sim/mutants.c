@@ -73,6 +73,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_NOREMEMBER] = PROFILE_MIXED,
         [M_RETURNLOST] = PROFILE_CHANGES,
         [M_WAKELOST] = PROFILE_CALM,
+        [M_RUNENDED] = PROFILE_SESSIONS,
         [M_NOPOLL] = PROFILE_CLOCKS,
         [M_CONVOY] = PROFILE_CALM,
         [M_BASE] = PROFILE_CHANGES,

@@ -6,8 +6,9 @@
  *
  * Its order records stay, so what it ran is neither run again nor forgotten
  * (hole 37), and the fence stays its vnode's generation: the owner is the same.
- * None retires while its arc is held, and a hold waits for one that does: what
- * moves is then a record without state.
+ * None retires by itself while its arc is held, and a hold waits for one that does: what
+ * moves is then a record without state. One that asked for its end does so in a held arc, too: it
+ * runs no message any more, and others may wait for it to end (a call that passes the hold).
  */
 #include "node/host/inside.h"
 
@@ -39,7 +40,7 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
     struct submission *s = &host_submit(h, a, VERB_RETIRE)->submission;
 
     ASSERT(a->state == ACTOR_IDLE || mutant(M_RETIREHELD));
-    ASSERT(actor_held(a) == NULL || mutant(M_RETIREHELD));
+    ASSERT(actor_held(a) == NULL || why == RETIRE_ASKED || mutant(M_RETIREHELD));
     ASSERT(lease_policy_may_start(h)); // what it saves must be fenced by a lease
     if (actor_listed(a)) {
         actor_unlist(&h->actors, a);
@@ -164,6 +165,9 @@ static void stays(struct host *h, struct actor *a, enum err error)
     if (a->broken) {
         fail_broken(h, a);
         return;
+    }
+    if (a->wish == WISH_ASKED && actor_held(a) != NULL) {
+        a->wish = WISH_IDLE; // The hold is first: it would try again and again meanwhile.
     }
     work->saving_later = true;
     work->failures = work->failures < UINT8_MAX ? (uint8_t)(work->failures + 1) : UINT8_MAX;

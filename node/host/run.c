@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+enum { ENDED_RETRY_MS = 1 };
+
 void work_init(struct work *w)
 {
     delays_init(&w->delays);
@@ -269,8 +271,7 @@ static void next_of_idle(struct host *h, struct actor *a)
         if (waits && actor_held(a) == NULL) {
             lease_policy_put_off_actor(h, a);
         }
-    } else if (a->wish == WISH_ASKED && actor_held(a) == NULL &&
-               (a->work == NULL || !a->work->saving_later)) {
+    } else if (a->wish == WISH_ASKED && (a->work == NULL || !a->work->saving_later)) {
         retire(h, a, RETIRE_ASKED);
         return;
     } else if (turn_or_run(h, a)) {
@@ -289,7 +290,7 @@ void actor_proceed(struct host *h, struct actor *a)
     if (a->state == ACTOR_FROZEN && actor_waiting(a) > 0) {
         actor_thaw(h, a);
     }
-    if (a->state == ACTOR_BUSY && (actor_waiting(a) > 0 || a->poked)) {
+    if (a->state == ACTOR_BUSY && (actor_waiting(a) > 0 || a->poked || a->wish == WISH_ASKED)) {
         delay_stop(&a->work->delay);
         actor_enter(a, ACTOR_IDLE);
     }
@@ -478,12 +479,48 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
     admit_send_answer(h, running->peer, &answer);
 }
 
+/* It did not run after all: its sender hears so, and may send it again. */
+static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_t aux)
+{
+    struct running *running = &a->work->running;
+    struct order *order = running->order;
+    const struct answer_record answer = {
+        .gateway = running->gateway,
+        .session = running->session,
+        .seq = running->seq,
+        .version = h->topology.view.ring.version,
+        .aux = aux,
+        .code = (uint8_t)code,
+        .copy = running->copy,
+    };
+
+    order->last = running->before;
+    order->running = false;
+    running->order = NULL;
+    h->work.running--;
+    requests_finish(&h->requests);
+    admit_send_answer(h, running->peer, &answer);
+    actor_end(h, a, ACTOR_IDLE);
+    if (actor_early(a) > 0) {
+        wake_early(h, a, order);
+    }
+    if (a->broken) {
+        fail_broken(h, a);
+    } else {
+        actor_proceed(h, a);
+    }
+}
+
 void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
 {
     if (a->state != ACTOR_RUNNING || a->work->running.ticket != c->ticket) {
         return; // of an instance that is no more
     }
     struct order *order = a->work->running.order;
+    if (c->error != ERR_OK) { // The actor had ended itself: the next instance will run it.
+        undo(h, a, ANSWER_BUSY, ENDED_RETRY_MS);
+        return;
+    }
     if (order != NULL) {
         answer_ran(h, a, c);
         retire_used(h, a);
@@ -502,29 +539,8 @@ void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
 
 void run_expire(struct host *h, struct actor *a)
 {
-    struct running *running = &a->work->running;
-    struct order *order = running->order;
-    const struct answer_record answer = {
-        .gateway = running->gateway,
-        .session = running->session,
-        .seq = running->seq,
-        .version = h->topology.view.ring.version,
-        .code = ANSWER_EXPIRED,
-        .copy = running->copy,
-    };
-
-    order->last = running->before; // it did not run
-    order->running = false;
-    running->order = NULL;
-    h->work.running--;
-    requests_finish(&h->requests);
     requests_drop(&h->requests, DROPPED_EXPIRED);
-    admit_send_answer(h, running->peer, &answer);
-    actor_end(h, a, ACTOR_IDLE);
-    if (actor_early(a) > 0) {
-        wake_early(h, a, order);
-    }
-    actor_proceed(h, a);
+    undo(h, a, ANSWER_EXPIRED, 0);
 }
 
 void run_abandon(struct host *h, const struct actor *a)

@@ -204,6 +204,7 @@ struct rh_actor {
     bool poked : 1;     /* a turn was asked for and has not begun */
     bool broken : 1;    /* rh_fail() */
     bool passivate : 1; /* it has asked for that */
+    bool ending : 1;    /* … and the message that it may still see has been: it gets no other */
     bool flush_due : 1;
     bool saved : 1;    /* for the stop */
     bool recorded : 1; /* its memory is the caller's to free */

@@ -6,6 +6,7 @@
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "wire/args.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
         actor_end_task(a);
     }
     a->answered = true;
+    a->ending = a->passivate; // of one that asked for it as it was activated
     timers_drop_after(a);
     a->runtime->config.on_completion(a->runtime->config.context, &event);
     if (a->task == VERB_NONE) {
@@ -88,11 +90,31 @@ static bool open_body(const struct runtime_message *m, struct rh_bytes list[ARGS
     return true;
 }
 
+/* An actor that has ended itself, or broken, sees no further message. The host may give it one: an
+ * actor may reply first and end itself then, and the host hears of both in that order. */
+static bool has_ended(const struct rh_actor *a)
+{
+    return (a->ending || a->broken) && !mutant(M_RUNENDED);
+}
+
+static void refuse(struct rh_actor *a, uint64_t ticket)
+{
+    const struct completion refused = {
+        .verb = VERB_RUN, .actor = name_of(a), .ticket = ticket, .error = ERR_BUSY};
+
+    ASSERT(a->task == VERB_NONE && !a->frozen);
+    a->runtime->config.on_completion(a->runtime->config.context, &refused);
+}
+
 void runtime_run(struct rh_actor *a, const struct runtime_message *m)
 {
     struct rh_bytes list[ARGS_MAX];
     struct rh_message message = {.flags = message_flags(m->flags)};
 
+    if (has_ended(a)) {
+        refuse(a, m->ticket);
+        return;
+    }
     open_message(a, m);
     if ((m->flags & REQUEST_SESSION) != 0) {
         session_run(a, m);

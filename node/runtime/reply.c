@@ -188,6 +188,7 @@ int rh_passivate(struct rh_actor *actor)
         actor->passivate = true; // Once will do: what retires it fails, or ends it.
         runtime_tell(actor, VERB_PASSIVATE);
     }
+    actor->ending = true;
     return RH_OK;
 }
 

@@ -137,8 +137,9 @@ void actor_end_task(struct rh_actor *a)
 void actor_want_turn(struct rh_actor *a)
 {
     const bool has = !list_empty(&a->extra->due) || a->flush_due || session_is_due(a);
+    const bool over = a->broken || a->ending;
 
-    if (has && !a->poked && !a->frozen && !a->broken && a->task != VERB_ACTIVATE) {
+    if (has && !a->poked && !a->frozen && !over && a->task != VERB_ACTIVATE) {
         a->poked = true;
         runtime_tell(a, VERB_POKE);
     }
@@ -282,11 +283,11 @@ static void take_due(struct rh_actor *a, struct due *due)
 // NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
 static void end_of_turn(struct rh_actor *a)
 {
-    if (session_is_due(a) && !a->broken) {
+    if (session_is_due(a) && !a->broken && !a->ending) {
         session_turn(a);
         return;
     }
-    if (!a->flush_due || a->broken) {
+    if (!a->flush_due || a->broken || a->ending) {
         end_turn(a);
         return;
     }
@@ -306,11 +307,11 @@ void runtime_turn(struct rh_actor *a, uint64_t ticket)
     a->poked = false;
     list_init(&now);
     list_splice_back(&now, &a->extra->due);
-    while (!a->broken && (link = list_front(&now)) != NULL) {
+    while (!a->broken && !a->ending && (link = list_front(&now)) != NULL) {
         list_remove(link);
         take_due(a, CONTAINER_OF(link, struct due, link));
     }
-    list_splice_back(&a->extra->due, &now); // of one that broke
+    list_splice_back(&a->extra->due, &now); // of one that broke, or ended itself
     end_of_turn(a);
 }
 
@@ -320,6 +321,7 @@ static void retired(struct rh_actor *a, int result)
 {
     actor_end_task(a);
     if (result != RH_OK) {
+        a->passivate = a->ending = false; // It lives on until it could be saved.
         tell_error(a, VERB_RETIRE, ERR_IO);
         actor_want_turn(a);
         return;

@@ -27,6 +27,7 @@ struct life {
     struct hero *hero;
     uint64_t number; /* as hero.lives */
     bool bonded;     /* it came with a client that it knows nothing of yet */
+    bool ended;      /* by rh_passivate() or rh_fail() */
     struct memory knows;
     struct room room;
 };
@@ -236,10 +237,12 @@ static void do_something(struct rh_actor *actor, struct life *l)
         }
     }
     if (players_chance(l->fleet, p->ends_pm) && rh_passivate(actor) == RH_OK) {
+        l->ended = true;
         l->hero->ends++;
         l->hero->losses++;
     }
     if (players_chance(l->fleet, p->fails_pm) && rh_fail(actor, "ERR broken") == RH_OK) {
+        l->ended = true;
         l->hero->losses++;
         l->hero->colds++;
     }
@@ -252,15 +255,23 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 
     ASSERT(message->payload.size >= sizeof number);
     memcpy(&number, message->payload.data, sizeof number);
+    if (l->ended) {
+        world_violate(&l->fleet->world, "session", "%s runs after its end", l->hero->who.id);
+    }
     if (number == 0) {
         room_hears(l->fleet, l->hero, &l->room, message->payload);
         ran(l);
         return;
     }
     check_player_run(l->fleet, l->hero, number);
+    if (number % 2 == 0) { // What it does after its answer counts as well.
+        (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
+    }
     do_something(actor, l);
     ran(l);
-    (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
+    if (number % 2 != 0) {
+        (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
+    }
 }
 
 /* ---- what it hears of its client ---- */

@@ -105,6 +105,29 @@ static void an_idle_actor_is_flushed_and_ended(void **state)
     runtime_rig_close(&t);
 }
 
+static void one_that_has_ended_sees_no_message(void **state)
+{
+    struct scripted p;
+    struct runtime_rig t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.flush = RH_FAILED;
+    assert_string_equal(runtime_rig_call(&t, "P"), "done");
+    assert_int_equal(p.result, RH_OK);
+    assert_string_equal(runtime_rig_call(&t, "x"), "");
+    assert_int_equal(t.run_error, ERR_BUSY);
+    runtime_retire(t.actor);
+    assert_int_equal(t.error, ERR_IO);
+    assert_string_equal(runtime_rig_call(&t, "x"), "x"); // It lives on, as it could not be saved.
+    assert_int_equal(t.run_error, ERR_OK);
+    assert_string_equal(runtime_rig_call(&t, "B"), "done");
+    assert_int_equal(p.result, RH_OK);
+    assert_string_equal(runtime_rig_call(&t, "x"), "");
+    assert_int_equal(t.run_error, ERR_BUSY);
+    runtime_rig_close(&t);
+}
+
 static void a_stop_flushes_what_it_can(void **state)
 {
     struct scripted p;
@@ -246,6 +269,7 @@ int main(void)
         SCRIPTED_CASE(who_hands_over_too_much_moves_cold),
         SCRIPTED_CASE(state_written_late_goes_nowhere),
         SCRIPTED_CASE(an_idle_actor_is_flushed_and_ended),
+        SCRIPTED_CASE(one_that_has_ended_sees_no_message),
         SCRIPTED_CASE(a_stop_flushes_what_it_can),
         SCRIPTED_CASE(a_flush_has_its_period),
         SCRIPTED_CASE(timers_run_between_messages),

@@ -21,6 +21,7 @@ struct runtime_rig {
     enum err error;               /* of the last ACTIVATED, EXPORTED, RETIRED */
     bool command;                 /* the last request was one */
     enum answer_code code;
+    enum err run_error; /* of the last run */
     uint64_t ticket;
     char text[256]; /* of the last answer: as it is, or a value as "i:5", "b:x", "s:OK", "n:", "e:…"
                      */
@@ -74,6 +75,7 @@ static inline void runtime_rig_on_completion(void *context, const struct complet
     if (c->verb == VERB_RUN || c->verb == VERB_TURN) {
         t->answers++;
         t->code = c->code;
+        t->run_error = c->error;
         t->ticket = c->ticket;
         buffer_clear(&t->answer);
         buffer_put(&t->answer, c->bytes.data, c->bytes.size);

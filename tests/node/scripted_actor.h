@@ -106,8 +106,16 @@ static inline void on_message(struct rh_actor *actor, void *instance,
     case 's':
         p->result = rh_timer_stop(actor, p->timer);
         return;
+    case 'P':
+        (void)rh_reply(actor, rh_text("done"));
+        p->result = rh_passivate(actor);
+        return;
     case 'p':
         p->result = rh_passivate(actor);
+        return;
+    case 'B':
+        (void)rh_reply(actor, rh_text("done"));
+        p->result = rh_fail(actor, "ERR broken");
         return;
     case 'f':
         p->result = rh_fail(actor, "ERR broken");
