@@ -259,6 +259,7 @@ __attribute__((noinline)) static void mill_serve(struct mill *m)
                 local_node_step(&m->node, &event);
                 while (m->answer_count == answers) {
                     if (worker_run_inline(m->node.worker, SIZE_MAX) == 0) {
+                        worker_send(m->node.worker);
                         (void)sched_yield(); // its thread looks up for a moment
                     }
                     local_node_take(&m->node);

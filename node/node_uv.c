@@ -128,6 +128,7 @@ static void on_tick(uv_timer_t *handle)
     dispatcher_recall(s);
     dispatcher_complain(s);
     lister_tick(s->lister, s->now_us);
+    trim_tick(s);
     dispatcher_wake(s);
     shell_feed(s, &event);
     look_for_stops(s);

@@ -69,6 +69,14 @@ struct persist {
     bool busy;
 };
 
+/* When memory is given back. */
+struct trim {
+    uv_work_t work;
+    uint64_t trimmed_us;
+    uint64_t most; /* actors and records since the last time */
+    bool busy;
+};
+
 enum { DISPATCHER_WORKERS_MAX = CRASH_RECORD_SLOTS };
 
 /* Where the actors are: the workers, and what is known of each actor. */
@@ -112,6 +120,7 @@ struct shell {
     struct crash_record crash_record;
     struct crash_record_left left; /* by the process before me */
     struct persist persist;
+    struct trim trim;
     struct kinds kinds;
     struct dispatcher dispatcher;
     struct lister *lister;
@@ -287,5 +296,10 @@ void worker_stats_feed(struct shell *s, struct host_event *event);
 /* Write `disk` off the loop; HOST_PERSISTED follows for `ticket`. */
 void persist_put(struct shell *s, const struct host_disk *disk, uint64_t ticket);
 void persist_fini(struct persist *p);
+
+/* ---- trim_uv.c */
+
+/* Every 10 ms: give memory back when many actors or records are gone. */
+void trim_tick(struct shell *s);
 
 #endif

@@ -32,16 +32,19 @@ struct kv_call {
     size_t count;
 };
 
+/* The last thing that a command does: who holds no value by then ends, for there is nothing to
+ * keep. */
 static void answer(const struct kv_call *c, struct rh_value value)
 {
+    if (!c->kv->exists) {
+        (void)rh_passivate(c->actor);
+    }
     (void)rh_reply(c->actor, value);
 }
 
-static void answer_value(const struct kv_call *c)
+static struct rh_value value_of(const struct kv *kv)
 {
-    const struct kv *kv = c->kv;
-
-    answer(c, kv->exists ? rh_bytes_value(kv->value.data, kv->value.size) : rh_nil());
+    return kv->exists ? rh_bytes_value(kv->value.data, kv->value.size) : rh_nil();
 }
 
 /* False after an error was answered. */
@@ -116,7 +119,7 @@ static void add(const struct kv_call *c, int64_t by)
 
 static void on_get(const struct kv_call *c)
 {
-    answer_value(c);
+    answer(c, value_of(c->kv));
 }
 
 /* Redis knows it, or nobody. */
@@ -177,16 +180,22 @@ static void on_setnx(const struct kv_call *c)
 
 static void on_getset(const struct kv_call *c)
 {
+    struct kv old = *c->kv;
+
     if (fits(c, c->word[0].size)) {
-        answer_value(c); // It copies the old value.
+        *c->kv = (struct kv){0};
         assign(c->kv, c->word[0]);
+        answer(c, value_of(&old));
+        erase(&old);
     }
 }
 
 static void on_del(const struct kv_call *c)
 {
-    answer(c, rh_integer(c->kv->exists));
+    const bool existed = c->kv->exists;
+
     erase(c->kv);
+    answer(c, rh_integer(existed));
 }
 
 static void on_exists(const struct kv_call *c)

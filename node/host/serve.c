@@ -91,8 +91,8 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     }
     struct submission s = {.verb = VERB_RUN, .flags = r->flags, .ticket = h->work.run_ticket + 1};
     const enum host_ran ran = server->run(server->context, a, &s, r->body, &done);
-    if (ran == HOST_RAN_NOT) {
-        return false;
+    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && done.error != ERR_OK)) {
+        return false; // The second: the actor has ended itself, and the host will hear of it.
     }
     requests_accept(&h->requests);
     if (ran == HOST_RAN_LATER) {

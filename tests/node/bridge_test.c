@@ -33,6 +33,17 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     (void)rh_reply(actor, rh_bytes_value(message->payload.data, message->payload.size));
 }
 
+static int on_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)
+{
+    (void)actor;
+    (void)instance;
+    (void)why;
+    (void)fence;
+    return RH_OK;
+}
+
+static const struct rh_actor_ops saving = {
+    .abi = RH_ABI, .name = "saving", .brief = 1, .flush = on_flush};
 static const struct rh_actor_ops ops = {.abi = RH_ABI,
                                         .name = "bridged",
                                         .brief = 1,
@@ -232,6 +243,8 @@ static void what_may_save_is_not_brief(void **state)
         struct submission s;
 
         assert_true(bridge_submit(runtime, &ops, NULL, &e, &s));
+        assert_int_equal(s.brief, i < 2 || verbs[i] == VERB_RETIRE);
+        assert_true(bridge_submit(runtime, &saving, NULL, &e, &s));
         assert_int_equal(s.brief, i < 2);
         assert_ptr_equal(s.activation, actor_instance(a));
     }

@@ -157,8 +157,8 @@ static bool rarely(void)
 static size_t put_command(size_t size)
 {
     static const uint8_t value[200] = "value";
-    static const char *const words[] = {"SET", "GET", "INCR", "DEL", "what"};
-    const char *word = words[draw(0, 4)];
+    static const char *const words[] = {"SET", "INCR", "GET", "DEL", "what"};
+    const char *word = words[draw(0, 1) == 0 ? draw(0, 1) : draw(0, 4)]; // one of no value ends
     struct args args = {
         .count = word == words[0] ? 3 : 2,
         .arg = {bytes_of(word, strlen(word)), bytes_of("key", 3), bytes_of(value, size)}};
