@@ -91,7 +91,17 @@
     X(M_STRAYOWN, "a repair stops actors in the node's own vnodes, too")              \
     X(M_UNKEPT, "a copy of what ran runs again when its answer is not kept any more") \
     X(M_NOPREV, "a request does not name the one before it")                          \
-    X(M_EXITANY, "a repair ends a process that is a member")
+    X(M_EXITANY, "a repair ends a process that is a member")                          \
+    X(M_OLDPREPARE, "a PREPARE below one in the book that has its cells is taken")    \
+    X(M_LEFTCOLD, "a merged vnode is as cold as the first of the two")                \
+    X(M_SOFTBEGINS, "requests begin in the last part of a lease")                     \
+    X(M_FIRSTHEARD, "when all were silent, all but the first that is heard are over") \
+    X(M_NONCETWICE, "a registration that is asked for again is made again")           \
+    X(M_DIRECTONLY, "a call tells its direct caller alone")                           \
+    X(M_NOACQUIT, "a guess about a death stands when the node knows better")          \
+    X(M_AWAYANEW, "a client may be away as long again after each move")               \
+    X(M_KEPTONCE, "what guards against copies is kept from its making")               \
+    X(M_ANYGENERATION, "messages of newer coordinators are followed in place")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \

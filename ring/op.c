@@ -9,6 +9,7 @@
  */
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "ring/digest.h"
 #include "ring/inside.h"
 
@@ -175,7 +176,7 @@ static enum err draft_merge(struct op_draft *d, const struct ring_op *op, uint32
     draft_close(d, left);
     draft_close(d, right);
     l->generation = greater(l->generation, r->generation);
-    l->cold = greater(l->cold, r->cold);
+    l->cold = mutant(M_LEFTCOLD) ? l->cold : greater(l->cold, r->cold);
     l->txn = greater(l->txn, r->txn);
     d->slot[op->other] = 0;
     d->next[left] = d->next[right];

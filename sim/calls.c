@@ -199,6 +199,7 @@ static void ask_here(struct fleet *f, struct sim_node *n, const struct calls_eff
         return;
     }
     check_copy(f, n, &r);
+    check_stood(f, n, &r);
     node_step(f, n, (struct host_event){.type = HOST_REQUEST, .peer = CALLS_LINK, .request = &r});
 }
 

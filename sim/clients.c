@@ -11,9 +11,11 @@ static void on_client(void *context, const struct world_event *event);
 
 static void client_later(struct fleet *f, const struct sim_client *c)
 {
+    const uint64_t from_us = f->lull_us > f->world.now_us ? f->lull_us : f->world.now_us;
+
     world_at(
         &f->world,
-        f->world.now_us + world_gap(&f->world, f->client_gap_us),
+        from_us + world_gap(&f->world, f->client_gap_us),
         (struct world_event){
             .run = on_client, .context = f, .a = c->number, .gate = &c->gateway->process.gate});
 }

@@ -282,6 +282,7 @@ static void effect(struct fleet *f, struct sim_coordinator *c, const struct coor
 
     switch (e->type) {
     case COORDINATOR_PROPOSE:
+        check_fence_wish(f, c, bytes);
         propose(f, c, e->tag, bytes);
         break;
     case COORDINATOR_BARRIER:
@@ -386,6 +387,10 @@ void coordinator_down(struct fleet *f, struct sim_coordinator *c, const struct n
 void coordinator_message(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
                          const Rh__Control *message)
 {
+    if (message->body_case == RH__CONTROL__BODY_RENEW &&
+        message->source_incarnation == fleet_node(end->other)->incarnation && c->core != NULL) {
+        check_heard_of(f, c, fleet_node(end->other));
+    }
     step(f,
          c,
          (struct coordinator_event){

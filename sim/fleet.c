@@ -239,6 +239,10 @@ static void draw_shape(struct fleet *f)
         f->deadline_ms = (uint32_t)world_between(&f->world, 200, 2000);
     }
     f->retry_ms = (uint32_t)world_between(&f->world, 100, 1500);
+    if (f->faults.lull_us > 0) {
+        f->retry_ms = 100;
+        f->deadline_ms = 10000;
+    }
     if (f->profile == PROFILE_COPIES || f->profile == PROFILE_CHANGES) {
         f->deadline_ms = f->profile == PROFILE_COPIES ? 10000 : f->deadline_ms;
         f->retry_ms = 100;
@@ -285,8 +289,12 @@ static void draw_leases(struct fleet *f, uint64_t seed)
 
 void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
 {
-    const struct net_events events = {
-        .context = f, .hello = on_hello, .up = on_up, .down = on_down, .message = on_message};
+    const struct net_events events = {.context = f,
+                                      .hello = on_hello,
+                                      .up = on_up,
+                                      .down = on_down,
+                                      .message = on_message,
+                                      .kind = aim_kind};
 
     memset(f, 0, sizeof *f);
     world_init(&f->world, seed);
@@ -298,6 +306,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     draw_leases(f, seed);
     f->serving.state = seed ^ 0x7365727665u;
     past_draw(f, seed);
+    aim_draw(f, seed);
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;
     ledger_init(f);

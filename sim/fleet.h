@@ -80,6 +80,7 @@ struct fleet_faults {
     uint64_t voters_us;   /* the operator wants other coordinators */
     uint64_t machine_pm;  /* so many of a thousand of their crashes are the end of the machine */
     uint64_t reset_us;
+    uint64_t aim_us; /* a link breaks where a rare frame is, or that is lost, late or twice */
     uint64_t cut_us;
     uint64_t island_us;      /* a node and the coordinators do not hear each other; all others do */
     uint64_t stuck_us;       /* what one gateway sends to one node waits for seconds */
@@ -88,6 +89,7 @@ struct fleet_faults {
     uint64_t node_torn_pm;   /* of a thousand steps with effects: crash between two of them */
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
     uint64_t pause_us;       /* a process is stopped */
+    uint64_t lull_us;        /* clients ask nothing for nearly as long as records are kept */
     uint64_t stop_us;        /* one is stopped for longer than something is kept */
     uint64_t twin_us;        /* a node is started twice, or one of the two ends; the last is it */
     uint64_t stop_all_us;    /* likewise all of them at once */
@@ -207,9 +209,15 @@ struct sim_node {
     struct view_seen seen;
     uint64_t last_incarnation; /* of all its lives */
     uint64_t reassigned;       /* the newest incarnation whose vnodes were given to others */
-    uint64_t down_us;          /* it crashed as an owner then; 0 = not, or its vnodes are served */
-    int64_t wall_us;           /* its wall clock is so much ahead */
-    uint64_t watch_us;         /* when its watchdog looks; 0 = it sleeps */
+    uint64_t named_nonce;      /* so it was registered last … */
+    uint64_t named;            /* … as this incarnation */
+    uint64_t dead_incarnation; /* it crashed as this one, … */
+    uint64_t dead_until_us;    /* … whose lease lasts until then */
+    uint8_t dead_boots;
+    uint8_t dead_wipes;
+    uint64_t down_us;  /* it crashed as an owner then; 0 = not, or its vnodes are served */
+    int64_t wall_us;   /* its wall clock is so much ahead */
+    uint64_t watch_us; /* when its watchdog looks; 0 = it sleeps */
     uint64_t lost_us[FLEET_NODES_MAX]; /* when it lost a link to another one last */
     uint64_t trouble_us;               /* when what it had was lost, or may have been, last … */
     size_t trouble_view;               /* … and how many versions there were then */
@@ -296,6 +304,7 @@ struct fleet {
     bool leases_differ;    /* each start of a coordinator has a length of its own … */
     struct prng leases;    /* … drawn of this */
     struct prng serving;   /* sim/serve.c */
+    struct prng aims;      /* of sim/aim.c */
     uint64_t other_leases; /* starts with another than the one before */
     uint32_t poll_ms;
     uint32_t activations;    /* at a time at a node; 0 = any number */
@@ -311,12 +320,16 @@ struct fleet {
                                                 had owners first; 0 = not yet; [0]: the default */
     bool working;                            /* clients send */
     bool healed;
-    uint64_t heal_us;        /* or when it is to come */
+    uint64_t heal_us; /* or when it is to come */
+    uint64_t lull_us; /* clients ask nothing until then */
+    uint64_t lulls;
     uint64_t asleep_us;      /* all stand still until then, and nothing else goes wrong */
     struct history *history; /* where it is written down, NULL = nowhere; the caller's */
     uint64_t lease_told_us[FLEET_NODES_MAX];
-    uint64_t crashes;      /* of nodes */
-    uint64_t power_losses; /* of machines of nodes and coordinators */
+    uint64_t heard_us[FLEET_COORDINATORS_MAX][FLEET_NODES_MAX]; /* when each heard of each last */
+    uint64_t deaf_us[FLEET_COORDINATORS_MAX]; /* when it heard of the first, behind a silence */
+    uint64_t crashes;                         /* of nodes */
+    uint64_t power_losses;                    /* of machines of nodes and coordinators */
     uint64_t coordinator_crashes;
     uint64_t gateway_crashes;
     uint64_t floods;
@@ -384,6 +397,12 @@ void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum paus
 void pause_end(struct fleet *f, struct process *p);
 /* All that stand still go on now. */
 void pause_end_all(struct fleet *f);
+
+/* ---- frames that are met by a fault: sim/aim.c ---- */
+
+void aim_draw(struct fleet *f, uint64_t seed);
+void aim_start(struct fleet *f);
+int aim_kind(int type, struct bytes bytes);
 
 /* ---- a node that was started twice: sim/twin.c ---- */
 

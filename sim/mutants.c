@@ -119,6 +119,16 @@ static enum profile hunting_ground(enum mutant m)
         [M_STRAYOWN] = PROFILE_OPERATOR,
         [M_UNKEPT] = PROFILE_COPIES,
         [M_EXITANY] = PROFILE_OPERATOR,
+        [M_OLDPREPARE] = PROFILE_CHANGES,
+        [M_LEFTCOLD] = PROFILE_MIXED,
+        [M_SOFTBEGINS] = PROFILE_LEASE,
+        [M_FIRSTHEARD] = PROFILE_LEASE,
+        [M_NONCETWICE] = PROFILE_CHANGES,
+        [M_DIRECTONLY] = PROFILE_CALM,
+        [M_NOACQUIT] = PROFILE_LEASE,
+        [M_AWAYANEW] = PROFILE_SESSIONS,
+        [M_KEPTONCE] = PROFILE_PAUSES,
+        [M_ANYGENERATION] = PROFILE_COORDINATORS,
     };
 
     return ground[m];
@@ -205,7 +215,7 @@ static bool is_elsewhere(enum mutant m)
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
 static bool needs_node_calls(enum mutant m)
 {
-    return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE;
+    return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE || m == M_DIRECTONLY;
 }
 
 /* A busy device meets it sooner: a note comes a second time to another incarnation, a resume late.
@@ -220,7 +230,7 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     struct campaign own = *c;
 
     own.fleet.node_calls = needs_node_calls(m);
-    own.fleet.poisoned = m == M_THIRDDEATH;
+    own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT;
     own.fleet.played = needs_players(m);
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);

@@ -212,6 +212,24 @@ static void on_stop_all(void *context, const struct world_event *event)
     }
 }
 
+/* ---- a lull, nearly as long as what guards against copies is kept ---- */
+
+/* What was made before it is older than that soon after it, and what was used last before it is
+ * not: then all are busy again. */
+static void on_lull(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const uint64_t time_us = prng_between(&f->aims, 100 * S, 116 * S);
+
+    (void)event;
+    if (acts(f)) {
+        TRACE(&f->world, "net", "LULL for %llu ms", (unsigned long long)time_us / MS);
+        f->lulls++;
+        f->asleep_us = f->lull_us = f->world.now_us + time_us;
+        f->heal_us += time_us;
+    }
+}
+
 /* ---- cuts ---- */
 
 static void on_uncut(void *context, const struct world_event *event)
@@ -448,8 +466,10 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
     hand_start(f);
+    aim_start(f);
     again(f, f->faults.pause_us, on_pause);
     again(f, f->faults.stop_us, on_stop);
+    again(f, f->faults.lull_us, on_lull);
     twin_start(f);
     again(f, f->faults.stop_all_us, on_stop_all);
     again(f, f->faults.stuck_us, on_stuck);

@@ -453,6 +453,7 @@ void network_heal(struct network *n)
 {
     memset(n->cut, 0, sizeof n->cut);
     n->faults = (struct net_faults){.delay_max_us = 1000};
+    n->aim.until_us = 0;
 }
 
 /* ---- messages ---- */
@@ -574,35 +575,44 @@ static struct net_message *message_new(const struct net_end *from, int type, str
     return m;
 }
 
-static void send_control(struct network *n, struct net_end *from, int type, struct bytes bytes)
+static void control_at(struct network *n, const struct net_end *from, int type, struct bytes bytes,
+                       uint64_t at_us)
 {
     const struct net_end *to = other_end(from);
+
+    world_at(n->world,
+             at_us > to->up_at_us ? at_us : to->up_at_us + 1,
+             (struct world_event){.run = on_control,
+                                  .context = n,
+                                  .data = message_new(from, type, bytes),
+                                  .gate = &to->me->gate});
+}
+
+static void send_control(struct network *n, struct net_end *from, int type, struct bytes bytes)
+{
     const int copies = world_chance(n->world, n->faults.duplicate_pm) ? 2 : 1;
 
     for (int i = 0; i < copies; i++) {
-        uint64_t at_us = n->world->now_us + delay(n);
+        const uint64_t at_us = n->world->now_us + delay(n);
 
         if (world_chance(n->world, n->faults.loss_pm)) {
             n->lost++;
             continue;
         }
-        at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
-        world_at(n->world,
-                 at_us,
-                 (struct world_event){.run = on_control,
-                                      .context = n,
-                                      .data = message_new(from, type, bytes),
-                                      .gate = &to->me->gate});
+        control_at(n, from, type, bytes, at_us);
     }
 }
 
-static void send_data(struct network *n, struct net_end *from, int type, struct bytes bytes)
+/* Not before `least_us`. */
+static void send_data(struct network *n, struct net_end *from, int type, struct bytes bytes,
+                      uint64_t least_us)
 {
     struct net_end *to = other_end(from);
     struct net_queue *q = &from->link->queue[side_of(to)];
     struct net_message *m;
     uint64_t at_us = n->world->now_us + q->delay_us + delay(n) / 4;
 
+    at_us = at_us > least_us ? at_us : least_us;
     if (from->link->broken) {
         n->lost++;
         return;
@@ -626,14 +636,79 @@ static void send_data(struct network *n, struct net_end *from, int type, struct 
         (struct world_event){.run = on_pump, .context = n, .a = to->id, .gate = &to->me->gate});
 }
 
-void network_send(struct network *n, struct net_end *from, int type, struct bytes bytes)
+static void send(struct network *n, struct net_end *from, int type, struct bytes bytes)
 {
-    n->sent++;
     if (from->control) {
         if (!from->link->broken || n->faults.ghosts) {
             send_control(n, from, type, bytes);
         }
     } else {
-        send_data(n, from, type, bytes);
+        send_data(n, from, type, bytes, 0);
+    }
+}
+
+/* False: it goes its way. */
+static bool is_hit(struct network *n, const struct net_end *from, int type, struct bytes bytes)
+{
+    const struct net_aim *aim = &n->aim;
+
+    return n->world->now_us < aim->until_us && !from->link->broken &&
+           (!aim->only || from->other->number == aim->to) &&
+           n->events.kind(type, bytes) == aim->kind;
+}
+
+static void hit(struct network *n, struct net_end *from, int type, struct bytes bytes)
+{
+    const uint64_t until_us = n->aim.until_us + delay(n);
+
+    TRACE(n->world,
+          "net",
+          "hits %s -> %s: %d of kind %d",
+          from->me->name,
+          from->other->name,
+          (int)n->aim.what,
+          n->aim.kind);
+    n->hits++;
+    switch (n->aim.what) {
+    case NET_AIM_BEHIND:
+        send(n, from, type, bytes);
+        // fallthrough
+    case NET_AIM_BREAK:
+        n->aim.until_us = 0;
+        n->resets++;
+        link_break(n, from->link, 50000);
+        break;
+    case NET_AIM_HOLD:
+        if (from->control) {
+            control_at(n, from, type, bytes, until_us);
+        } else {
+            send_data(n, from, type, bytes, until_us);
+        }
+        break;
+    case NET_AIM_LOSE:
+        if (from->control) {
+            n->lost++;
+        } else {
+            send(n, from, type, bytes);
+        }
+        break;
+    case NET_AIM_TWICE:
+        send(n, from, type, bytes);
+        if (from->control) {
+            control_at(n, from, type, bytes, until_us);
+        }
+        break;
+    case NET_AIM_WHATS:
+        UNREACHABLE();
+    }
+}
+
+void network_send(struct network *n, struct net_end *from, int type, struct bytes bytes)
+{
+    n->sent++;
+    if (is_hit(n, from, type, bytes)) {
+        hit(n, from, type, bytes);
+    } else {
+        send(n, from, type, bytes);
     }
 }

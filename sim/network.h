@@ -70,6 +70,8 @@ struct net_events {
     void (*up)(void *context, struct net_end *end);
     void (*down)(void *context, struct net_end *end);
     void (*message)(void *context, struct net_end *end, int type, struct bytes bytes);
+    /* As net_aim.kind; asked while one is aimed at. */
+    int (*kind)(int type, struct bytes bytes);
 };
 
 struct net_faults {
@@ -81,12 +83,32 @@ struct net_faults {
     bool ghosts;           /* control messages may outlive their link */
 };
 
+/* What becomes of frames of a kind. Of data links a frame is never lost alone, nor overtaken. */
+enum net_aim_what {
+    NET_AIM_BREAK,  /* the link of the next one breaks, and it is lost with it … */
+    NET_AIM_BEHIND, /* … or breaks behind it */
+    NET_AIM_HOLD,   /* all come when it is over; on data links with what is behind them */
+    NET_AIM_LOSE,
+    NET_AIM_TWICE, /* and once more when it is over */
+    NET_AIM_WHATS
+};
+
+struct net_aim {
+    enum net_aim_what what;
+    int kind;
+    bool only; /* only those to this process */
+    unsigned to;
+    uint64_t until_us;
+};
+
 struct net_dial;
 
 struct network {
     struct world *world;
     struct net_events events;
     struct net_faults faults;
+    struct net_aim aim;
+    uint64_t hits;        /* frames that it met */
     struct net_end **end; /* owned; by id - 1 */
     size_t end_count;
     size_t end_cap;

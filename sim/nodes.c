@@ -167,6 +167,7 @@ void node_crash(struct fleet *f, struct sim_node *n)
     TRACE(&f->world, n->process.name, "CRASHES");
     f->crashes++;
     check_node_crash(f, n);
+    check_leaves_lease(f, n);
     poison_died(f, n);
     stop(f, n, false);
     const bool begun = !world_chance(&f->world, 500);
@@ -436,7 +437,11 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
 {
     for (size_t i = 0; i < n->out.count; i++) {
         const struct host_effect *e = &n->out.item[i];
+        const enum verb verb = e->submission.verb;
 
+        if (e->type == HOST_SUBMIT && (verb == VERB_RUN || verb == VERB_ACTIVATE)) {
+            check_begins(f, n);
+        }
         if (e->submission.verb == VERB_RUN && actor_kind(e->actor) != FLEET_KIND_HERO &&
             actor_kind(e->actor) != FLEET_KIND_LONER) {
             const struct bytes asked =

@@ -146,9 +146,41 @@ bool poison_is_in(const struct fleet *f, const struct entity *e)
     return is_in(&f->raft.truth.view, e);
 }
 
+/* What others told of that death was a guess: who is not named did not run then. */
+static void acquit(struct entity *e, uint64_t incarnation)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < e->deaths; i++) {
+        if (e->died[i] != incarnation) {
+            e->died[kept++] = e->died[i];
+        }
+    }
+    e->deaths = kept;
+}
+
+static bool is_named(const Rh__CommandRegister *in, const struct entity *e)
+{
+    struct quarantined name;
+
+    for (size_t i = 0; i < in->n_suspects; i++) {
+        if (quarantined_read(&name, in->suspects[i]) && name.kind == entity_kind(e) &&
+            bytes_equal(bytes_of(e->id, e->id_size), quarantined_id(&name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_registered(struct fleet *f, const Rh__CommandRegister *in)
 {
     struct quarantined name;
+
+    for (size_t i = 0; i < LEDGER_ENTITIES && in->died != 0 && in->died == in->replaces; i++) {
+        if (!is_named(in, &f->ledger.entity[i]) && !poison_is_in(f, &f->ledger.entity[i])) {
+            acquit(&f->ledger.entity[i], in->died);
+        }
+    }
 
     for (size_t i = 0; i < in->n_suspects && in->died == in->replaces; i++) {
         if (quarantined_read(&name, in->suspects[i])) {

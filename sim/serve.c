@@ -64,6 +64,7 @@ static enum host_ran run(void *context, const struct actor *a, struct submission
         return HOST_RAN_NOT;
     }
     check_in_time(f, v->node, uid);
+    check_begins(f, v->node);
     if (how < LATER) {
         const struct host_effect e = {.type = HOST_SUBMIT, .actor = i->actor, .submission = *s};
 

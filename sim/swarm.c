@@ -200,6 +200,19 @@ static void draw_stops(struct fleet *f)
     x->pause_torn_pm = maybe(f, 300, 1, 5);
 }
 
+/* Drawn by itself, as floods are: copies are late, but all live. */
+static void draw_lull(struct fleet *f)
+{
+    struct prng aside = {.state = f->world.seed ^ 0x6c756c6cu};
+    struct fleet_faults *x = &f->faults;
+
+    if (f->profile == PROFILE_PAUSES && prng_chance(&aside, 25)) {
+        x->lull_us = 4 * S;
+        x->stop_us = x->stop_all_us = x->node_crash_us = 0;
+        x->stuck_us = prng_between(&aside, 50 * MS, 300 * MS);
+    }
+}
+
 /* Votes take their time, so that what is decided meanwhile matters. */
 static void draw_operator(struct fleet *f)
 {
@@ -345,6 +358,7 @@ void nemesis_draw(struct fleet *f)
     f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(&f->world) : f->options.profile;
     draw_faults(f);
     draw_floods(f);
+    draw_lull(f);
     if (world_chance(&f->world, 400)) {
         draw_lives(f);
     }

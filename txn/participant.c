@@ -168,7 +168,8 @@ enum part_verdict participant_examine(const struct participant *p, const struct 
         return VERDICT_AGAIN;
     }
     if (!mutant(M_REPLAY) &&
-        (is_taken(p, prepare->txn) || is_older_than_an_overlapping(p, prepare))) {
+        (is_taken(p, prepare->txn) ||
+         (is_older_than_an_overlapping(p, prepare) && !mutant(M_OLDPREPARE)))) {
         return VERDICT_STALE;
     }
     if (prepare->base > version && !mutant(M_BASE)) {

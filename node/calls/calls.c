@@ -144,12 +144,14 @@ static size_t chain_of(const struct calls *c, const struct call *call,
     if (call->chain_count > RECORD_CHAIN_MAX || c->view == NULL) {
         return 0;
     }
-    memcpy(chain, call->chain, call->chain_count * sizeof chain[0]);
-    chain[call->chain_count] = ring_point(&c->view->ring,
-                                          call->from_kind,
-                                          ring_key_of_kind(c->view->key, call->from_kind),
-                                          call->from);
-    return call->chain_count + 1u;
+    const size_t before = mutant(M_DIRECTONLY) ? 0 : call->chain_count;
+
+    memcpy(chain, call->chain, before * sizeof chain[0]);
+    chain[before] = ring_point(&c->view->ring,
+                               call->from_kind,
+                               ring_key_of_kind(c->view->key, call->from_kind),
+                               call->from);
+    return before + 1u;
 }
 
 /* What an actor asks of another runs there in one order, whatever it is. */

@@ -149,7 +149,7 @@ static uint64_t before_end(const struct lease *l, uint64_t margin_us)
 
 uint64_t lease_soft_us(const struct lease *l)
 {
-    return before_end(l, l->term_us / SOFT_PART);
+    return before_end(l, l->term_us / (mutant(M_SOFTBEGINS) ? GATE_PART : SOFT_PART));
 }
 
 uint64_t lease_gate_us(const struct lease *l)

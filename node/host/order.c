@@ -163,7 +163,7 @@ static uint32_t since_ms(const struct order *order, uint64_t now_us)
 void order_touch(struct orders *o, struct order *order, uint64_t now_us)
 {
     // Its neighbours in the list are other memory, and it is touched for each request.
-    if (order->used && since_ms(order, now_us) < ORDER_TOUCH_MS) {
+    if (order->used && (mutant(M_KEPTONCE) || since_ms(order, now_us) < ORDER_TOUCH_MS)) {
         return;
     }
     order->used = true;

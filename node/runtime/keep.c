@@ -186,7 +186,7 @@ void keep_arrive(struct client_bond *c, const struct bond *b)
     c->next_number = b->number + 1;
     unacked_pushes_load(&c->unacked_pushes, b->unacked_pushes);
     if (b->session != 0 && b->left_ms != BOND_THERE) {
-        set_away(c, b->left_ms);
+        set_away(c, mutant(M_AWAYANEW) ? keep_ms(c->actor) : b->left_ms);
     }
 }
 

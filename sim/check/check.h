@@ -6,6 +6,9 @@
  *     checker      rule                                                            file
  *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
  *     fence        K6: nothing leaves an incarnation whose vnodes others have      check_fence.c
+ *     soft         nothing begins in the last part of a lease                      lease.c
+ *     needless     nobody is fenced, nor registered twice, without need            lease.c
+ *     stamps       fence and cold of each vnode are what the commands make them    stamps.c
  *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
  *     ttl          what a request waited at a node is gone when it is passed on    check_view.c
  *     era          nothing leaves a node that it said in an older era              check_view.c
@@ -59,6 +62,7 @@
 struct fleet;
 struct instance;
 struct sim_node;
+struct sim_coordinator;
 struct sim_gateway;
 struct process;
 
@@ -182,12 +186,17 @@ struct ledger {
     uint64_t moves; /* vnodes that changed hands by a transaction */
     uint64_t commits;
     uint64_t aborts;
-    uint64_t reassigned;    /* vnodes that changed hands after a fence */
-    uint64_t fences;        /* of nodes */
-    uint64_t nested;        /* requests that actors made */
-    uint64_t store_refused; /* writes that came too late */
-    struct histogram hold;  /* how long actors were frozen */
-    struct histogram stall; /* how long crashed nodes' vnodes had no server */
+    uint64_t reassigned;       /* vnodes that changed hands after a fence */
+    uint64_t fences;           /* of nodes */
+    uint64_t nested;           /* requests that actors made */
+    uint64_t store_refused;    /* writes that came too late */
+    struct histogram hold;     /* how long actors were frozen */
+    struct histogram stall;    /* how long crashed nodes' vnodes had no server */
+    struct ring_vnode *former; /* owned; of the last version, for check_stamps() … */
+    size_t former_count;
+    uint32_t former_cells;
+    uint64_t former_version;
+    uint64_t former_restores; /* … behind so many restores */
 };
 
 void ledger_init(struct fleet *f);
@@ -238,6 +247,23 @@ void check_down(struct fleet *f, struct sim_node *n);
 void check_fenced(struct fleet *f, const Rh__CommandFence *command);
 /* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
 void check_over(struct fleet *f, const struct sim_node *n);
+/* A command was applied: what became of the vnodes' stamps. */
+void check_stamps(struct fleet *f, const Rh__Command *command, const struct state_result *result);
+/* A node crashes. The leader cannot know: for it the lease of the node lasts on. */
+void check_leaves_lease(struct fleet *f, struct sim_node *n);
+/* The lease of a dead incarnation must be over. `what` says what happens to that one now. */
+void check_waited(struct fleet *f, uint64_t incarnation, const char *what);
+/* How long a node may run something yet, by its own clock. */
+uint64_t check_may_run_us(const struct fleet *f, const struct sim_node *n);
+/* A mutant fences early, so that the wait that it is about is seen: nobody is to say so. */
+bool check_is_early(void);
+/* REGISTER was committed. */
+void check_register(struct fleet *f, const Rh__CommandRegister *in, uint64_t incarnation);
+/* A coordinator hears of a node; and proposes something. */
+void check_heard_of(struct fleet *f, const struct sim_coordinator *c, const struct sim_node *n);
+void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes);
+/* A node decides to begin a run or an activation now. */
+void check_begins(struct fleet *f, const struct sim_node *n);
 /* REASSIGN was committed. */
 void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version);
 /* The node's vnodes have a server again: the node itself, or others. */
@@ -267,6 +293,8 @@ void check_copy(struct fleet *f, const struct sim_node *n, const struct request_
 /* The copy reached the node, from that process. */
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r);
+/* A copy stays in its own node: what was composed before it stood still is done when it goes on. */
+void check_stood(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* A frame leaves it for another process. */
 void check_frame(struct fleet *f, const struct sim_node *n, int type, struct bytes frame);
 /* A node was told its incarnation. */

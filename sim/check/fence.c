@@ -46,7 +46,7 @@ static void lose_moved(struct fleet *f, const Rh__CommandReassign *command, uint
 }
 
 /* So long it may run something yet, by its own clock. */
-static uint64_t may_run_us(const struct fleet *f, const struct sim_node *n)
+uint64_t check_may_run_us(const struct fleet *f, const struct sim_node *n)
 {
     struct host_stats stats;
     const uint64_t now_us = sim_clock_read(&n->process.clock, f->world.now_us);
@@ -61,18 +61,24 @@ void check_over(struct fleet *f, const struct sim_node *n)
     if (n->core == NULL || f->profile == PROFILE_CLOCKS) {
         return;
     }
-    if (may_run_us(f, n) > 0) {
+    if (check_may_run_us(f, n) > 0) {
         world_violate(&f->world,
                       "fence",
                       "the vnodes of %s are given to others %llu us before it may run no more",
                       n->process.name,
-                      (unsigned long long)may_run_us(f, n));
+                      (unsigned long long)check_may_run_us(f, n));
     } else if (host_running(n->core) > 0 && !n->process.gate.shut) {
         world_violate(&f->world,
                       "fence",
                       "%s still runs an actor when its vnodes are given to others",
                       n->process.name);
     }
+}
+
+bool check_is_early(void)
+{
+    return mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP) ||
+           mutant(M_FENCEPEND);
 }
 
 /* Decision 047: who is silent is barred as late as others may have its vnodes. Before, it could
@@ -83,20 +89,26 @@ void check_fenced(struct fleet *f, const Rh__CommandFence *command)
         if (f->node[i].last_incarnation == command->incarnation) {
             check_trouble(f, &f->node[i]);
         }
+        if (f->node[i].named == command->incarnation) {
+            f->node[i].named = 0; // it may be named anew
+        }
     }
-    if (mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP) ||
-        mutant(M_FENCEPEND)) {
-        return; // they fence early, so that the wait that each is about is seen
+    if (check_is_early()) {
+        return;
+    }
+    if (!command->clean) {
+        check_waited(f, command->incarnation, "fenced");
     }
     for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !command->clean; i++) {
         const struct sim_node *n = &f->node[i];
 
-        if (n->core != NULL && n->incarnation == command->incarnation && may_run_us(f, n) > 0) {
+        if (n->core != NULL && n->incarnation == command->incarnation &&
+            check_may_run_us(f, n) > 0) {
             world_violate(&f->world,
                           "fence",
                           "%s is fenced %llu us before it may run no more",
                           n->process.name,
-                          (unsigned long long)may_run_us(f, n));
+                          (unsigned long long)check_may_run_us(f, n));
         }
     }
 }
@@ -107,6 +119,7 @@ void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint6
         return; // it was nobody's
     }
     f->ledger.reassigned += command->n_moves;
+    check_waited(f, command->incarnation, "its vnodes are given to others");
     lose_moved(f, command, version);
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];

@@ -56,6 +56,24 @@ static bool may_miss_gateways(const struct fleet *f)
     return f->gateway_crashes + f->cuts + f->pauses > 0;
 }
 
+/* What is due there waits for the next look, or stands behind what runs. */
+enum { RETURN_US = 500000, TURN_US = 250000 };
+
+void check_timer(struct fleet *f, const struct hero *h, const struct sim_node *n, uint64_t due_us)
+{
+    const uint64_t idle_us = sim_runtime_idle_us(n);
+    const uint64_t from_us = h->thawed_us > idle_us ? h->thawed_us : idle_us;
+
+    UNLESS(f,
+           due_us == 0 || due_us > h->thawed_us ||
+               f->world.now_us <
+                   (from_us > n->process.awake_us ? from_us : n->process.awake_us) + TURN_US,
+           "%s: its timer was due %llu ms ago, and it is thawed since %llu ms",
+           h->who.id,
+           (unsigned long long)(f->world.now_us - due_us) / 1000,
+           (unsigned long long)(f->world.now_us - h->thawed_us) / 1000);
+}
+
 void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, int client,
                  bool again)
 {
@@ -63,7 +81,7 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
     const bool back = e->type == RH_SESSION_RESUMED && e->why == RH_RESUMED_CLIENT;
 
     // Nobody may return to one that was away for so long; clocks are up to 6 % fast.
-    h->losses += away_us > HERO_RESUME_MS * UINT64_C(900);
+    h->losses += away_us > hero_resume_ms(f, h) * 900;
     switch ((enum rh_session_type)e->type) {
     case RH_SESSION_BOUND:
         UNLESS(f, client != CLIENT_THERE, "%s: two are bound", h->who.id);
@@ -91,6 +109,12 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
                    (client == CLIENT_AWAY && h->displaced > 0),
                "%s: its client begins afresh, and was there",
                h->who.id);
+        UNLESS(f,
+               !back || h->missed_us == 0 || f->profile == PROFILE_CLOCKS ||
+                   f->world.now_us - h->missed_us <= hero_resume_ms(f, h) * 1070 + RETURN_US,
+               "%s: its client comes back %llu ms after it was missed",
+               h->who.id,
+               (unsigned long long)(f->world.now_us - h->missed_us) / 1000);
         f->players->total.resumed += back;
         f->players->total.afresh += !back;
         h->binds += !back;

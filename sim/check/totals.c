@@ -51,6 +51,8 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->groups += f->group != NULL;
     count_voters(&t->voters, group_counts(f));
     t->resets += f->network.resets;
+    t->hits += f->network.hits;
+    t->lulls += f->lulls;
     t->requests += f->ledger.ask_count;
     t->nested += f->ledger.nested;
     t->store_refused += f->ledger.store_refused;
@@ -97,6 +99,8 @@ void totals_add(struct totals *t, const struct totals *more)
     t->groups += more->groups;
     count_voters(&t->voters, more->voters);
     t->resets += more->resets;
+    t->hits += more->hits;
+    t->lulls += more->lulls;
     t->requests += more->requests;
     t->nested += more->nested;
     t->store_refused += more->store_refused;
@@ -191,10 +195,13 @@ void totals_print(const struct totals *t, double seconds)
                      t->voters.refused,
                      t->voters.unknown);
     }
-    (void)printf("partitions %" PRIu64 ", link resets %" PRIu64 ", pauses %" PRIu64
+    (void)printf("partitions %" PRIu64 ", link resets %" PRIu64 ", frames aimed at %" PRIu64
+                 ", lulls %" PRIu64 ", pauses %" PRIu64
                  ", late writes refused by the store %" PRIu64 "\n",
                  t->cuts,
                  t->resets,
+                 t->hits,
+                 t->lulls,
                  t->pauses,
                  t->store_refused);
     (void)printf("pauses beyond a lease %" PRIu64 ", a link %" PRIu64 ", forwards %" PRIu64

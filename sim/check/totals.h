@@ -36,6 +36,8 @@ struct totals {
     uint64_t groups; /* of shipped replicas */
     struct group_counts voters;
     uint64_t resets;
+    uint64_t hits;
+    uint64_t lulls;
     uint64_t requests;
     uint64_t nested;
     uint64_t answers[REPLY_DEADLOCK + 1];

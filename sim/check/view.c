@@ -83,6 +83,36 @@ static void add_late(const struct fleet *f, struct ask *a, const struct sim_node
     *late_us = sum_us > *late_us ? sum_us : *late_us;
 }
 
+/* Whoever waits for it stands in its chain, the direct caller and all before: by that it passes
+ * holds, and circles are found. */
+static void check_ancestors(struct fleet *f, const struct ask *a, const struct request_record *r)
+{
+    const struct view *view = &f->raft.truth.view;
+    const struct ask *up = ledger_find(f, a->parent);
+
+    for (size_t deep = 0; up != NULL && deep < RECORD_CHAIN_MAX; deep++) {
+        const struct entity *e = &f->ledger.entity[up->entity];
+        const uint64_t point = ring_point(&view->ring,
+                                          entity_kind(e),
+                                          ring_key_of_kind(view->key, entity_kind(e)),
+                                          bytes_of(e->id, e->id_size));
+        bool named = false;
+
+        for (size_t i = 0; i < r->chain_count; i++) {
+            named = named || r->chain[i] == point;
+        }
+        if (!named) {
+            world_violate(&f->world,
+                          "chain",
+                          "request %llu does not tell that %s waits for it",
+                          (unsigned long long)uid_of(r),
+                          e->id);
+            return;
+        }
+        up = ledger_find(f, up->parent);
+    }
+}
+
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r)
 {
@@ -101,11 +131,27 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                       r->hops);
         return;
     }
+    if (f->faults.node_calls && !f->roles && a->parent != 0) {
+        check_ancestors(f, a, r);
+    }
     add_late(f, a, n, from);
     check_copy(f, n, r);
     const uint64_t left_us = left_at(f->world.now_us, r->ttl_ms);
     if (left_us > a->left_us[n - f->node]) {
         a->left_us[n - f->node] = left_us;
+    }
+}
+
+void check_stood(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    const struct process *p = &n->process;
+    struct ask *a = ledger_find(f, uid_of(r));
+
+    if (a != NULL && p->awake_us == f->world.now_us && p->stood_us < p->awake_us) {
+        const uint64_t stood_us = p->awake_us - p->stood_us;
+        const uint64_t most_us = (uint64_t)HOST_CONN_MS * 1000;
+
+        a->late_us[n - f->node] += stood_us < most_us ? stood_us : most_us;
     }
 }
 
@@ -355,6 +401,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REGISTER_) {
         twin_registered(f, command->register_);
+        check_register(f, command->register_, result->stamp);
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_FENCE) {
         check_fenced(f, command->fence);
@@ -362,6 +409,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     f->ledger.fences += result->accepted && command->body_case == RH__COMMAND__BODY_FENCE;
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
     note_moving(f);
+    check_stamps(f, command, result);
 }
 
 void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)

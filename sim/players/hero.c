@@ -26,6 +26,7 @@ struct life {
     struct sim_runtime *runtime;
     struct hero *hero;
     uint64_t number; /* as hero.lives */
+    uint64_t due_us; /* its timer, 0 = it was stopped */
     bool bonded;     /* it came with a client that it knows nothing of yet */
     bool ended;      /* by rh_passivate() or rh_fail() */
     struct memory knows;
@@ -75,7 +76,7 @@ static uint64_t ran_before(const struct life *l)
 /* For so long that who was missed can't come back. */
 static bool stood_still(const struct life *l)
 {
-    return l->fleet->world.now_us - ran_before(l) >= HERO_RESUME_MS * UINT64_C(900);
+    return l->fleet->world.now_us - ran_before(l) >= hero_resume_ms(l->fleet, l->hero) * 900;
 }
 
 /* ---- pushes ---- */
@@ -127,7 +128,9 @@ static void on_timer(struct rh_actor *actor, void *instance, uint64_t timer, voi
     struct life *l = instance;
 
     (void)argument;
+    l->due_us = 0;
     if (l->fleet->working) {
+        l->due_us = l->fleet->world.now_us + l->fleet->players->push_ms * 1070;
         push(actor, l);
     } else {
         (void)rh_timer_stop(actor, timer);
@@ -152,6 +155,9 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     *l = (struct life){
         .fleet = f, .runtime = s, .hero = h, .number = ++h->lives, .bonded = sim_runtime_bonded(s)};
     *instance = l;
+    if (h->missed_us != 0 && h->moving_us != 0) {
+        h->missed_us += f->world.now_us - h->moving_us;
+    }
     if (state != NULL) {
         ASSERT(state->size >= sizeof l->knows);
         memcpy(&l->knows, state->data, sizeof l->knows);
@@ -169,6 +175,9 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     }
     ran(l);
     check_hero_begins(f, h, sim_runtime_node(s), state != NULL, l->knows.spell, l->knows.made);
+    l->due_us = f->world.now_us + f->players->push_ms * 1070; // at the latest
+    h->moving_us = 0;
+    h->thawed_us = f->world.now_us;
     (void)rh_timer_start(actor,
                          (uint32_t)players_between(f, 1, f->players->push_ms),
                          (uint32_t)f->players->push_ms,
@@ -191,9 +200,19 @@ static int on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out
     if (!l->fleet->healed && players_chance(l->fleet, l->fleet->players->cold_pm)) {
         return RH_COLD;
     }
+    l->hero->moving_us = l->fleet->world.now_us;
     rh_out_put(out, &l->knows, sizeof l->knows);
     room_save(&l->room, out);
     return RH_OK;
+}
+
+static void on_resume(struct rh_actor *actor, void *instance)
+{
+    const struct life *l = instance;
+
+    (void)actor;
+    l->hero->thawed_us = l->fleet->world.now_us;
+    l->hero->moving_us = 0;
 }
 
 static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
@@ -263,6 +282,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         ran(l);
         return;
     }
+    check_timer(l->fleet, l->hero, sim_runtime_node(l->runtime), l->due_us);
     check_player_run(l->fleet, l->hero, number);
     if (number % 2 == 0) { // What it does after its answer counts as well.
         (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
@@ -280,7 +300,7 @@ static void begin_spell(struct rh_actor *actor, struct life *l, bool goes_on)
 {
     l->knows.client = l->hero->client = CLIENT_THERE;
     l->knows.kicked = 0;
-    l->hero->away_us = 0;
+    l->hero->away_us = l->hero->missed_us = 0;
     l->knows.spell = check_spell(l->fleet, l->hero, goes_on);
     l->knows.made = 0;
     push(actor, l);
@@ -290,6 +310,7 @@ static void on_lost(struct rh_actor *actor, struct life *l, uint32_t why)
 {
     l->hero->client = l->knows.client = CLIENT_AWAY;
     l->hero->away_us = ran_before(l);
+    l->hero->missed_us = l->fleet->world.now_us;
     (void)why;
     l->knows.kicked = 0;
     push(actor, l); // only whether that is taken tells whether it may return
@@ -321,7 +342,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
             begin_spell(actor, l, goes_on);
         } else {
             l->knows.client = l->hero->client = CLIENT_THERE;
-            l->hero->away_us = 0;
+            l->hero->away_us = l->hero->missed_us = 0;
             push(actor, l);
         }
         break;
@@ -333,13 +354,14 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
     return RH_OK;
 }
 
-#define HERO_OPS(called, does)                                                                     \
+#define HERO_OPS(called, does, keeps)                                                              \
     {                                                                                              \
         .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .name = (called),                      \
         .activate = on_activate, .message = on_message, .handoff = on_handoff,                     \
         .deactivate = on_deactivate, .timer = on_timer, .session = on_session, .sessions = (does), \
-        .resume_ms = HERO_RESUME_MS                                                                \
+        .resume = on_resume, .resume_ms = (keeps)                                                  \
     }
 
-const struct rh_actor_ops hero_ops = HERO_OPS("hero", RH_SESSIONS_KICK_OLD);
-const struct rh_actor_ops loner_ops = HERO_OPS("loner", RH_SESSIONS_REJECT_NEW);
+const struct rh_actor_ops hero_ops = HERO_OPS("hero", RH_SESSIONS_KICK_OLD, HERO_RESUME_MS);
+const struct rh_actor_ops loner_ops = HERO_OPS("loner", RH_SESSIONS_REJECT_NEW, HERO_RESUME_MS);
+const struct rh_actor_ops brief_ops = HERO_OPS("loner", RH_SESSIONS_REJECT_NEW, BRIEF_RESUME_MS);

@@ -279,7 +279,7 @@ static void on_dialled(void *context, const struct world_event *event)
     if (d == NULL) {
         return;
     }
-    if (w->at->clients == NULL) {
+    if (w->at->clients == NULL || d->offline_us > f->world.now_us) {
         let_go(f, d, "refused");
     } else {
         hall_accept(f, w);
@@ -525,6 +525,9 @@ static void on_mischief(void *context, const struct world_event *event)
         hangs(f, d);
     } else {
         TRACE(&f->world, d->hero->who.id, "the line of device %zu breaks", d->number);
+        if (!calm && players_chance(f, 150)) { // it comes back at the last moment, or too late
+            d->offline_us = f->world.now_us + players_between(f, 500 * MS, 12 * S);
+        }
         breaks(f, d);
     }
     settle(f, d);
@@ -542,6 +545,9 @@ void players_start(struct fleet *f)
 
 void players_heal(struct fleet *f)
 {
+    for (size_t i = 0; f->players != NULL && i < f->players->devices; i++) {
+        f->players->device[i].offline_us = 0;
+    }
     for (size_t i = 0; f->players != NULL && i < f->players->wire_count; i++) {
         struct wire *w = f->players->wire[i];
 

@@ -28,6 +28,7 @@ enum {
     DEVICES = 6, /* the last two play the first two heroes, too */
     FILLER_MAX = 12000,
     HERO_RESUME_MS = 8000,
+    BRIEF_RESUME_MS = 2000,
     ROOM_GROUPS = 2, /* one of each kind of heroes, who take turns with the kinds */
 };
 
@@ -92,7 +93,10 @@ struct hero {
     uint64_t spell;    /* that goes on; 0 = none was */
     enum { CLIENT_NONE, CLIENT_THERE, CLIENT_AWAY } client;
     bool fresh;         /* it was begun cold, and has no spell yet */
-    uint64_t away_us;   /* since then */
+    uint64_t away_us;   /* since then … */
+    uint64_t missed_us; /* … and it was told then; what its moves took since … */
+    uint64_t moving_us; /* … is not counted; one began then, 0 = none goes on */
+    uint64_t thawed_us;
     uint64_t ran_us;    /* when its code ran last … */
     uint64_t rested_us; /* … and before that */
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
@@ -156,6 +160,7 @@ struct device {
     uint64_t unordered;         /* those to this one may run in any order */
     uint64_t open;              /* without an answer */
     uint64_t blamed;            /* a request that got none, for no reason unless it is kicked now */
+    uint64_t offline_us;        /* nobody answers its calls until then */
     uint64_t wake_us;           /* when it is looked at next */
     uint64_t begin_us;          /* it logs in again then; 0 = it need not */
 };
@@ -211,6 +216,11 @@ static inline uint64_t players_between(struct fleet *f, uint64_t low, uint64_t h
 {
     return prng_between(&f->players->prng, low, high);
 }
+/* So long it may be away. */
+static inline uint64_t hero_resume_ms(const struct fleet *f, const struct hero *h)
+{
+    return h->rejects && f->profile != PROFILE_CALM ? BRIEF_RESUME_MS : HERO_RESUME_MS;
+}
 static inline bool players_chance(struct fleet *f, uint64_t per_mille)
 {
     return players_between(f, 1, 1000) <= per_mille;
@@ -242,6 +252,8 @@ void hall_drain(struct fleet *f, struct sim_gateway *g);
 /* The fleet in which the heroes' runtime lives. */
 struct fleet *sim_runtime_fleet(const struct sim_runtime *s);
 const struct sim_node *sim_runtime_node(const struct sim_runtime *s);
+/* When the node was last without a lease that lets something begin. */
+uint64_t sim_runtime_idle_us(const struct sim_node *n);
 /* True if actors that are activated come cold, with a client. */
 bool sim_runtime_bonded(const struct sim_runtime *s);
 
@@ -249,6 +261,8 @@ bool sim_runtime_bonded(const struct sim_runtime *s);
 
 extern const struct rh_actor_ops hero_ops;
 extern const struct rh_actor_ops loner_ops;
+/* A loner of seeds in which something fails: it waits for its client for a shorter time. */
+extern const struct rh_actor_ops brief_ops;
 /* The hero with this id. */
 struct hero *hero_named(struct fleet *f, struct bytes id);
 /* The spell in which an incarnation (by rh_actor_ops' instance) pushes: its own; or the spell
@@ -304,6 +318,8 @@ struct pushed {
 struct place check_pushed(struct fleet *f, struct pushed push);
 /* The hero runs a request of a device. */
 void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
+/* The code of a hero runs. A timer that was due before the hero was thawed had its turn first. */
+void check_timer(struct fleet *f, const struct hero *h, const struct sim_node *n, uint64_t due_us);
 /* Times that it was bound, or forgot to whom: its client may be another since. */
 static inline uint64_t hero_turns(const struct hero *h)
 {

@@ -41,6 +41,7 @@ struct sim_runtime {
     struct completed *gated; /* owned: pushes that wait in their link, for the lease */
     uint64_t told_us;        /* when the newest arrives there */
     uint64_t takes_us;       /* what is done now takes so long */
+    uint64_t idle_us;        /* when its node was last found without an active lease */
     bool bonded;             /* who is made comes cold, with a client */
     bool closing;
 };
@@ -285,11 +286,15 @@ void sim_runtime_close(struct sim_node *n)
 void sim_runtime_tick(struct fleet *f, struct sim_node *n)
 {
     struct sim_runtime *s = n->runtime;
+    struct host_stats figures;
     uint64_t gateway = 0;
 
-    (void)f;
     if (s == NULL) {
         return;
+    }
+    host_stats(n->core, &figures);
+    if (figures.lease_in_force && figures.lease != LEASE_ACTIVE) {
+        s->idle_us = f->world.now_us;
     }
     s->takes_us = 0;
     runtime_tick(s->runtime, clock_of(s));
@@ -423,8 +428,9 @@ bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_ef
                        struct bytes bytes)
 {
     struct sim_runtime *s = n->runtime;
-    const struct rh_actor_ops *ops =
-        actor_kind(e->actor) == FLEET_KIND_HERO ? &hero_ops : &loner_ops;
+    const struct rh_actor_ops *ops = actor_kind(e->actor) == FLEET_KIND_HERO ? &hero_ops
+                                     : f->profile == PROFILE_CALM            ? &loner_ops
+                                                                             : &brief_ops;
     struct submission what;
 
     if (s == NULL || !players_has(actor_kind(e->actor))) {
@@ -454,6 +460,11 @@ struct fleet *sim_runtime_fleet(const struct sim_runtime *s)
 const struct sim_node *sim_runtime_node(const struct sim_runtime *s)
 {
     return s->node;
+}
+
+uint64_t sim_runtime_idle_us(const struct sim_node *n)
+{
+    return n->runtime->idle_us;
 }
 
 bool sim_runtime_bonded(const struct sim_runtime *s)

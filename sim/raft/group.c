@@ -3,6 +3,7 @@
  * The shipped Raft group inside a simulated fleet.
  */
 #include "sim/raft/group_inside.h"
+#include "wire/cursor.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -608,6 +609,15 @@ void group_barrier(struct fleet *f, unsigned at, uint64_t tag)
     }
 }
 
+/* As raft/reconfiguration.c puts it in front. */
+static uint64_t generation_of(struct bytes message)
+{
+    struct reader in = {.at = message.data, .left = message.size};
+
+    (void)get_u16(&in); // format and type
+    return get_u16(&in);
+}
+
 void group_receive(struct fleet *f, unsigned at, struct bytes bytes)
 {
     uint64_t from = 0;
@@ -615,10 +625,21 @@ void group_receive(struct fleet *f, unsigned at, struct bytes bytes)
     ASSERT(bytes.size > sizeof from);
     memcpy(&from, bytes.data, sizeof from);
     if (group_enter(f, at)) {
-        replica_receive(member_of(f, at)->replica,
-                        group_now(f, at),
-                        from,
-                        bytes_of(bytes.data + sizeof from, bytes.size - sizeof from));
+        struct replica *replica = member_of(f, at)->replica;
+        const struct bytes message = bytes_of(bytes.data + sizeof from, bytes.size - sizeof from);
+        const uint64_t mine = replica_generation(replica)->number;
+        const uint64_t term = replica_raft(replica)->current_term;
+
+        replica_receive(replica, group_now(f, at), from, message);
+        if (generation_of(message) != mine && mine == replica_generation(replica)->number &&
+            term != replica_raft(replica)->current_term) {
+            world_violate(&f->world,
+                          "raft-term",
+                          "c%u, of generation %llu, follows a message of generation %llu",
+                          at + 1,
+                          (unsigned long long)mine,
+                          (unsigned long long)generation_of(message));
+        }
         group_leave(f, at);
     }
 }

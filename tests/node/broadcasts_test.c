@@ -537,6 +537,26 @@ static void who_asks_is_told_when_all_was_answered(void **state)
     assert_int_equal(calls_under_way(calls, 1), 0);
 }
 
+/* It has moved on, and what it told here waits for the node before this one. */
+static void what_waits_in_front_of_the_router_is_under_way(void **state)
+{
+    (void)state;
+    room_comes();
+    broadcast(1, 4);
+    calls_close(calls, 1, now_us);
+    hears(RH__CONTROL__BODY_SETTLE, 1);
+    assert_int_equal(take(SIZE_MAX), 0);
+    assert_int_equal(settled, 0);
+    hears(RH__CONTROL__BODY_SETTLED, 77);
+    assert_int_equal(take(SIZE_MAX), 4);
+    for (size_t done = 0; done < 4; done++) {
+        assert_int_equal(settled, 0);
+        answer(&sent[done]);
+        (void)take(SIZE_MAX);
+    }
+    assert_int_equal(settled, 1);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -554,6 +574,7 @@ int main(void)
         CASE(it_waits_no_longer_than_that_can_be_under_way),
         CASE(a_call_waits_for_no_other_node),
         CASE(who_asks_is_told_when_all_was_answered),
+        CASE(what_waits_in_front_of_the_router_is_under_way),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);

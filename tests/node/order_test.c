@@ -189,6 +189,24 @@ static void idle_records_are_forgotten_used_ones_stay(void **state)
     assert_non_null(order_find(&orders, actor, 3));
 }
 
+/* 120 s, as is shipped: of a lane that is in use all that time. */
+static void a_record_is_kept_from_its_last_use(void **state)
+{
+    enum { S = 1000000, KEEP_US = 120 * S };
+    struct order *order = made(1, 1, 1);
+
+    (void)state;
+    for (uint64_t at_us = S; at_us <= 200 * (uint64_t)S; at_us += S / 2) {
+        order_touch(&orders, order, at_us);
+        orders_evict(&orders, at_us, KEEP_US, (struct orders_watch){on_forgotten, NULL});
+        assert_ptr_equal(order_find(&orders, actor, 1), order);
+    }
+    orders_evict(&orders, 319 * (uint64_t)S, KEEP_US, (struct orders_watch){on_forgotten, NULL});
+    assert_non_null(order_find(&orders, actor, 1));
+    orders_evict(&orders, 321 * (uint64_t)S, KEEP_US, (struct orders_watch){on_forgotten, NULL});
+    assert_null(order_find(&orders, actor, 1));
+}
+
 static void expired_requests_leave_their_queue(void **state)
 {
     struct order *order = made(1, 1, 1);
@@ -420,6 +438,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(early_ones_come_out_in_order, start, end),
         cmocka_unit_test_setup_teardown(a_copy_of_an_early_one_is_merged, start, end),
         cmocka_unit_test_setup_teardown(a_merged_copy_waits_for_the_lower_predecessor, start, end),
+        cmocka_unit_test_setup_teardown(a_record_is_kept_from_its_last_use, start, end),
         cmocka_unit_test_setup_teardown(idle_records_are_forgotten_used_ones_stay, start, end),
         cmocka_unit_test_setup_teardown(expired_requests_leave_their_queue, start, end),
         cmocka_unit_test_setup_teardown(an_image_carries_orders_and_state, start, end),

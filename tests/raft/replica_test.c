@@ -313,6 +313,19 @@ static bool arrives(const struct group *g, const struct parcel *p)
            ((!to->unled && !from->unled) || p->data[TYPE_AT] >= WANT);
 }
 
+/* What is of another generation tells at most that there is one: libraft does not see it. */
+static void receive(const struct group *g, struct replica *r, const struct parcel *p)
+{
+    enum { GENERATION_AT = 2 }; // raft/reconfiguration.h
+    const uint64_t mine = replica_generation(r)->number;
+    const uint64_t term = replica_raft(r)->current_term;
+
+    replica_receive(r, g->now_us, p->from + 1, bytes_of(p->data, p->size));
+    if (p->data[GENERATION_AT] != mine && replica_generation(r)->number == mine) {
+        assert_int_equal(replica_raft(r)->current_term, term);
+    }
+}
+
 static void deliver(struct group *g)
 {
     struct list now = LIST_INIT(now);
@@ -323,7 +336,7 @@ static void deliver(struct group *g)
         struct parcel *p = CONTAINER_OF(link, struct parcel, link);
         const struct member *to = &g->member[p->to];
         if (arrives(g, p)) {
-            replica_receive(to->replica, g->now_us, p->from + 1, bytes_of(p->data, p->size));
+            receive(g, to->replica, p);
         }
         mem_free(p);
     }
@@ -986,6 +999,27 @@ static void a_generation_begins_from_all_that_the_one_before_did(void **state)
     group_fini(&g);
 }
 
+/* It was cut off with its links, and runs in the old generation when it hears of the new one. */
+static void who_was_cut_off_follows_no_newer_generation(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "a");
+    const size_t away = (elect(&g)->place + 1) % 3;
+    g.member[away].cut = true;
+    begin_a_generation(&g, away);
+    propose(&g, "b");
+    g.member[away].cut = false;
+    introduce_all(&g);
+    run(&g, 2000);
+    assert_int_equal(replica_generation(g.member[away].replica)->number, 1);
+    assert_state(&g.member[away], "ab");
+    group_fini(&g);
+}
+
 /* Whom it asked when it came back may have been founding, and silent. */
 static void a_voter_without_a_leader_asks_who_votes_now(void **state)
 {
@@ -1080,6 +1114,7 @@ int main(void)
         cmocka_unit_test(a_group_is_one_three_or_five),
         cmocka_unit_test(a_generation_begins_from_all_that_the_one_before_did),
         cmocka_unit_test(a_voter_without_a_leader_asks_who_votes_now),
+        cmocka_unit_test(who_was_cut_off_follows_no_newer_generation),
         cmocka_unit_test(a_damaged_generation_is_refused_and_costs_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

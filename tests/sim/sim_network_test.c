@@ -68,10 +68,19 @@ static void on_message(void *context, struct net_end *end, int type, struct byte
     b->got[b->got_count++] = n;
 }
 
+/* Every hundredth is rare. */
+static int on_kind(int type, struct bytes bytes)
+{
+    unsigned n = 0;
+
+    memcpy(&n, bytes.data, sizeof n);
+    return n % 100 == 99 ? 1000 : type;
+}
+
 /* Two processes and a link between them. */
 static void start(struct bench *b, enum link_role first, struct net_faults faults)
 {
-    const struct net_events events = {b, on_hello, on_up, on_down, on_message};
+    const struct net_events events = {b, on_hello, on_up, on_down, on_message, on_kind};
 
     memset(b, 0, sizeof *b);
     world_init(&b->world, 5);
@@ -205,6 +214,45 @@ static void a_control_link_loses_and_repeats(void **state)
     stop(&b);
 }
 
+static void aim(struct bench *b, enum net_aim_what what)
+{
+    b->network.aim =
+        (struct net_aim){.what = what, .kind = 1000, .until_us = b->world.now_us + 2000000};
+    send_some(b, 0, 300);
+    world_run_until(&b->world, b->world.now_us + 1000000);
+}
+
+static void a_rare_frame_is_lost_with_its_link_or_held_or_repeated(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    start(&b, ROLE_GATEWAY, (struct net_faults){.delay_max_us = 1000});
+    aim(&b, NET_AIM_BREAK);
+    assert_int_equal(b.downs, 2);
+    assert_true(b.got_count <= 99);
+    stop(&b);
+
+    start(&b, ROLE_GATEWAY, (struct net_faults){.delay_max_us = 1000});
+    aim(&b, NET_AIM_HOLD);
+    assert_int_equal(b.got_count, 99);
+    world_run_until(&b.world, b.world.now_us + 2000000);
+    assert_int_equal(b.got_count, 300); // with all that is behind it
+    assert_int_equal(b.downs, 0);
+    stop(&b);
+
+    start(&b, ROLE_COORDINATOR, (struct net_faults){.delay_max_us = 1000});
+    aim(&b, NET_AIM_LOSE);
+    assert_int_equal(b.got_count, 297);
+    stop(&b);
+
+    start(&b, ROLE_COORDINATOR, (struct net_faults){.delay_max_us = 1000});
+    aim(&b, NET_AIM_TWICE);
+    world_run_until(&b.world, b.world.now_us + 2000000);
+    assert_int_equal(b.got_count, 303);
+    stop(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_long_silence_breaks_a_link),
         cmocka_unit_test(a_dead_process_is_noticed_and_gets_no_link),
         cmocka_unit_test(a_control_link_loses_and_repeats),
+        cmocka_unit_test(a_rare_frame_is_lost_with_its_link_or_held_or_repeated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

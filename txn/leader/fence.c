@@ -129,7 +129,7 @@ static void look_who_is_heard(struct coordinator *c)
             return;
         }
     }
-    c->fence.deaf_us = c->now_us;
+    c->fence.deaf_us = mutant(M_FIRSTHEARD) ? c->fence.deaf_us : c->now_us;
 }
 
 bool fence_suspects(struct coordinator *c, const struct state_node *node)

@@ -249,7 +249,7 @@ void register_on_register(struct coordinator *c, struct leader_peer *peer, const
     if (node != NULL && (node->nonce == in->nonce || (in->lock_held && same_folder(c, node, in)))) {
         past_denied(c, node); // its process is this one, or is dead
     }
-    if (node != NULL && node->nonce == in->nonce && !node->barred) {
+    if (node != NULL && node->nonce == in->nonce && !node->barred && !mutant(M_NONCETWICE)) {
         if (is_elder(c, node)) {
             fence_propose(c, node, false);
             refuse(c, peer->id, "its incarnation is of before the restore", REGISTER_RETRY_MS_MIN);

@@ -110,7 +110,7 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
             "the node's role or kinds do not match the fleet's"); // it asks again, and is told
         return;
     }
-    if (n != NULL && n->nonce == in->nonce && !n->barred) {
+    if (n != NULL && n->nonce == in->nonce && !n->barred && !mutant(M_NONCETWICE)) {
         c->r->stamp = n->incarnation; // the same start of the node asks again
         return;
     }

@@ -259,7 +259,7 @@ static void acquit(struct state *s, const struct death *d)
 
     for (size_t i = 0; i < s->suspect_count; i++) {
         struct state_suspect *e = &s->suspect[i];
-        bool ran = false;
+        bool ran = mutant(M_NOACQUIT);
 
         for (size_t k = 0; !ran && k < d->count; k++) {
             struct quarantined actor;

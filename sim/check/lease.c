@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks what leases are for and what they are not for: whose lease may last is waited for though
+ * it be dead, nothing begins in a lease's last part, and nobody is fenced, or registered twice,
+ * without need.
+ */
+#include "sim/fleet.h"
+#include "wire/control.h"
+
+/* The last part of a lease, in which nothing begins (node/host/lease.h). */
+enum { SOFT_PART = 5 };
+
+/* ---- who is dead, as the leader can't know */
+
+void check_leaves_lease(struct fleet *f, struct sim_node *n)
+{
+    const uint64_t left_us = check_may_run_us(f, n);
+
+    if (n->incarnation == 0 || n->process.gate.shut) {
+        return;
+    }
+    n->dead_incarnation = n->incarnation;
+    n->dead_until_us =
+        left_us == 0 ? 0
+                     : sim_clock_when(&n->process.clock,
+                                      sim_clock_read(&n->process.clock, f->world.now_us) + left_us,
+                                      f->world.now_us);
+    n->dead_boots = n->boots;
+    n->dead_wipes = n->wipes;
+}
+
+void check_waited(struct fleet *f, uint64_t incarnation, const char *what)
+{
+    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS; i++) {
+        const struct sim_node *n = &f->node[i];
+
+        if (n->dead_incarnation == incarnation && incarnation != 0 &&
+            n->dead_until_us > f->world.now_us) {
+            world_violate(&f->world,
+                          "fence",
+                          "%s is dead and %s %llu us before its lease would have ended",
+                          n->process.name,
+                          what,
+                          (unsigned long long)(n->dead_until_us - f->world.now_us));
+        }
+    }
+}
+
+/* ---- registrations */
+
+/* The same machine, the same folder, and its lock: the kernel proves that the former is dead. */
+static bool is_proven(const struct sim_node *n, const struct sim_node *dead)
+{
+    return n == dead && n->boots == dead->dead_boots && n->wipes == dead->dead_wipes;
+}
+
+void check_register(struct fleet *f, const Rh__CommandRegister *in, uint64_t incarnation)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        struct sim_node *n = &f->node[i];
+
+        if (n->core == NULL || n->nonce != in->nonce) {
+            continue;
+        }
+        if (n->named_nonce == in->nonce && n->named != 0 && n->named >> 40 == incarnation >> 40 &&
+            !past_doubts(f, n->named)) {
+            world_violate(&f->world,
+                          "needless",
+                          "%s is registered as %llu, and is %llu already",
+                          n->process.name,
+                          (unsigned long long)incarnation,
+                          (unsigned long long)n->named);
+        }
+        n->named_nonce = in->nonce;
+        n->named = incarnation;
+        for (unsigned k = 0; k < f->nodes; k++) {
+            if (f->node[k].dead_incarnation == in->replaces && !is_proven(n, &f->node[k])) {
+                check_waited(f, in->replaces, "replaced");
+            }
+        }
+    }
+}
+
+/* ---- fences */
+
+/* A leader's own lease; the longest of all is no shorter. */
+static uint64_t least_wait_us(const struct fleet *f)
+{
+    return coordinators_lease_min_us(f) / 2;
+}
+
+void check_heard_of(struct fleet *f, const struct sim_coordinator *c, const struct sim_node *n)
+{
+    uint64_t *heard_us = f->heard_us[c->process.number];
+    const uint64_t fresh_us = f->lease_us / 2;
+    uint64_t last_us = 0;
+
+    for (unsigned i = 0; i < f->nodes; i++) {
+        last_us = heard_us[i] > last_us ? heard_us[i] : last_us;
+    }
+    if (f->world.now_us - last_us > 2 * fresh_us + 200000) {
+        f->deaf_us[c->process.number] = f->world.now_us;
+    }
+    heard_us[n - f->node] = f->world.now_us;
+}
+
+/* It was silent for less than half of a lease, or was itself the one that heard nothing. The
+ * leader waits for the whole of the longest, and more. */
+void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes)
+{
+    Rh__Command *command = command_get(bytes);
+    const uint64_t now_us = f->world.now_us;
+    const unsigned at = c->process.number;
+
+    if (command != NULL && command->body_case == RH__COMMAND__BODY_FENCE &&
+        !command->fence->clean && !check_is_early() && f->profile != PROFILE_CLOCKS) {
+        for (unsigned i = 0; i < f->nodes; i++) {
+            const struct sim_node *n = &f->node[i];
+            const uint64_t heard_us = f->heard_us[at][i];
+            // A twin that asks for its name has it fenced as soon as may be.
+            const bool deaf = twin_of(f, n) == NULL && now_us - f->deaf_us[at] < least_wait_us(f);
+            const bool silent = now_us - heard_us >= least_wait_us(f) && !deaf;
+
+            if (n->core != NULL && n->incarnation == command->fence->incarnation && !silent) {
+                world_violate(&f->world,
+                              "needless",
+                              "%s fences %s, heard of %llu ms ago, and of anybody again since "
+                              "%llu ms",
+                              c->process.name,
+                              n->process.name,
+                              (unsigned long long)(now_us - heard_us) / 1000,
+                              (unsigned long long)(now_us - f->deaf_us[at]) / 1000);
+            }
+        }
+    }
+    command_free(command);
+}
+
+/* ---- what begins */
+
+void check_begins(struct fleet *f, const struct sim_node *n)
+{
+    const uint64_t clock_us = sim_clock_read(&n->process.clock, f->world.now_us);
+    struct host_stats figures;
+
+    host_stats(n->core, &figures);
+    const uint64_t soft_us = figures.lease_us / SOFT_PART;
+
+    if (figures.lease_in_force && clock_us + soft_us > figures.lease_until_us) {
+        world_violate(&f->world,
+                      "soft",
+                      "%s begins something %lld us before its lease ends",
+                      n->process.name,
+                      (long long)(figures.lease_until_us - clock_us));
+    }
+}
