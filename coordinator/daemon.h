@@ -135,7 +135,8 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in);
 void daemon_drive_wish(struct daemon *d);
 /* The present generation is to stand in the history. */
 void daemon_note_generation(struct daemon *d);
-/* Report to the caller how the wish ended. */
+/* The change of the voters ended: tell the operator, or after an error have the next leader asked.
+ */
 void daemon_wish_done(struct daemon *d, enum err error);
 
 /* `tag` of the change of voters at the replica; none of the machine's. */

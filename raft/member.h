@@ -76,7 +76,8 @@ struct replica {
 void member_give_up(struct replica *r, const char *why);
 /* The outcome of all items of a list. */
 void member_answer(struct replica *r, struct list *items, enum err result);
-/* libraft leads no more, or is not asked any more: tell the coordinator. */
+/* libraft leads no more, or is not asked any more: answer the commands that wait, and report that
+ * the leadership has ended. */
 void member_resign(struct replica *r);
 /* Begin anew, in this process, from an image of what is on the disk, which is taken. */
 void member_begin(struct replica *r, struct log_image *image);

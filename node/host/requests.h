@@ -59,7 +59,7 @@ struct admission admission_of(struct waiting *w); /* w is in no queue */
 /* ---- admit.c ---- */
 
 void requests_init(struct requests *r);
-/* Count those that wait, and `running` more, as dropped. */
+/* Drop all requests that wait, and count them, and `running` more, as finished. */
 void requests_drop_all(struct requests *r, size_t running, uint64_t now_us);
 /* `position`: as host_prefetch() told it; 0 = it did not. */
 void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position);

@@ -54,7 +54,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, struct actor *a, const struct completion *c);
 /* The actor's operation was not begun, and its time is over: answer so. */
 void run_expire(struct host *h, struct actor *a);
-/* Give up the operation that runs, because the instance ends: it gets no answer. */
+/* The instance ends: if it runs a request, which will not be answered, count that as finished. */
 void run_abandon(struct host *h, const struct actor *a);
 
 /* The record of the request's session, which is in use; it is made if `order` is NULL. */
