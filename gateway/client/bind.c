@@ -96,7 +96,7 @@ static void name_binding(struct client *c, struct binding *b, const struct bind_
         b->name.session = router_session(c->all->router);
         b->name.key = binding_key(c->all, b->name.session);
     }
-    c->waiting = wish->type != NOTE_BIND;
+    client_wait(c, wish->type != NOTE_BIND);
 }
 
 uint16_t binding_owner(const struct binding *b)
@@ -320,7 +320,7 @@ void binding_answered(struct client *c, const struct router_effect *reply, struc
     if (asked && reply->code == REPLY_UNKNOWN && ask_again(c)) {
         return;
     }
-    c->waiting = c->waiting && !asked;
+    client_wait(c, c->waiting && !asked);
     if (!asked && (reply->code == REPLY_OK || asleep)) {
         c->dialect->bind_over(c, reply->ticket, BOUND_NEW, NULL);
     } else if (!asked) {

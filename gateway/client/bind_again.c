@@ -69,10 +69,9 @@ static void bind_again(struct client *c, uint64_t now_us, struct router_effects 
 
     b->asks_again = false;
     binding_begin_round(b);
-    c->now_us = now_us;
-    c->effects = effects;
+    client_enter(c, now_us, effects);
     binding_ask_note(c, b->type, b->ticket);
-    c->effects = NULL;
+    client_exit(c);
 }
 
 /* Its actor's place has changed. True: a link to the one or the other was away meanwhile. */

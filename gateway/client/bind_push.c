@@ -9,7 +9,7 @@
 void binding_kick(struct client *c, uint32_t code, struct bytes text)
 {
     c->dialect->kick(c, code, text);
-    c->closing = true;
+    client_close(c);
     c->lost_why = NOTE_LOST_KICKED;
     c->all->pushes.kicked++;
 }
@@ -22,7 +22,7 @@ static void cut(struct client *c)
              "address=%s why=\"the client does not read what its actor pushes\" unread=%zu",
              c->address,
              client_unsent(c));
-    c->dropped = true;
+    client_drop(c);
     c->lost_why = NOTE_LOST_SLOW;
     c->all->pushes.cut++;
 }

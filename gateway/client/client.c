@@ -145,7 +145,7 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     c->since_us = now_us;
     c->progress_us = now_us;
     c->protocol = speech == CLIENT_PACKETS ? 0 : 2;
-    c->packets.heard_us = c->packets.opened_us = now_us;
+    packet_opened(c, now_us);
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
@@ -266,8 +266,7 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
         return; // of a former connection, and not asked again
     }
     ASSERT(c->in_flight > 0);
-    c->now_us = now_us;
-    c->in_flight--;
+    client_took_reply(c, now_us);
     learn_reply_size(c, body.size);
     client_owes(c, now_us);
     c->dialect->answer(c, reply, body);
@@ -361,14 +360,13 @@ static void limit_half_command(struct client *c)
 
 static void begin(struct client *c, uint64_t now_us, struct router_effects *effects)
 {
-    c->now_us = now_us;
-    c->effects = effects;
+    client_enter(c, now_us, effects);
     client_owes(c, now_us);
 }
 
 static void end(struct client *c)
 {
-    c->effects = NULL;
+    client_exit(c);
     client_account(c);
 }
 
@@ -395,7 +393,7 @@ void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
 
 void client_on_open(struct client *c, uint64_t now_us)
 {
-    c->packets.heard_us = c->packets.opened_us = now_us;
+    packet_opened(c, now_us);
 }
 
 bool client_is_leaving(const struct client *c)

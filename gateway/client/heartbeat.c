@@ -25,7 +25,7 @@ void packet_kick(struct client *c, enum packet_kick code, const char *text)
     log_debug("gateway", "client_kicked", "address=%s code=%d why=\"%s\"", c->address, code, text);
     c->all->stats.kicks[code - PACKET_KICK_BAD_PACKET]++;
     packet_put_kick(c, code, bytes_of(text, strlen(text)));
-    c->closing = true;
+    client_close(c);
 }
 
 void packet_turn_away(struct client *c, uint32_t retry_ms, const char *why)
@@ -34,7 +34,7 @@ void packet_turn_away(struct client *c, uint32_t retry_ms, const char *why)
         &c->out,
         PACKET_GOAWAY,
         &(struct notice_packet){.number = retry_ms, .text = bytes_of(why, strlen(why))});
-    c->closing = true;
+    client_close(c);
 }
 
 /* Both ranges, and who is to be upgraded: a player's client shows it to its developer. */
@@ -77,6 +77,11 @@ void packet_on_hello(struct client *c, struct bytes body)
     }
 }
 
+void packet_opened(struct client *c, uint64_t now_us)
+{
+    c->packets.heard_us = c->packets.opened_us = now_us;
+}
+
 void packet_tick(struct client *c)
 {
     const struct clients_config *config = &c->all->config;
@@ -99,7 +104,7 @@ void packet_tick(struct client *c)
         return;
     }
     if (!client_has_room(c)) {
-        c->packets.heard_us = c->packets.opened_us = c->now_us; // it is not listened to
+        packet_opened(c, c->now_us); // it is not listened to
     } else if (!c->packets.greeted) {
         // Nor does a byte a second of a hello.
         if (c->now_us - c->packets.opened_us > (uint64_t)config->hello_ms * 1000) {

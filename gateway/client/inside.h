@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the client share. Nobody else includes this.
+ * What the files of the client share. Nobody else includes this. Above each group of fields of
+ * struct client stand the files that write them (tools/parts); the first group is client.c's, and
+ * others change it by the functions below it.
  */
 #ifndef GATEWAY_CLIENT_INSIDE_H
 #define GATEWAY_CLIENT_INSIDE_H
@@ -72,6 +74,8 @@ extern const struct dialect dialect_packets; /* client_packet.c */
 void packet_put_kick(struct client *c, uint32_t code, struct bytes text);
 /* Handle the client's first packet. */
 void packet_on_hello(struct client *c, struct bytes body);
+/* From now on its hello is awaited. */
+void packet_opened(struct client *c, uint64_t now_us);
 /* About once a second: was anything heard of it? */
 void packet_tick(struct client *c);
 /* The gateway's own kick, of a client that speaks packets; counted by code. */
@@ -104,18 +108,32 @@ struct client {
     uint64_t since_us;
     uint64_t progress_us; /* when it took bytes last */
     char address[CLIENT_ADDRESS_MAX + 1];
-    char name[CLIENT_NAME_MAX + 1];
-    struct resp_parser parser;
     struct buffer in; /* input not used yet */
     size_t in_at;     /* bytes of it that are used */
     struct buffer out;
     size_t writing; /* bytes moved out and not sent yet */
     struct slots slots;
-    size_t held;        /* bytes it is in all->stats.buffered with */
-    size_t reply_size;  /* what a reply is expected to take */
-    uint32_t in_flight; /* parts asked of the router */
-    uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
-    bool in_multi;      /* its MULTI was refused: nothing runs until EXEC or DISCARD */
+    size_t held;             /* bytes it is in all->stats.buffered with */
+    size_t reply_size;       /* what a reply is expected to take */
+    uint32_t in_flight;      /* parts asked of the router */
+    uint64_t asked;          /* router_asked() of its last request */
+    bool rests;              /* that, or all from there, is over its share: it has to wait */
+    uint64_t rests_until_us; /* and until then */
+    bool busy;               /* it was sent something since the last tick */
+    bool closing;            /* no more input; goes when all is answered and sent */
+    bool ended;              /* the other side sends no more */
+    bool half;               /* what is in `in` is a command that is still coming */
+    bool dropped;            /* goes at once */
+    bool waiting;    /* a bind or a login is under way: nothing is taken before its answer */
+    uint64_t now_us; /* of this call */
+    struct router_effects *effects; /* of this call */
+
+    /* Of a client that speaks RESP: resp.c, local.c. */
+    struct resp_parser parser;
+    uint8_t protocol; /* RESP's: 2 or 3; 0 = it speaks packets */
+    bool in_multi;    /* its MULTI was refused: nothing runs until EXEC or DISCARD */
+    char name[CLIENT_NAME_MAX + 1];
+
     struct {
         uint64_t heard_us;  /* when bytes came last */
         uint64_t opened_us; /* since when its hello is awaited */
@@ -123,32 +141,65 @@ struct client {
         bool greeted;       /* its hello came */
         bool pinged;        /* since then */
         bool leaving;       /* it was told to go */
-    } packets;              /* of a client that speaks packets */
+    } packets;              /* heartbeat.c, packet.c: of a client that speaks packets */
+
+    /* Who it is: auth.c, login.c. */
     struct unauthenticated_address
         *unauthenticated_address; /* it has to say who it is; NULL = it has not, or did */
     struct identity *identity;    /* owned: who it said it is; NULL = it was not asked */
     uint64_t login_until_us;      /* an actor is asked who it is, until then; 0 = none is */
+
+    /* Where it came in: admission.c. */
     struct client_address *client_address; /* it came in as, or NULL */
     uint64_t origin;                       /* hash of where it is */
-    uint64_t asked;                        /* router_asked() of its last request */
-    bool rests;              /* that, or all from there, is over its share: it has to wait */
-    uint64_t rests_until_us; /* and until then */
-    struct bucket requests;  /* it may ask */
-    bool busy;               /* it was sent something since the last tick */
-    bool closing;            /* no more input; goes when all is answered and sent */
-    bool ended;              /* the other side sends no more */
-    bool half;               /* what is in `in` is a command that is still coming */
-    bool dropped;            /* goes at once */
-    uint8_t lost_why;        /* what its actor is told when it goes: enum note_lost */
-    uint32_t rounds;         /* of the last note: struct bond's */
-    struct binding *binding; /* owned; NULL = it is not bound to an actor */
+    struct bucket requests;                /* it may ask */
+
+    /* The actor and the session that it has: bind*.c, client_session.c. */
+    struct binding *binding;               /* owned; NULL = it is not bound to an actor */
+    uint8_t lost_why;                      /* what its actor is told when it goes: enum note_lost */
+    uint32_t rounds;                       /* of the last note: struct bond's */
     struct client_session *client_session; /* owned; what its requests are numbered in, since it
                                 bound itself so that it may return; NULL = in `session` */
-    bool waiting;                   /* that bind, or a login, is under way: nothing is taken before
-                                       its answer */
-    uint64_t now_us;                /* of this call */
-    struct router_effects *effects; /* of this call */
 };
+
+/* What a call may do to the fields that stand first. */
+
+static inline void client_enter(struct client *c, uint64_t now_us, struct router_effects *effects)
+{
+    c->now_us = now_us;
+    c->effects = effects;
+}
+static inline void client_exit(struct client *c)
+{
+    c->effects = NULL;
+}
+/* The router replies to one part. */
+static inline void client_took_reply(struct client *c, uint64_t now_us)
+{
+    c->now_us = now_us;
+    c->in_flight--;
+}
+static inline void client_close(struct client *c)
+{
+    c->closing = true;
+}
+static inline void client_drop(struct client *c)
+{
+    c->dropped = true;
+}
+static inline void client_note_half(struct client *c, bool half)
+{
+    c->half = half;
+}
+static inline void client_wait(struct client *c, bool waiting)
+{
+    c->waiting = waiting;
+}
+static inline void client_rest_until(struct client *c, uint64_t until_us)
+{
+    c->rests = true;
+    c->rests_until_us = until_us;
+}
 
 struct clients {
     struct clients_config config;

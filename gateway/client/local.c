@@ -39,7 +39,7 @@ void run_quit(struct client *c, const struct client_command *command,
     (void)command;
     (void)line;
     reply_ok(c);
-    c->closing = true;
+    client_close(c);
 }
 
 void run_reset(struct client *c, const struct client_command *command,

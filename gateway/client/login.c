@@ -72,7 +72,7 @@ static void ask(struct client *c, uint16_t kind, struct bytes credentials)
 
     all->stats.logins.under_way++;
     c->login_until_us = c->now_us + (uint64_t)wait_ms * 1000;
-    c->waiting = true;
+    client_wait(c, true);
     client_ask(c,
                &(struct ask){.ticket = TICKET_LOGIN,
                              .timeout_ms = wait_ms,
@@ -104,7 +104,7 @@ void login_ask(struct client *c, struct bytes credentials)
 static void over(struct client *c)
 {
     c->login_until_us = 0;
-    c->waiting = false;
+    client_wait(c, false);
     c->all->stats.logins.under_way--;
 }
 
@@ -151,8 +151,7 @@ static void refuse(struct client *c, struct bytes text)
 void login_answered(struct client *c, const struct router_effect *reply, struct bytes body,
                     uint64_t now_us)
 {
-    c->in_flight--;
-    c->now_us = now_us;
+    client_took_reply(c, now_us);
     over(c);
     client_owes(c, now_us);
     if (c->closing || c->dropped) {

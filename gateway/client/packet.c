@@ -348,8 +348,7 @@ static void spend(struct client *c)
     if (++c->packets.spent == SPENT_MAX) {
         c->packets.spent = 0;
         c->all->stats.rests_spent++;
-        c->rests = true;
-        c->rests_until_us = rest_end(c->all, c->now_us);
+        client_rest_until(c, rest_end(c->all, c->now_us));
     }
 }
 
@@ -486,7 +485,7 @@ static size_t take(struct client *c, struct bytes in)
 {
     size_t at = 0;
 
-    c->half = false;
+    client_note_half(c, false);
     c->packets.pinged = false;
     c->packets.heard_us = c->now_us;
     while (at < in.size && client_has_room(c)) {
@@ -495,7 +494,7 @@ static size_t take(struct client *c, struct bytes in)
         const enum packet_result result = packet_next(rest, size_max_of(c), &p);
 
         if (result == PACKET_MORE) {
-            c->half = true;
+            client_note_half(c, true);
             break;
         }
         if (result == PACKET_LARGE) {

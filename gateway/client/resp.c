@@ -321,7 +321,7 @@ static void run(struct client *c, const struct resp_command *line)
         reply_wrong_count(c, command);
     } else if (is_http(line->arg[0])) {
         c->all->stats.bad_input++;
-        c->dropped = true;
+        client_drop(c);
     } else {
         reply_unknown_command(c, line);
     }
@@ -342,7 +342,7 @@ static void refuse_input(struct client *c, const char *error)
 {
     c->all->stats.bad_input++;
     reply_refused(c, error);
-    c->closing = true;
+    client_close(c);
 }
 
 /* Run the commands at the front of `in`; returns how many bytes they took. */
@@ -351,14 +351,14 @@ static size_t run_commands(struct client *c, struct bytes in)
     struct resp_output parsed;
     size_t at = 0;
 
-    c->half = false;
+    client_note_half(c, false);
     while (at < in.size && client_has_room(c)) {
         const enum resp_result result =
             resp_parse(&c->parser, bytes_of(in.data + at, in.size - at), &c->all->words, &parsed);
 
         if (result == RESP_MORE) {
             at += parsed.taken;
-            c->half = true;
+            client_note_half(c, true);
             break;
         }
         if (result == RESP_ERROR) {
