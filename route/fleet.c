@@ -18,6 +18,13 @@ enum { UNANSWERED_LOOKS = 4096 };
 
 /* ---- nodes ---- */
 
+void fleet_set_up(struct router *r)
+{
+    view_init(&r->own, RING_GRID_MIN);
+    r->view = &r->own;
+    fetch_init(&r->fetch, r->config.refresh_ms);
+}
+
 /* Whatever is on its way to the peer is lost: it may have run. It is sent again, to the owner. */
 static void lose_in_flight(struct router *r, struct peer *peer)
 {

@@ -195,8 +195,7 @@ struct router *router_new(const struct router_config *config)
     struct router *r = mem_new(1, sizeof *r);
 
     r->config = *config;
-    view_init(&r->own, RING_GRID_MIN);
-    r->view = &r->own;
+    fleet_set_up(r);
     deadlines_init(&r->deadlines);
     for (size_t i = 0; i < ROUTER_RETRIES; i++) {
         list_init(&r->retry[i]);
@@ -206,7 +205,6 @@ struct router *router_new(const struct router_config *config)
     list_init(&r->silent);
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
     r->operator_requests_session = sessions_number(&r->sessions, 0);
-    fetch_init(&r->fetch, config->refresh_ms);
     return r;
 }
 

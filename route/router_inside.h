@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the router's files share. Nobody else includes this.
+ * What the router's files share. Nobody else includes this. Above each group of fields of struct
+ * router stand the files that write them (tools/parts); the first group is router.c's.
  *
  *     router.c   the machine: events in, requests, deadlines
  *     answer.c   what an answer makes of its request
@@ -57,37 +58,45 @@ struct operator_request {
 
 struct router {
     struct router_config config;
-    const struct view *view; /* `own`, or one that is told by ROUTER_VIEW */
-    struct view own;
+    uint64_t now_us;            /* of this step */
+    struct router_effects *out; /* of this step */
+    bool lends;                 /* replies borrow what the answers of this step say */
+    uint64_t timed_us;          /* until when everything that waits for a time was seen to */
+    bool started;
+    uint64_t operator_requests_session; /* of no client: theirs are counted from 1 */
+    uint64_t asked;                     /* position of the last */
+
+    /* Requests: router.c, route.c, answer.c. */
     struct table pendings; /* struct pending, by session and seq */
     struct deadlines deadlines;
     struct sessions sessions;
     struct lanes lanes;
     struct pending_spares spares;
-    struct router_keys keys;
+    struct router_stats stats;
+    size_t size;            /* bytes of unfinished requests */
+    struct share by_entity; /* of clients' unfinished requests: by position */
+    struct share by_origin;
     struct list
         retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
     struct list stalled;       /* struct lane: until the ring or a link changes */
     struct timer_wheel timer_wheel;
     struct list fed;    /* struct peer: lanes stalled there may go on */
     struct list silent; /* struct peer: lanes stalled there wait for an answer, or a time */
+
+    /* Where an entity is: route.c. */
+    struct router_keys keys;
+
+    /* The fleet: fleet.c. */
+    const struct view *view; /* `own`, or one that is told by ROUTER_VIEW */
+    struct view own;
+    bool configured; /* a whole configuration was loaded, and with it the key of the hash */
+    uint64_t cold;   /* greatest of the ring: when it grows, arcs were taken over */
     struct peers peers;
     struct fetch fetch;
-    struct router_stats stats;
     struct unanswered unanswered; /* of nodes whose links were lost */
+
+    /* What operators ask: operator_request.c. */
     struct operator_request operator_request[OPERATOR_REQUESTS_MAX];
-    uint64_t operator_requests_session; /* of no client: theirs are counted from 1 */
-    size_t size;                        /* bytes of unfinished requests */
-    struct share by_entity;             /* of clients' unfinished requests: by position */
-    struct share by_origin;
-    uint64_t asked; /* position of the last */
-    uint64_t cold;  /* greatest of the ring: when it grows, arcs were taken over */
-    bool started;
-    bool configured;   /* a whole configuration was loaded, and with it the key of the hash */
-    uint64_t now_us;   /* of this step */
-    uint64_t timed_us; /* until when everything that waits for a time was seen to */
-    struct router_effects *out; /* of this step */
-    bool lends;                 /* replies borrow what the answers of this step say */
 };
 
 static const struct bytes route_nothing = {NULL, 0};
@@ -208,6 +217,8 @@ void route_on_answer(struct router *r, uint16_t slot, const struct answer_record
 void route_on_answers(struct router *r, const struct router_answers *a);
 
 /* ---- fleet.c ---- */
+
+void fleet_set_up(struct router *r);
 
 void fleet_on_node_up(struct router *r, const struct router_event *event);
 void fleet_on_node_down(struct router *r, const struct router_event *event);

@@ -21,13 +21,13 @@ struct timer_wheel {
     uint64_t at; /* slot number up to which all were woken */
 };
 
-void timer_wheel_init(struct timer_wheel *r, uint64_t now_us);
+void timer_wheel_init(struct timer_wheel *w, uint64_t now_us);
 
 /* Let the lane rest for at least `ms`, at most TIMER_WHEEL_MAX_MS and one slot. It must not be
  * resting. */
-void timer_wheel_put(struct timer_wheel *r, struct lane *lane, uint64_t now_us, uint64_t ms);
+void timer_wheel_put(struct timer_wheel *w, struct lane *lane, uint64_t now_us, uint64_t ms);
 
 /* Move all whose rest is over to `due` (struct lane, resting). */
-void timer_wheel_advance(struct timer_wheel *r, uint64_t now_us, struct list *due);
+void timer_wheel_advance(struct timer_wheel *w, uint64_t now_us, struct list *due);
 
 #endif
