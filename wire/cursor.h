@@ -32,6 +32,11 @@ struct writer {
 };
 
 /* Fields of a header whose bytes are there, or whose room is: one load or store each. */
+static inline uint16_t load_u16(const uint8_t *at)
+{
+    return (uint16_t)((uint32_t)at[0] | (uint32_t)at[1] << 8);
+}
+
 static inline uint32_t load_u32(const uint8_t *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;

@@ -6,6 +6,8 @@
 
 #include "base/assert.h"
 
+#include <string.h>
+
 enum {
     REQUEST_FLAGS_AT = 68, /* in the header, … */
     REQUEST_BODY_SIZE_AT = 71,
@@ -135,32 +137,36 @@ enum err request_get(struct reader *in, struct request_record *r)
 
 enum err request_get_behind(struct reader *in, struct bytes before, struct request_record *r)
 {
-    r->gateway = get_u64(in);
-    r->session = get_u64(in);
-    r->session_epoch = get_u32(in);
-    r->seq = get_u64(in);
-    r->prev = get_u64(in);
-    r->base = get_u64(in);
-    r->first = get_u64(in);
-    r->version = get_u64(in);
-    r->ttl_ms = get_u32(in);
-    r->kind = get_u16(in);
-    r->hops = get_u8(in);
-    r->copy = get_u8(in);
-    r->flags = get_u8(in);
-    r->chain_count = get_u8(in);
-    const size_t id_size = get_u8(in);
-    const size_t body_size = get_u32(in);
+    // The header is read with one check: there are many of them.
+    const uint8_t *at = get_bytes(in, REQUEST_HEADER_SIZE);
+
+    if (at == NULL) {
+        return ERR_CORRUPT;
+    }
+    r->gateway = load_u64(at);
+    r->session = load_u64(at + 8);
+    r->session_epoch = load_u32(at + 16);
+    r->seq = load_u64(at + 20);
+    r->prev = load_u64(at + 28);
+    r->base = load_u64(at + 36);
+    r->first = load_u64(at + 44);
+    r->version = load_u64(at + 52);
+    r->ttl_ms = load_u32(at + 60);
+    r->kind = load_u16(at + 64);
+    r->hops = at[66];
+    r->copy = at[67];
+    r->flags = at[REQUEST_FLAGS_AT];
+    r->chain_count = at[69];
+    const size_t id_size = at[70];
+    const size_t body_size = load_u32(at + REQUEST_BODY_SIZE_AT);
     if (id_size == 0 || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
         r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~(REQUEST_FLAGS | REQUEST_SAME)) != 0 ||
         r->seq == 0 || r->prev >= r->seq || r->copy == 0) {
         return get_end(in, false);
     }
+    memset(r->chain, 0, sizeof r->chain);
     for (size_t i = 0; i < r->chain_count; i++) {
         r->chain[i] = get_u64(in);
-    }
-    for (size_t i = r->chain_count; i < RECORD_CHAIN_MAX; i++) {
-        r->chain[i] = 0;
     }
     r->id = get_run(in, id_size);
     const bool has_body = take_body(in, before, body_size, r);
@@ -176,21 +182,22 @@ size_t answer_size(const struct answer_record *a)
 void answer_put(struct buffer *out, const struct answer_record *a)
 {
     const size_t size = answer_size(a);
-    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+    uint8_t *at = buffer_reserve(out, size);
 
     ASSERT(a->body.size <= RECORD_BODY_MAX);
     ASSERT(a->code <= ANSWER_CODE_LAST);
-    put_u64(&w, a->gateway);
-    put_u64(&w, a->session);
-    put_u64(&w, a->seq);
-    put_u64(&w, a->fence);
-    put_u64(&w, a->version);
-    put_u64(&w, a->aux);
-    put_u8(&w, a->code);
-    put_u8(&w, a->copy);
-    put_u32(&w, (uint32_t)a->body.size);
-    put_bytes(&w, a->body.data, a->body.size);
-    ASSERT(!w.bad && w.left == 0);
+    at = store_u64(at, a->gateway);
+    at = store_u64(at, a->session);
+    at = store_u64(at, a->seq);
+    at = store_u64(at, a->fence);
+    at = store_u64(at, a->version);
+    at = store_u64(at, a->aux);
+    at = store_u8(at, a->code);
+    at = store_u8(at, a->copy);
+    at = store_u32(at, (uint32_t)a->body.size);
+    if (a->body.size > 0) {
+        memcpy(at, a->body.data, a->body.size);
+    }
     out->size += size;
 }
 
