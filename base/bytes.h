@@ -21,6 +21,22 @@ static inline struct bytes bytes_of(const void *data, size_t size)
     return (struct bytes){(const uint8_t *)data, size};
 }
 
+/* Are so many bytes the same? Those of most ids, 8 to 16, are compared as two words. */
+static inline bool bytes_match(const uint8_t *a, const uint8_t *b, size_t size)
+{
+    uint64_t first[2];
+    uint64_t last[2];
+
+    if (size < sizeof *first || size > 2 * sizeof *first) {
+        return size == 0 || memcmp(a, b, size) == 0;
+    }
+    memcpy(&first[0], a, sizeof *first);
+    memcpy(&first[1], b, sizeof *first);
+    memcpy(&last[0], a + size - sizeof *last, sizeof *last);
+    memcpy(&last[1], b + size - sizeof *last, sizeof *last);
+    return first[0] == first[1] && last[0] == last[1];
+}
+
 /* Owned and growable. All zero is a valid empty buffer. */
 struct buffer {
     uint8_t *data; /* owned; NULL while cap is 0 */

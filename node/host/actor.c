@@ -93,12 +93,6 @@ void actors_fini(struct actors *a)
     *a = (struct actors){0};
 }
 
-static bool actor_is(const struct actor *a, const struct image_name *name)
-{
-    return a->position == name->position && a->kind == name->kind && a->id_size == name->id.size &&
-           memcmp(a->id, name->id.data, name->id.size) == 0;
-}
-
 struct actor *actor_find(const struct actors *a, struct image_name name)
 {
     struct actor *actor = at_handle(a, lookup_first(&a->table, name.position));

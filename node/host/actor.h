@@ -156,6 +156,12 @@ static inline uint64_t actor_position(const struct actor *a)
     return a->position;
 }
 
+static inline bool actor_is(const struct actor *a, const struct image_name *name)
+{
+    return a->position == name->position && a->kind == name->kind && a->id_size == name->id.size &&
+           bytes_match(a->id, name->id.data, a->id_size);
+}
+
 static inline struct image_name actor_name(const struct actor *a)
 {
     return (struct image_name){.position = a->position, .kind = a->kind, .id = {a->id, a->id_size}};

@@ -96,7 +96,7 @@ void cells_note_fence(struct host *h, const struct actor *a)
 
 /* ---- kinds ---- */
 
-static struct kind_state *kind_key(const struct host *h, uint16_t kind)
+struct kind_state *host_kind_find(const struct host *h, uint16_t kind)
 {
     for (size_t i = 0; i < h->config.kind_count; i++) {
         if (h->cells.kind[i].kind == kind) {
@@ -108,7 +108,7 @@ static struct kind_state *kind_key(const struct host *h, uint16_t kind)
 
 struct kind_state *host_kind_of(const struct host *h, uint16_t kind)
 {
-    struct kind_state *found = kind_key(h, kind);
+    struct kind_state *found = host_kind_find(h, kind);
 
     ASSERT(found != NULL);
     return found;
@@ -116,12 +116,12 @@ struct kind_state *host_kind_of(const struct host *h, uint16_t kind)
 
 bool host_has_kind(const struct host *h, uint16_t kind)
 {
-    return kind_key(h, kind) != NULL;
+    return host_kind_find(h, kind) != NULL;
 }
 
 uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
 {
-    const struct kind_state *known = kind_key(h, kind);
+    const struct kind_state *known = host_kind_find(h, kind);
     const struct ring_key key =
         known != NULL ? known->key : ring_key_of_kind(h->topology.view.key, kind);
 

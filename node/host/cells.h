@@ -64,6 +64,8 @@ static inline void cells_count_double(struct host_cells *c)
     c->doubles_total++;
 }
 
+/* Find what is known of a kind; NULL: it is not hosted here. */
+struct kind_state *host_kind_find(const struct host *h, uint16_t kind);
 uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
 bool host_has_kind(const struct host *h, uint16_t kind);
 /* The state of a kind that is hosted here, or NULL. */

@@ -112,16 +112,29 @@ bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, u
     return true;
 }
 
-void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
-                      bool read)
+static struct order_answer answer_to_save(const struct answer_record *answer, bool read)
 {
-    const struct order_answer saved = {
+    return (struct order_answer){
         .seq = answer->seq,
         .fence = answer->fence,
         .code = answer->code,
         .read = read,
         .body = answer->body,
     };
+}
+
+void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
+                      bool read)
+{
+    const struct order_answer saved = answer_to_save(answer, read);
 
     order_save(&h->orders, order, &saved, h->config.answers_size_max);
+}
+
+void copy_ran(struct host *h, struct order *order, const struct request_record *r,
+              const struct answer_record *answer)
+{
+    const struct order_answer saved = answer_to_save(answer, (r->flags & REQUEST_IDEMPOTENT) != 0);
+
+    order_ran(&h->orders, order, r, &saved, h->now_us, h->config.answers_size_max);
 }

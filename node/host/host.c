@@ -424,6 +424,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (h->membership.life == LIFE_OVER) {
         return;
     }
+    prefetch_stale(&h->prefetch);
     begin_step(h, event, out);
     dispatch(h, event);
     h->judged = event->type == HOST_REQUEST || is_ran(event); // these leave it as it is
@@ -444,10 +445,16 @@ size_t host_serve(struct host *h, const struct host_event *event, const struct r
                   const uint64_t *position, size_t count, const struct host_server *server,
                   struct host_effects *out)
 {
+    const bool put_off = h->lease_policy.leaseless.count > 0 ||
+                         !list_empty(&h->lease_policy.leaseless_actors) ||
+                         h->lease_policy.gate.count > 0;
     size_t served = 0;
 
     if (h->membership.life == LIFE_OVER) {
         return 0;
+    }
+    if (put_off) { // what goes on with the lease may end any actor
+        prefetch_stale(&h->prefetch);
     }
     begin_step(h, event, out);
     if (out->count == 0) { // what was kept for the lease goes first

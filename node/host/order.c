@@ -7,7 +7,6 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
-#include "base/table.h"
 #include "node/host/actor.h"
 
 enum { EVICT_AT_ONCE = 1000, US_PER_MS = 1000 };
@@ -22,16 +21,11 @@ static struct strand of_actor(const struct orders *o)
     return (struct strand){o->pool, offsetof(struct order, of_actor)};
 }
 
-static uint64_t key_of(uint32_t actor, uint64_t session)
-{
-    return table_mix(session ^ table_mix(actor));
-}
-
 static uint64_t hash_of(const void *record)
 {
     const struct order *order = record;
 
-    return key_of(order->actor, order->session);
+    return order_key(order->actor, order->session);
 }
 
 void orders_init(struct orders *o, struct pool *pool)
@@ -80,16 +74,6 @@ void order_more_trim(struct orders *o, struct order *order)
 
 /* ---- records ---- */
 
-void order_fetch(const struct orders *o, uint32_t actor, uint64_t session)
-{
-    lookup_fetch(&o->table, key_of(actor, session));
-}
-
-uint32_t order_bucket(const struct orders *o, uint32_t actor, uint64_t session)
-{
-    return lookup_first(&o->table, key_of(actor, session));
-}
-
 void order_fetch_more(const struct orders *o, const struct order *order)
 {
     pool_fetch_front(o->pool, order->more);
@@ -99,7 +83,7 @@ struct order *order_find(const struct orders *o, const struct actor *a, uint64_t
 {
     struct order *order = NULL;
 
-    for (uint32_t i = lookup_first(&o->table, key_of(a->handle, session)); i != 0;
+    for (uint32_t i = lookup_first(&o->table, order_key(a->handle, session)); i != 0;
          i = order->same) {
         order = pool_at(o->pool, i);
         if (order->actor == a->handle && order->session == session) {

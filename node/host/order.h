@@ -19,6 +19,7 @@
 
 #include "base/lookup.h"
 #include "base/strand.h"
+#include "base/table.h"
 #include "node/host/waiting.h"
 
 struct actor;
@@ -83,10 +84,11 @@ enum order_verdict {
 void orders_init(struct orders *o, struct pool *pool);
 void orders_fini(struct orders *o); /* all records were freed */
 
-/* Fetch the bucket of that session's record of the actor, given by its handle; and what is first in
- * it, 0 = nothing. Hints. */
-void order_fetch(const struct orders *o, uint32_t actor, uint64_t session);
-uint32_t order_bucket(const struct orders *o, uint32_t actor, uint64_t session);
+/* The key of that session's record of the actor, given by its handle, in the table. */
+static inline uint64_t order_key(uint32_t actor, uint64_t session)
+{
+    return table_mix(session ^ table_mix(actor));
+}
 /* Fetch where its saved answers are known. A hint. */
 void order_fetch_more(const struct orders *o, const struct order *order);
 /* NULL = none. */
@@ -126,6 +128,11 @@ struct order_answer {
     struct bytes body;
 };
 void order_save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget);
+/* Note that `r` ran just now and what it was answered: order_touch(), order_set_base() and
+ * order_save() in one, for one that had its turn. What replaces a finished answer of its size
+ * counts as a new large one once a second only. */
+void order_ran(struct orders *o, struct order *order, const struct request_record *r,
+               const struct order_answer *a, uint64_t now_us, size_t budget);
 /* False = it is not kept (any more). The body is borrowed until something is saved or released. */
 bool order_saved(const struct orders *o, const struct order *order, uint64_t seq,
                  struct order_answer *out);

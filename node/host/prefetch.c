@@ -13,78 +13,10 @@
 
 #include <string.h>
 
-/* How far the way of one request is known. */
-struct way {
-    uint64_t session;
-    uint64_t position;
-    const struct actor *actor; /* NULL = not found yet */
-    uint32_t next;             /* in the bucket that is gone through; 0 = no more */
-    uint32_t first; /* of the actor's order records, with which a new one is linked … */
-    uint32_t last;  /* … and with this one */
-};
-
 void prefetch_forget(struct prefetch *a)
 {
     a->version = 0;
-}
-
-/* Two records of a bucket are looked at; few have more. */
-static void look_for_actor(const struct host *h, struct way *w)
-{
-    const struct actor *a = w->next == 0 ? NULL : pool_at(&h->actors.pool, w->next);
-
-    w->next = 0;
-    if (a != NULL && a->position == w->position) {
-        w->actor = a;
-        w->first = a->orders;
-        order_fetch(&h->orders, a->handle, w->session);
-        pool_fetch_head(&h->actors.pool, w->first);
-        __builtin_prefetch(a->work, 1);
-    } else if (a != NULL) {
-        w->next = a->same;
-        pool_fetch(&h->actors.pool, w->next);
-    }
-}
-
-static void look_for_bucket(const struct host *h, struct way *w)
-{
-    w->next = w->actor == NULL ? 0 : order_bucket(&h->orders, w->actor->handle, w->session);
-    pool_fetch_head(&h->actors.pool, w->next);
-    pool_fetch_front(&h->actors.pool, w->first);
-}
-
-static void look_for_last(const struct host *h, struct way *w)
-{
-    pool_fetch(&h->actors.pool, w->next);
-    if (w->first != 0) {
-        const struct order *first = pool_at(&h->actors.pool, w->first);
-
-        w->last = first->of_actor.prev;
-        pool_fetch_head(&h->actors.pool, w->last);
-    }
-}
-
-static void look_for_order(const struct host *h, struct way *w)
-{
-    const struct order *order = w->next == 0 ? NULL : pool_at(&h->actors.pool, w->next);
-
-    w->next = 0;
-    if (order != NULL && (order->actor != w->actor->handle || order->session != w->session)) {
-        w->next = order->same;
-        pool_fetch(&h->actors.pool, w->next);
-    } else if (order != NULL) {
-        order_fetch_more(&h->orders, order);
-    }
-    pool_fetch_front(&h->actors.pool, w->last);
-    w->last = 0;
-}
-
-static void all(const struct host *h, struct way *way, size_t count,
-                void (*look)(const struct host *h, struct way *w))
-{
-    for (size_t i = 0; i < count; i++) {
-        look(h, &way[i]);
-    }
+    prefetch_stale(a);
 }
 
 static void look_for_records(const struct host *h, struct way *w)
@@ -98,19 +30,91 @@ static void look_for_record(const struct host *h, struct way *w)
     pool_fetch(&h->actors.pool, w->next);
 }
 
+/* Two records of a bucket are looked at; few have more. */
+static void look_for_actor(const struct host *h, struct way *w)
+{
+    struct actor *a = w->next == 0 ? NULL : pool_at(&h->actors.pool, w->next);
+
+    w->next = 0;
+    if (a != NULL && a->position == w->position) {
+        w->actor = a;
+        w->key = order_key(a->handle, w->session);
+        lookup_fetch(&h->orders.table, w->key);
+        __builtin_prefetch(a->work, 1);
+        __builtin_prefetch(a->instance, 1);
+    } else if (a != NULL) {
+        w->next = a->same;
+        pool_fetch(&h->actors.pool, w->next);
+    }
+}
+
 /* The second look is at those that the first one has not found. */
 static void look_again(const struct host *h, struct way *w)
 {
-    if (w->actor == NULL) {
+    if (w->actor == NULL && w->next != 0) {
         look_for_actor(h, w);
+    }
+}
+
+static void look_for_bucket(const struct host *h, struct way *w)
+{
+    w->next = w->actor == NULL ? 0 : lookup_first(&h->orders.table, w->key);
+    pool_fetch_head(&h->actors.pool, w->next);
+}
+
+static void look_for_orders(const struct host *h, struct way *w)
+{
+    pool_fetch(&h->actors.pool, w->next);
+}
+
+static void look_for_order(const struct host *h, struct way *w)
+{
+    struct order *order = w->next == 0 ? NULL : pool_at(&h->actors.pool, w->next);
+
+    w->next = 0;
+    if (order != NULL && (order->actor != w->actor->handle || order->session != w->session)) {
+        w->next = order->same;
+        pool_fetch(&h->actors.pool, w->next);
+    } else if (order != NULL) {
+        w->order = order;
+        order_fetch_more(&h->orders, order);
+    }
+}
+
+static bool is_new(const struct way *w)
+{
+    return w->order == NULL && w->actor != NULL && w->actor->orders != 0;
+}
+
+static void look_for_order_again(const struct host *h, struct way *w)
+{
+    if (w->order == NULL && w->next != 0) {
+        look_for_order(h, w);
+    }
+    pool_fetch_front(&h->actors.pool, is_new(w) ? w->actor->orders : 0);
+}
+
+static void look_for_last(const struct host *h, struct way *w)
+{
+    if (is_new(w)) {
+        const struct order *first = pool_at(&h->actors.pool, w->actor->orders);
+
+        pool_fetch_front(&h->actors.pool, first->of_actor.prev);
+    }
+}
+
+__attribute__((always_inline)) static inline void
+all(struct host *h, size_t count, void (*look)(const struct host *h, struct way *w))
+{
+    for (size_t i = 0; i < count; i++) {
+        look(h, &h->prefetch.way[i]);
     }
 }
 
 void host_prefetch(struct host *h, const struct request_record *r, size_t count, uint64_t *position)
 {
-    struct way way[HOST_PREFETCH_MAX];
-
     ASSERT(count <= HOST_PREFETCH_MAX);
+    prefetch_stale(&h->prefetch);
     if (h->membership.life == LIFE_JOINING) { // nothing is where it will be
         memset(position, 0, count * sizeof *position);
         return;
@@ -118,19 +122,22 @@ void host_prefetch(struct host *h, const struct request_record *r, size_t count,
     h->prefetch.version = h->topology.view.ring.version;
     for (size_t i = 0; i < count; i++) {
         position[i] = host_position(h, r[i].kind, r[i].id);
-        way[i] = (struct way){.session = r[i].session, .position = position[i]};
+        h->prefetch.way[i] = (struct way){.session = r[i].session, .position = position[i]};
         lookup_fetch(&h->actors.table, position[i]);
         __builtin_prefetch(&h->topology.view.ring.cell[ring_point_cell(position[i])]);
         __builtin_prefetch(&h->cells.state[ring_point_cell(position[i])]);
     }
-    all(h, way, count, look_for_records);
-    all(h, way, count, look_for_record);
-    all(h, way, count, look_for_actor);
-    all(h, way, count, look_again);
-    all(h, way, count, look_for_bucket);
-    all(h, way, count, look_for_last);
-    all(h, way, count, look_for_order);
-    all(h, way, count, look_for_order);
+    all(h, count, look_for_records);
+    all(h, count, look_for_record);
+    all(h, count, look_for_actor);
+    all(h, count, look_again);
+    all(h, count, look_for_bucket);
+    all(h, count, look_for_orders);
+    all(h, count, look_for_order);
+    all(h, count, look_for_order_again);
+    all(h, count, look_for_last);
+    h->prefetch.count = count;
+    h->prefetch.taken = 0;
 }
 
 /* Its work, instance and order record, and what it is linked with. */
@@ -155,7 +162,7 @@ static void look_at_order(const struct host *h, const struct actor *a)
     if (a->orders != 0) {
         const struct order *order = pool_at(pool, a->orders);
 
-        order_fetch(&h->orders, a->handle, order->session);
+        lookup_fetch(&h->orders.table, order_key(a->handle, order->session));
         pool_fetch(pool, order->idle.next);
         pool_fetch(pool, order->idle.prev);
     }
@@ -166,7 +173,8 @@ static void look_at_bucket(const struct host *h, const struct actor *a)
     if (a->orders != 0) {
         const struct order *order = pool_at(&h->actors.pool, a->orders);
 
-        pool_fetch_front(&h->actors.pool, order_bucket(&h->orders, a->handle, order->session));
+        pool_fetch_front(&h->actors.pool,
+                         lookup_first(&h->orders.table, order_key(a->handle, order->session)));
     }
 }
 

@@ -9,9 +9,36 @@
 #include "node/host/actor.h"
 #include "node/host/host.h"
 
+/* How far the way of one request is known. */
+struct way {
+    uint64_t session;
+    uint64_t position;
+    uint64_t key;        /* of its order record */
+    struct actor *actor; /* NULL = not found yet */
+    struct order *order; /* likewise */
+    uint32_t next;       /* in the bucket that is gone through; 0 = no more */
+};
+
 struct prefetch {
     uint64_t version; /* host_prefetch() told positions of this ring; 0 = of none */
+    struct way way[HOST_PREFETCH_MAX]; /* of the last requests, … */
+    size_t count;                      /* … so many; 0 = what was found may be gone */
+    size_t taken;                      /* of these */
 };
+
+/* What was found may be gone: the host was stepped. */
+static inline void prefetch_stale(struct prefetch *p)
+{
+    p->count = 0;
+}
+/* The way of the next request, if it is of that session to that position; or NULL. */
+static inline const struct way *prefetch_take(struct prefetch *p, uint64_t position,
+                                              uint64_t session)
+{
+    const struct way *w = p->taken < p->count ? &p->way[p->taken++] : NULL;
+
+    return w != NULL && w->position == position && w->session == session ? w : NULL;
+}
 
 /* The ring changed: positions that were told are void. */
 void prefetch_forget(struct prefetch *a);

@@ -84,6 +84,10 @@ bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, u
 void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
                       bool read);
 
+/* Keep the answer of a request that has run just now, as order_ran() does. serve.c calls it. */
+void copy_ran(struct host *h, struct order *order, const struct request_record *r,
+              const struct answer_record *answer);
+
 /* ---- deadlock.c ---- */
 
 /* The call waits in the mailbox of an actor that runs `run`, if that is still so: it is refused. */

@@ -215,6 +215,18 @@ static void keep_bounds(struct orders *o, struct order *order, size_t budget)
     }
 }
 
+static void put_here(struct order *order, const struct order_answer *a)
+{
+    order->own = true;
+    order->own_seq = a->seq;
+    order->own_fence = a->fence;
+    order->own_code = a->code;
+    order->own_size = (uint8_t)a->body.size;
+    if (a->body.size > 0) {
+        memcpy(order->own_body, a->body.data, a->body.size);
+    }
+}
+
 static void save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget)
 {
     const size_t max = a->read ? ORDER_READ_ANSWER_MAX : ORDER_ANSWER_MAX;
@@ -235,14 +247,7 @@ static void save(struct orders *o, struct order *order, const struct order_answe
     if (is_large(a->body.size)) {
         append(o, order, a);
     } else {
-        order->own = true;
-        order->own_seq = a->seq;
-        order->own_fence = a->fence;
-        order->own_code = a->code;
-        order->own_size = (uint8_t)a->body.size;
-        if (a->body.size > 0) {
-            memcpy(order->own_body, a->body.data, a->body.size);
-        }
+        put_here(order, a);
     }
     keep_bounds(o, order, budget);
 }
@@ -251,6 +256,58 @@ void order_save(struct orders *o, struct order *order, const struct order_answer
 {
     save(o, order, a, budget);
     order_more_trim(o, order);
+}
+
+/* Its only answer is finished with, below `base`, and stands in the record: this one too. */
+static bool replace_here(struct order *order, uint64_t base, const struct order_answer *a)
+{
+    if (!order->own || order->more != 0 || order->own_seq >= base || is_large(a->body.size)) {
+        return false;
+    }
+    put_here(order, a);
+    return true;
+}
+
+/* The same of one that stands beside it, with as much memory. `first`: of this second. */
+static bool replace_beside(struct orders *o, struct order *order, uint64_t base,
+                           const struct order_answer *a, bool first)
+{
+    struct order_more *more = order_more(o, order);
+    const size_t size = a->body.size;
+
+    if (more == NULL || order->own || first || more->saved_count != 1 || more->oldest_seq >= base ||
+        !is_large(more->large_size) || !is_large(size) || more->large_size > SAVED_HERE ||
+        size > SAVED_HERE || !pool_fits(o->pool, more->oldest, sizeof(struct saved) + size)) {
+        return false;
+    }
+    struct saved *s = pool_at(o->pool, more->oldest);
+
+    s->seq = more->oldest_seq = a->seq;
+    s->fence = a->fence;
+    s->code = a->code;
+    s->size = (uint32_t)size;
+    memcpy(s->body, a->body.data, size);
+    set_large_size(o, more, size);
+    return true;
+}
+
+void order_ran(struct orders *o, struct order *order, const struct request_record *r,
+               const struct order_answer *a, uint64_t now_us, size_t budget)
+{
+    const uint32_t before_ms = order->touched_ms;
+    const uint64_t base = r->base > order->base ? r->base : order->base;
+
+    order_touch(o, order, now_us);
+    order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
+    order->last = r->seq > order->last ? r->seq : order->last;
+    if (a->seq >= base && o->large_size + a->body.size <= budget &&
+        (replace_here(order, base, a) ||
+         replace_beside(o, order, base, a, order->touched_ms != before_ms))) {
+        order->base = base;
+        return;
+    }
+    order_set_base(o, order, base);
+    order_save(o, order, a, budget);
 }
 
 bool order_walk(const struct orders *o, const struct order *order, struct order_walk *at,

@@ -66,9 +66,9 @@ static bool steady_actor(const struct host *h, const struct actor *a)
 /* It does at once what it is asked, and every id of it may be asked. */
 static bool steady_kind(const struct host *h, uint16_t kind)
 {
-    const struct host_kind *how = host_has_kind(h, kind) ? host_kind_of(h, kind)->how : NULL;
+    const struct kind_state *k = host_kind_find(h, kind);
 
-    return how != NULL && how->brief && how->placement == RH_PLACE_HASH;
+    return k != NULL && k->how->brief && k->how->placement == RH_PLACE_HASH;
 }
 
 static bool serve(struct host *h, const struct neighbour *n, const struct request_record *r,
@@ -81,11 +81,14 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
         !steady_cell(h, position, r->first)) {
         return false;
     }
-    struct actor *a = actor_find(&h->actors, name);
+    const struct way *way = prefetch_take(&h->prefetch, position, r->session);
+    const bool found = way != NULL && way->actor != NULL && actor_is(way->actor, &name);
+    struct actor *a = found ? way->actor : actor_find(&h->actors, name);
     if (!steady_actor(h, a)) {
         return false;
     }
-    struct order *order = order_find(&h->orders, a, r->session);
+    struct order *order =
+        found && way->order != NULL ? way->order : order_find(&h->orders, a, r->session);
     if (order_judge(order, r) != ORDER_RUN) {
         return false;
     }
@@ -109,10 +112,9 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     answer.session = r->session;
     answer.seq = r->seq;
     answer.copy = r->copy;
-    order = run_order(h, a, order, r);
+    order = order != NULL ? order : order_new(&h->orders, a, r->session);
     ASSERT(run_may(order, r) && !order->running);
-    order->last = r->seq > order->last ? r->seq : order->last;
-    copy_save_answer(h, order, &answer, (r->flags & REQUEST_IDEMPOTENT) != 0);
+    copy_ran(h, order, r, &answer);
     retire_used(h, a);
     a->turned = false;
     h->work.run_ticket++;

@@ -26,7 +26,9 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
     }
     a->answered = true;
     a->ending = a->passivate; // of one that asked for it as it was activated
-    timers_drop_after(a);
+    if (!list_empty(&a->extra->after)) {
+        timers_drop_after(a);
+    }
     a->runtime->config.on_completion(a->runtime->config.context, &event);
     if (a->task == VERB_NONE) {
         actor_want_turn(a);

@@ -60,10 +60,15 @@ static void discard(struct rh_actor *a, enum discard_why why)
     runtime_tell_gone(a->runtime, name_of(a), VERB_DISCARD);
 }
 
+static void answer(struct runtime *rt, const struct submission *s, struct bytes all)
+{
+    const struct call_answer a = {.number = s->ticket, .status = s->status, .payload = all};
+
+    runtime_answer(rt, &a);
+}
+
 void runtime_perform(struct runtime *rt, const struct submission *s, struct bytes all)
 {
-    const struct call_answer answer = {.number = s->ticket, .status = s->status, .payload = all};
-
     switch ((int)s->verb) {
     case VERB_ACTIVATE:
         activate(rt, s, all);
@@ -87,7 +92,7 @@ void runtime_perform(struct runtime *rt, const struct submission *s, struct byte
         discard(s->activation, s->why);
         return;
     case VERB_ANSWER:
-        runtime_answer(rt, &answer);
+        answer(rt, s, all);
         return;
     case VERB_GATEWAY:
         runtime_gateway_gone(rt, s->ticket);

@@ -89,18 +89,22 @@ struct rh_value reply_too_big(void)
     return rh_error("ERR the reply is over its limit of 1 MiB");
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): what says that it was too big is not
 int reply_put(struct rh_actor *a, const struct rh_value *v)
 {
-    const bool fits = reply_fits(v);
-    const struct rh_value error = reply_too_big();
-    const struct rh_value *value = fits ? v : &error;
     struct buffer *out = &a->runtime->body;
 
+    if (!reply_fits(v)) {
+        const struct rh_value error = reply_too_big();
+
+        (void)reply_put(a, &error);
+        return RH_TOO_BIG;
+    }
     buffer_clear(out);
     const enum answer_code code =
-        (a->extra->flags & REQUEST_COMMAND) != 0 ? put_value(out, value) : put_plain(out, value);
+        (a->extra->flags & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
     actor_ran(a, code, buffer_bytes(out));
-    return fits ? RH_OK : RH_TOO_BIG;
+    return RH_OK;
 }
 
 /* ---- ringhold.h ---- */

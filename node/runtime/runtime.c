@@ -127,16 +127,23 @@ void actor_flush(struct rh_actor *a, enum rh_why why)
 /* Nothing of what ran is left. */
 void actor_end_task(struct rh_actor *a)
 {
+    const struct extras *x = a->extra;
+
     ASSERT(!a->deferred);
-    (void)deferral_drop(a);
-    timers_drop_after(a);
+    if (x->deferral != NULL) {
+        (void)deferral_drop(a);
+    }
+    if (!list_empty(&x->after)) {
+        timers_drop_after(a);
+    }
     a->task = VERB_NONE;
     a->callback = CALLBACK_NONE;
 }
 
 void actor_want_turn(struct rh_actor *a)
 {
-    const bool has = !list_empty(&a->extra->due) || a->flush_due || session_is_due(a);
+    const bool has = !list_empty(&a->extra->due) || a->flush_due ||
+                     (a->extra->client != NULL && session_is_due(a));
     const bool over = a->broken || a->ending;
 
     if (has && !a->poked && !a->frozen && !over && a->task != VERB_ACTIVATE) {

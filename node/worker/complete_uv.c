@@ -85,6 +85,11 @@ void worker_on_completion(void *context, const struct completion *c)
 {
     struct worker *w = context;
 
+    if (w->answer != NULL && c->verb == VERB_RUN) {
+        *w->answer = *c;
+        w->answer = NULL;
+        return;
+    }
     if (c->verb == VERB_DEFER) {
         *c->kept = w->saving ? NULL : watch_deferred(w, c->actor);
         return;
@@ -103,11 +108,6 @@ void worker_on_completion(void *context, const struct completion *c)
     // It is not looked at any more: the other side may free it once it is told.
     if (completion_ends(c) && w->entered == c->actor) {
         leave(w);
-    }
-    if (w->answer != NULL && c->verb == VERB_RUN) {
-        *w->answer = *c;
-        w->answer = NULL;
-        return;
     }
     worker_complete(w, c);
 }

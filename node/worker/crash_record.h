@@ -72,7 +72,7 @@ static inline void crash_record_leave(struct crash_record_slot *s)
 static inline void crash_record_enter(struct crash_record_slot *s, uint16_t kind, struct bytes id)
 {
     if (s->name_mark == 0 || s->name.kind != kind || s->name.id_size != id.size ||
-        memcmp(s->name.id, id.data, id.size) != 0) {
+        !bytes_match(s->name.id, id.data, id.size)) {
         crash_record_name(s, kind, id);
     }
     atomic_store_explicit(&s->mark, s->name_mark, memory_order_release);

@@ -28,6 +28,7 @@
  */
 #include "node/worker/inside_uv.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 
 void worker_wait_for_inline(struct worker *w)
@@ -78,15 +79,19 @@ bool worker_enter_inline(struct worker *w)
     return true;
 }
 
-enum host_ran worker_run_one(struct worker *w, const struct submission *s, struct bytes body,
+enum host_ran worker_run_one(struct worker *w, const struct submission *run, struct bytes body,
                              struct completion *done)
 {
-    if (!worker_begins_in_time(w, s)) {
+    const struct runtime_message message = {
+        .ticket = run->ticket, .flags = run->flags, .body = body};
+
+    ASSERT(run->head_size == 0);
+    if (!worker_begins_in_time(w, run)) {
         return HOST_RAN_NOT;
     }
     done->verb = VERB_NONE;
     w->answer = completion_queue_is_empty(&w->completed) ? done : NULL;
-    runtime_perform(w->runtime, s, body);
+    runtime_run(run->activation, &message);
     w->answer = NULL;
     return done->verb == VERB_RUN ? HOST_RAN_NOW : HOST_RAN_LATER;
 }
