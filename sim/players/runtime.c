@@ -391,6 +391,9 @@ static void perform(struct sim_runtime *s, const struct submission *what, struct
     if (what->verb == VERB_ACTIVATE) {
         part_begin(s, what);
     }
+    if (what->verb == VERB_RETIRE) { // its turn comes behind that, if it goes on
+        hero_named(s->fleet, activation_name(what->activation).id)->thawed_us = 0;
+    }
     if (note) {
         before = bonded_pushes(what->activation);
         look_at_note(s, what, body);
