@@ -78,7 +78,6 @@
     X(M_OLDSTATE, "a generation begins from an older state than the SEAL's")          \
     X(M_TERMSANEW, "terms begin anew with each generation")                           \
     X(M_UNFOUNDED, "a generation begins before it is on the disk")                    \
-    X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")    \
     X(M_OLDFOLDER, "an old copy of a folder proves its former process dead")          \
     X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")         \
     X(M_KEPTLATE, "what was kept until a lease came is run however late")             \
@@ -140,7 +139,8 @@
 #define MUTANT_PROMISE_LIST(X)                                                             \
     X(M_OLDCOPY, "a leader goes on though nodes know more than it")                        \
     X(M_TOOSURE, "a restarted leader draws numbers before it has heard who may know more") \
-    X(M_ELDERAGAIN, "a restored group goes on with an incarnation of before")
+    X(M_ELDERAGAIN, "a restored group goes on with an incarnation of before")              \
+    X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")
 
 /* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */
 #define MUTANT_IDENTITY_LIST(X)                                       \

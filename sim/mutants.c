@@ -112,7 +112,6 @@ static enum profile hunting_ground(enum mutant m)
         [M_GIVEUP] = PROFILE_COPIES,
         [M_LOGSYNC] = PROFILE_COORDINATORS,
         [M_TAILFIRST] = PROFILE_COORDINATORS,
-        [M_BACKUPLEASE] = PROFILE_RESTORE,
         [M_OLDFOLDER] = PROFILE_LEASE,
         [M_OLDCOPY] = PROFILE_RESTORE,
         [M_FORCED] = PROFILE_OPERATOR,
@@ -156,6 +155,8 @@ static const struct {
      "an answer to REGISTER is seldom lost before a restore: coordinator_story_test.c plants it"},
     {"M_TOOSURE",
      "who knows more is seldom late, and with a lease: coordinator_story_test.c plants it"},
+    {"M_BACKUPLEASE",
+     "a coordinator that restarts waits for the nodes, too: coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},
@@ -209,7 +210,7 @@ static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
            m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY || m == M_ELDERAGAIN ||
-           m == M_TOOSURE;
+           m == M_TOOSURE || m == M_BACKUPLEASE;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

@@ -77,8 +77,8 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
         lost = lost || ((a->nodes >> i & 1) != 0 && lost_at(f, a, i));
     }
     // A gateway that jumps over a removal finds another node in the slot it had sent to.
-    return lost || was_taken_over(f, a) || f->ledger.restored_us >= a->sent_us ||
-           a->view < f->ledger.removed_view || roles_came_early(f, a);
+    return lost || was_taken_over(f, a) || a->view < f->ledger.removed_view ||
+           roles_came_early(f, a);
 }
 
 /* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */

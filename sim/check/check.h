@@ -174,9 +174,8 @@ struct ledger {
     } * view; /* owned; each version ever seen */
     size_t view_count;
     size_t view_cap;
-    size_t bound_view;    /* and when a kind was bound to cells of its own last */
-    uint64_t restored_us; /* the coordinators were, last */
-    size_t removed_view;  /* how many there were when a node was removed last */
+    size_t bound_view;   /* and when a kind was bound to cells of its own last */
+    size_t removed_view; /* how many there were when a node was removed last */
     struct {
         uint64_t txn;
         bool committed;

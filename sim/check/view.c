@@ -261,7 +261,6 @@ void check_restored(struct fleet *f)
     struct ledger *l = &f->ledger;
     size_t kept = 0;
 
-    l->restored_us = f->world.now_us;
     for (size_t i = 0; i < l->outcome_count; i++) {
         const struct state_txn *t = state_txn(&f->raft.truth, l->outcome[i].txn);
 

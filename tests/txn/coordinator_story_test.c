@@ -6,8 +6,8 @@
  * The coordinator talks to a log of one: what it proposes is applied at once, in order, unless
  * "hold" keeps it; "release" applies what was kept, "pass" the first of it, "lose" loses it.
  *
- *     start [LEASE_MS] | setlease MS (another coordinator's) | restored ERA | jump MS (asleep) |
- * lead TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME
+ *     start [LEASE_MS] | setlease MS (another coordinator's) | restored ERA [LEASE_MS] | jump MS
+ * (asleep) | lead TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME
  * [INCARNATION] | unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all
  * leaves it out, or not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE
  * [BOOT [nolock|copy]] | renew N [stopping|newer] | renew-all MS | bye N prepared N TXN
@@ -791,7 +791,7 @@ static bool play_log(char **word)
     } else if (strcmp(word[0], "jump") == 0) {
         w.now_us += number(word[1]) * 1000;
     } else if (strcmp(word[0], "restored") == 0) {
-        state_raise(&w.state, number(word[1]), w.state.lease_us);
+        state_raise(&w.state, number(word[1]), number(word[2]) * 1000);
     } else if (strcmp(word[0], "lead") == 0) {
         step((struct coordinator_event){.type = COORDINATOR_LEAD, .term = number(word[1])});
     } else if (strcmp(word[0], "follow") == 0) {
