@@ -69,6 +69,7 @@ __attribute__((always_inline)) static inline void bytes_copy(void *to, const voi
         uint64_t word[4];
 
         memcpy(word, f, 16);
+        // cppcheck-suppress pointerOutOfBoundsCond; there are `size` bytes, the last 16 begin here
         memcpy(word + 2, f + size - 16, 16);
         memcpy(t, word, 16);
         memcpy(t + size - 16, word + 2, 16);

@@ -106,13 +106,13 @@ static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
                                       size_t count,
                                       bool (*answer)(void *context, const struct answer_record *a))
 {
-    const struct host_server server = {n, local_node_run, answer};
+    const struct host_server server = {n, local_node_run, answer, &n->effects};
     const struct host_event event = {.type = HOST_REQUEST, .peer = peer, .now_us = n->now_us};
 
     if (!worker_enter_inline(n->worker)) {
         return 0;
     }
-    const size_t served = host_serve(n->host, &event, r, position, count, &server, &n->effects);
+    const size_t served = host_serve(n->host, &event, r, position, count, &server);
     const bool told = worker_leave_inline(n->worker);
     for (size_t i = 0; i < n->effects.count; i++) {
         local_node_perform(n, &n->effects.item[i]);

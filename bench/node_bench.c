@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     const uint16_t kind = echo ? MILL_ECHO : MILL_KV;
     const uint64_t requests = argument(argc, argv, 2, 1000000);
     const size_t frame = (size_t)argument(argc, argv, 3, 128);
-    const size_t actors = (size_t)argument(argc, argv, 4, 100000);
+    const size_t actors = (size_t)argument(argc, argv, 4, 100001); // odd: each gets SET and GET
     const size_t sessions = (size_t)argument(argc, argv, 5, 1);
     const bool inlined = argc <= 6 || strcmp(argv[6], "worker") != 0;
     uint64_t sum_ns[STAGES] = {0};

@@ -480,7 +480,7 @@ size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *
                    const uint64_t *position, size_t count)
 {
     struct serving serving = {.shell = s, .peer = shell_peer(s, peer)};
-    const struct host_server server = {&serving, dispatcher_run, answer};
+    const struct host_server server = {&serving, dispatcher_run, answer, &s->effects};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
 
     if (s->exiting || serving.peer->full) {
@@ -488,7 +488,7 @@ size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *
     }
     s->fresh = 0; // As many go by one look at the clocks as by the steps of one.
     const bool looked = begin_step(s, &event);
-    const size_t served = host_serve(s->host, &event, r, position, count, &server, &s->effects);
+    const size_t served = host_serve(s->host, &event, r, position, count, &server);
     end_step(s, looked);
     dispatcher_end_serving(&serving);
     shell_settle(s);

@@ -87,7 +87,7 @@ static inline void pending_clear(struct pending *p)
 {
     memset(p, 0, PENDING_LINE);
     memset((uint8_t *)p + PENDING_LINE, 0, PENDING_LINE);
-    memset((uint8_t *)p + 2 * PENDING_LINE, 0, PENDING_LINE);
+    memset((uint8_t *)p + 2ul * PENDING_LINE, 0, PENDING_LINE);
     memset((uint8_t *)p + PENDING_HEAD, 0, sizeof *p - PENDING_HEAD);
 }
 

@@ -102,7 +102,7 @@ bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r)
 {
     struct serving v = {.fleet = f, .node = n, .peer = peer};
-    const struct host_server server = {&v, run, answer};
+    const struct host_server server = {&v, run, answer, &n->out};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
     uint64_t position = 0;
 
@@ -111,7 +111,7 @@ bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
     }
     host_prefetch(n->core, r, 1, &position);
     node_begin_step(f, n, &event);
-    const size_t served = host_serve(n->core, &event, r, &position, 1, &server, &n->out);
+    const size_t served = host_serve(n->core, &event, r, &position, 1, &server);
     node_end_step(f, n, served > 0);
     if (v.dies && n->core != NULL && f->world.checker == NULL) {
         node_crash(f, n);

@@ -442,8 +442,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
 }
 
 size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
-                  const uint64_t *position, size_t count, const struct host_server *server,
-                  struct host_effects *out)
+                  const uint64_t *position, size_t count, const struct host_server *server)
 {
     const bool put_off = h->lease_policy.leaseless.count > 0 ||
                          !list_empty(&h->lease_policy.leaseless_actors) ||
@@ -456,8 +455,8 @@ size_t host_serve(struct host *h, const struct host_event *event, const struct r
     if (put_off) { // what goes on with the lease may end any actor
         prefetch_stale(&h->prefetch);
     }
-    begin_step(h, event, out);
-    if (out->count == 0) { // what was kept for the lease goes first
+    begin_step(h, event, server->effects);
+    if (server->effects->count == 0) { // what was kept for the lease goes first
         served = serve_steady(h, event->peer, r, position, count, server);
     }
     h->judged = true; // requests leave the lease as it is

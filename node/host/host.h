@@ -264,6 +264,7 @@ struct host_server {
                          struct bytes body, struct completion *done);
     /* An output, for the peer of the event. False: its link is full, or goes. */
     bool (*answer)(void *context, const struct answer_record *answer);
+    struct host_effects *effects; /* of what the lease lets go on first, as of host_step() */
 };
 /* Take requests of `event.peer` as HOST_REQUEST would, one by one, as long as each is steady: its
  * arc is mine and not held, its turn in its session has come, and its actor has nothing else to do.
@@ -271,8 +272,7 @@ struct host_server {
  * took: the next one is to be fed by host_step(), after the effects. `position`: as
  * host_prefetch() told it. */
 size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
-                  const uint64_t *position, size_t count, const struct host_server *server,
-                  struct host_effects *out);
+                  const uint64_t *position, size_t count, const struct host_server *server);
 /* Hint that these requests come next: fetches their memory and tells where each is on the ring.
  * Changes nothing; `count` is HOST_PREFETCH_MAX at most. */
 void host_prefetch(struct host *h, const struct request_record *r, size_t count,
