@@ -34,7 +34,8 @@ static void on_send(struct shell *s, const struct calls_effect *e)
 static void on_here(struct shell *s, const struct calls_effect *e)
 {
     struct request_record r;
-    struct host_event event = {.type = HOST_REQUEST, .peer = CALLS_LINK, .request = &r};
+    struct host_event event = {
+        .type = HOST_REQUEST, .peer = CALLS_LINK, .made_us = e->made_us, .request = &r};
 
     if (calls_request(e, &r) != ERR_OK) {
         UNREACHABLE();

@@ -171,6 +171,7 @@ struct router_effect {
     uint8_t flags; /* of the request */
     size_t at;     /* in effects.bytes */
     size_t size;
+    uint64_t made_us; /* for whoever keeps effects beyond a step; the router doesn't set it */
     const uint8_t
         *lent; /* REPLY of router_answer(): its bytes, borrowed from the answer; or NULL */
     struct shared

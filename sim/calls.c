@@ -200,7 +200,10 @@ static void ask_here(struct fleet *f, struct sim_node *n, const struct calls_eff
     }
     check_copy(f, n, &r);
     check_stood(f, n, &r);
-    node_step(f, n, (struct host_event){.type = HOST_REQUEST, .peer = CALLS_LINK, .request = &r});
+    node_step(f,
+              n,
+              (struct host_event){
+                  .type = HOST_REQUEST, .peer = CALLS_LINK, .made_us = e->made_us, .request = &r});
 }
 
 static void tell(struct fleet *f, struct sim_node *n, const struct calls_effect *e)

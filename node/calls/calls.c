@@ -61,7 +61,11 @@ void calls_step(struct calls *c, struct router_event event, uint64_t now_us)
 {
     c->now_us = now_us > c->now_us ? now_us : c->now_us;
     event.now_us = c->now_us;
+    const size_t before = c->out.count;
     router_step(c->router, &event, &c->out);
+    for (size_t i = before; i < c->out.count; i++) {
+        c->out.item[i].made_us = c->now_us;
+    }
 }
 
 /* ---- the host ---- */
@@ -312,6 +316,7 @@ static bool translate(struct calls *c, const struct router_effect *e, struct cal
     case ROUTER_SEND_NODE:
         out->type = out->peer == CALLS_LINK ? CALLS_HERE : CALLS_SEND;
         out->frame_type = FRAME_REQUEST;
+        out->made_us = e->made_us;
         return true;
     case ROUTER_TELL_NODE:
         out->type = CALLS_SEND;

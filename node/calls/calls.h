@@ -51,7 +51,8 @@ enum calls_effect_type {
 struct calls_effect {
     enum calls_effect_type type;
     uint64_t peer;
-    int frame_type; /* enum frame_type */
+    int frame_type;   /* enum frame_type */
+    uint64_t made_us; /* HERE: from when its time counts, whatever came between */
     uint16_t slot;
     const char *address; /* borrowed, like the bytes, until the next calls_take() */
     struct bytes bytes;

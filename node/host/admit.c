@@ -251,13 +251,15 @@ void admit_again(struct host *h, struct admission *in)
     actor_offer(h, actor_find(&h->actors, name), name, in);
 }
 
-void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position)
+void admit_new(struct host *h, const struct host_event *event)
 {
+    const struct request_record *r = event->request;
+    const uint64_t from_us = event->made_us == 0 ? h->now_us : event->made_us;
     const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
     struct admission in = {.r = r,
-                           .peer = peer,
-                           .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
-                           .position = position};
+                           .peer = event->peer,
+                           .deadline_us = from_us + (uint64_t)ttl_ms * MS,
+                           .position = event->position};
 
     requests_accept(&h->requests);
     admit_again(h, &in);

@@ -360,7 +360,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         break;
     case HOST_REQUEST:
         if (identity_takes_request(h, event->peer, event->request)) {
-            admit_new(h, event->request, event->peer, event->position);
+            admit_new(h, event);
         }
         break;
     case HOST_ANSWER:

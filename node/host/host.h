@@ -182,6 +182,7 @@ struct host_event {
     uint64_t incarnation; /* node: its incarnation; gateway: its id */
     uint64_t position;    /* REQUEST: as host_prefetch() told it since the last step of another
                            * type; 0 = not known */
+    uint64_t made_us;     /* REQUEST of my own actors: from when its time counts; 0 = now */
     const struct request_record *request; /* borrowed, like all below */
     const struct answer_record *answer;
     const struct state_record *state;

@@ -61,8 +61,8 @@ struct admission admission_of(struct waiting *w); /* w is in no queue */
 void requests_init(struct requests *r);
 /* Drop all requests that wait, and count them, and `running` more, as finished. */
 void requests_drop_all(struct requests *r, size_t running, uint64_t now_us);
-/* `position`: as host_prefetch() told it; 0 = it did not. */
-void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position);
+/* Take the request of a HOST_REQUEST. */
+void admit_new(struct host *h, const struct host_event *event);
 void admit_again(struct host *h, struct admission *in);
 /* Admit all of a queue again. */
 void admit_all(struct host *h, struct queue *q);

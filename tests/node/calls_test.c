@@ -193,8 +193,11 @@ static void a_call_to_this_node_takes_no_link(void **state)
     look();
     assert_int_equal(take(CALLS_UP), 1);
     assert_int_equal(did[0].e.incarnation, 11);
+    const uint64_t asked_us = now_us;
     ask(7);
+    after(200); // the process stood still before it was done
     assert_int_equal(take(CALLS_HERE), 1);
+    assert_int_equal(did[0].e.made_us, asked_us);
     const struct request_record *r = &did[0].r;
     assert_int_equal(r->gateway, 11);
     assert_int_equal(r->flags, REQUEST_CALL);

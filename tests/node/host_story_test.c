@@ -39,7 +39,7 @@ static void do_adopted(void)
 }
 
 /* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= awake= call=
- * traced= chain=ID] */
+ * traced= ago= (made so many ms ago) chain=ID] */
 static struct bytes body_of(size_t at)
 {
     static char big[400000];
@@ -92,7 +92,10 @@ static void do_request(void)
         r.chain[r.chain_count++] =
             ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
     }
-    step((struct host_event){.type = HOST_REQUEST, .peer = number_of("from", 9), .request = &r});
+    step((struct host_event){.type = HOST_REQUEST,
+                             .peer = number_of("from", 9),
+                             .made_us = now_us - number_of("ago", 0) * 1000,
+                             .request = &r});
 }
 
 /* circle ID seq= [session= gateway=]: a probe comes along that call of node 102, and it is refused
