@@ -58,7 +58,8 @@ struct clients_config {
     size_t unsent_max;               /* bytes of one connection; 1 MiB */
     size_t output_max;               /* bytes of one connection; 64 MiB */
     size_t buffers_max;              /* bytes of all connections; 256 MiB */
-    size_t push_unread_max;          /* a push on top of so many unread bytes closes it; 1 MiB */
+    size_t push_unread_max;          /* a push on top of so many unread bytes closes it; 1 MiB: more
+                                        than BOND_UNACKED_MAX, which a return is given at once */
     size_t packet_size_max;          /* body of a packet that comes in; at most 1 MiB; 64 KiB */
     uint32_t heartbeat_ms;           /* packets come at least so often, 0 = need not; 30000 */
     uint32_t hello_ms;               /* until the hello; 5000 */

@@ -8,7 +8,8 @@
 #include "gateway/client/client.h"
 #include "sim/players/players.h"
 
-enum { SECOND_US = 1000000, UNREAD_MAX = 40000 };
+/* Who returns is given all that it has not acknowledged at once, which must not be what cuts it. */
+enum { SECOND_US = 1000000, UNREAD_MAX = BOND_UNACKED_MAX + 16 * 1024 };
 
 static uint64_t clock_of(const struct fleet *f, const struct sim_gateway *g)
 {
