@@ -177,7 +177,8 @@
     X(M_OLDLINE, "a client that is back gets replies to its former connection")         \
     X(M_UNVOUCHED, "a client that may have left is taken to be here still")             \
     X(M_CASTMOVED, "what an actor tells behind its move overtakes what it told before") \
-    X(M_CASTSHORT, "the last member of a group is not pushed to")
+    X(M_CASTSHORT, "the last member of a group is not pushed to")                       \
+    X(M_NEWESTGONE, "of more than is kept for a client the newest push is let go")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

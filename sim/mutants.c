@@ -39,7 +39,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    static const enum profile ground[M_CASTSHORT + 1] = {
+    static const enum profile ground[M_NEWESTGONE + 1] = {
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,
@@ -97,6 +97,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_UNVOUCHED] = PROFILE_COPIES,
         [M_CASTMOVED] = PROFILE_SESSIONS,
         [M_CASTSHORT] = PROFILE_CALM,
+        [M_NEWESTGONE] = PROFILE_SESSIONS,
         [M_SEALEDON] = PROFILE_COORDINATORS,
         [M_OLDLEADS] = PROFILE_COORDINATORS,
         [M_OLDSTATE] = PROFILE_COORDINATORS,

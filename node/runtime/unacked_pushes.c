@@ -5,6 +5,7 @@
 #include "node/runtime/unacked_pushes.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 
 enum { SIZE_SIZE = 4 };
 
@@ -51,6 +52,9 @@ void unacked_pushes_put(struct unacked_pushes *u, struct bytes payload)
     const size_t size = SIZE_SIZE + payload.size;
 
     while (u->count > 0 && u->bytes.size - u->at + size > BOND_UNACKED_MAX) {
+        if (mutant(M_NEWESTGONE)) {
+            return;
+        }
         drop_oldest(u);
     }
     tidy(u);
