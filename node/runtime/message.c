@@ -92,9 +92,7 @@ static bool open_body(const struct runtime_message *m, struct rh_bytes list[ARGS
     return true;
 }
 
-/* An actor that has ended itself, or broken, sees no further message. The host may give it one: an
- * actor may reply first and end itself then, and the host hears of both in that order. */
-static bool has_ended(const struct rh_actor *a)
+bool activation_has_ended(const struct rh_actor *a)
 {
     return (a->ending || a->broken) && !mutant(M_RUNENDED);
 }
@@ -113,7 +111,7 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
     struct rh_bytes list[ARGS_MAX];
     struct rh_message message = {.flags = message_flags(m->flags)};
 
-    if (has_ended(a)) {
+    if (activation_has_ended(a)) {
         refuse(a, m->ticket);
         return;
     }

@@ -89,6 +89,10 @@ uint64_t activation_hash(const struct rh_actor *a);
 
 /* Is it on the runtime? */
 bool activation_is_live(const struct rh_actor *a);
+/* Has the actor ended itself, or broken? Then it sees no further message: a RUN is completed with
+ * ERR_BUSY. The host may give it one, because an actor may reply first and end itself then, and the
+ * host hears of both in that order. */
+bool activation_has_ended(const struct rh_actor *a);
 
 /* How an actor comes on the runtime. `ops` has message, activate and deactivate (kinds.h checks
  * that).

@@ -389,7 +389,8 @@ static void look_at_cast(struct fleet *f, const struct submission *what, struct 
 
 static void perform(struct sim_runtime *s, const struct submission *what, struct bytes bytes)
 {
-    const bool note = what->verb == VERB_RUN && (what->flags & REQUEST_SESSION) != 0;
+    const bool note = what->verb == VERB_RUN && (what->flags & REQUEST_SESSION) != 0 &&
+                      !activation_has_ended(what->activation); // that one is refused
     const struct bytes body = submission_rest(what, bytes);
     uint64_t before = 0;
 
