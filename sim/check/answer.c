@@ -62,10 +62,13 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
     bool lost = false;
 
     // A gateway that its client left gave it up, and had what follows it run, or begin: it may wait
-    // for a worker yet. Or so many of its session ran after it that what it answered is not kept
-    // any more.
-    if (a->resumed && (a->runs == 0 ? a->session->decided[a->entity] > a->seq
-                                    : a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX)) {
+    // for a worker yet.
+    if (a->resumed && a->runs == 0 && a->session->decided[a->entity] > a->seq) {
+        return true;
+    }
+    // So many of its session ran after it that what it answered is not kept any more: those were
+    // sent to its owner, while its own answer is held up behind a forward.
+    if (a->runs > 0 && a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX) {
         return true;
     }
     // The quarantine refuses one copy of it while another one waits.
