@@ -483,7 +483,7 @@ size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *
     const struct host_server server = {&serving, dispatcher_run, answer, &s->effects};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
 
-    if (s->exiting || serving.peer->full) {
+    if (s->exiting || serving.peer == NULL || serving.peer->full) {
         return 0;
     }
     s->fresh = 0; // As many go by one look at the clocks as by the steps of one.

@@ -254,7 +254,7 @@ struct serving {
 enum host_ran dispatcher_run(void *context, const struct actor *a, struct submission *s,
                              struct bytes body, struct completion *done);
 /* Leave them, and take what else was completed there. */
-void dispatcher_end_serving(struct serving *serving);
+void dispatcher_end_serving(struct serving *v);
 /* A call was answered. */
 void dispatcher_answer(struct shell *s, const struct call_answer *answer);
 /* A gateway is gone: tell the actors that clients of it are bound to. */

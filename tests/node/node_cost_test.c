@@ -41,7 +41,8 @@ static void no_request_allocates(uint16_t kind)
 static void a_served_request_allocates_nothing(void **state)
 {
     (void)state;
-    for (uint16_t kind = MILL_KV; kind <= MILL_ECHO; kind++) {
+    for (int k = MILL_KV; k <= MILL_ECHO; k++) {
+        const uint16_t kind = (uint16_t)k;
         struct mill m;
 
         mill_open_inline(&m, ACTORS, 3);

@@ -189,7 +189,6 @@ static struct request_record draw_request(void)
     struct lane *l = &lane[session][kind][id];
     const size_t size = draw(0, 3) == 0 ? draw(20, 200) : draw(1, 12);
     const uint64_t before = l->last;
-    const size_t at = bodies.size;
     struct request_record r = {.gateway = MILL_GATEWAY,
                                .session = session + 1,
                                .session_epoch = l->epoch,
@@ -227,7 +226,6 @@ static struct request_record draw_request(void)
     r.flags |= rarely() ? REQUEST_AWAKE : 0;
     r.chain_count = rarely() ? 1 : 0;
     r.body.size = kind == MILL_KV ? put_command(size) : put_mood(size);
-    r.body.data = (const uint8_t *)at; // the buffer may move yet
     l->last = r.seq > l->last ? r.seq : l->last;
     return r;
 }
@@ -286,14 +284,16 @@ static void take_frame(size_t count)
 {
     struct request_record r[HOST_PREFETCH_MAX];
     uint64_t position[HOST_PREFETCH_MAX];
+    size_t at[HOST_PREFETCH_MAX];
 
     bodies.size = 0;
     deferred = false;
     for (size_t i = 0; i < count; i++) {
+        at[i] = bodies.size;
         r[i] = draw_request();
     }
     for (size_t i = 0; i < count; i++) {
-        r[i].body.data = bodies.data + (uintptr_t)r[i].body.data;
+        r[i].body.data = bodies.data + at[i]; // the buffer may have moved
     }
     buffer_clear(&plain.answers);
     buffer_clear(&served.answers);
