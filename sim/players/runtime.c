@@ -43,7 +43,6 @@ struct sim_runtime {
     uint64_t takes_us;       /* what is done now takes so long */
     uint64_t idle_us;        /* when its node was last found without an active lease */
     bool bonded;             /* who is made comes cold, with a client */
-    bool refused;            /* what is done now: its actor has ended, so it is asked again */
     bool closing;
 };
 
@@ -227,7 +226,6 @@ static void on_completion(void *context, const struct completion *c)
         return;
     }
     ASSERT(c->verb != VERB_DEFER);
-    s->refused = s->refused || (c->verb == VERB_RUN && c->error == ERR_BUSY);
     if (c->verb == VERB_PUSH) {
         push_put(&record, c->push);
         whole.bytes = buffer_bytes(&record);
@@ -347,7 +345,10 @@ static void look_at_note(struct sim_runtime *s, const struct submission *what, s
     if (((what->flags & REQUEST_CALL) != 0 && caller_get(&body, &from) != ERR_OK) ||
         note_get(body, &note) != ERR_OK) {
         world_violate(&s->fleet->world, "codec", "a note does not decode");
-    } else if (note.type != NOTE_PUSH) {
+    } else if (note.type == NOTE_PUSH) {
+        check_cast_runs(
+            s->fleet, hero_named(s->fleet, activation_name(what->activation).id), note.payload);
+    } else {
         TRACE(&s->fleet->world,
               s->node->process.name,
               "a note: type %u, gateway %llx, connection %llx, round %u, session %llx, key %llx, "
@@ -362,7 +363,7 @@ static void look_at_note(struct sim_runtime *s, const struct submission *what, s
     }
 }
 
-/* A broadcast has run, unless it was refused: it is a push if somebody is bound. */
+/* A broadcast has run: it is a push if somebody is bound. */
 static void look_at_cast(struct fleet *f, const struct submission *what, struct bytes body,
                          uint64_t before)
 {
@@ -370,16 +371,10 @@ static void look_at_cast(struct fleet *f, const struct submission *what, struct 
     struct caller from;
     struct note note;
 
-    if (((what->flags & REQUEST_CALL) != 0 && caller_get(&body, &from) != ERR_OK) ||
-        note_get(body, &note) != ERR_OK || note.type != NOTE_PUSH) {
-        return;
-    }
-    struct hero *h = hero_named(f, activation_name(r).id);
-
-    check_cast_runs(f, h, note.payload);
-    if (f->world.checker == NULL && bonded_pushes(r) != before) {
+    if (((what->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK) &&
+        note_get(body, &note) == ERR_OK && note.type == NOTE_PUSH && bonded_pushes(r) != before) {
         check_cast_pushed(f,
-                          h,
+                          hero_named(f, activation_name(r).id),
                           note.payload,
                           check_pushed(f,
                                        (struct pushed){.spell = hero_spell(bonded_instance(r)),
@@ -404,9 +399,8 @@ static void perform(struct sim_runtime *s, const struct submission *what, struct
         before = bonded_pushes(what->activation);
         look_at_note(s, what, body);
     }
-    s->refused = false;
     runtime_perform(s->runtime, what, bytes);
-    if (note && !s->refused) {
+    if (note) {
         look_at_cast(s->fleet, what, body, before);
     }
     if (what->verb == VERB_DISCARD) {
