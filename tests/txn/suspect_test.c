@@ -203,6 +203,18 @@ static void strikes_are_forgotten_ten_minutes_after_the_last(void **state)
     assert_int_equal(s.suspect_count, 1);
 }
 
+/* The ten minutes count from the strike before, not from the first one. */
+static void three_strikes_nine_minutes_apart_are_quarantine(void **state)
+{
+    (void)state;
+    dies("ann");
+    now_us += 540 * SECOND;
+    dies("ann");
+    now_us += 540 * SECOND;
+    dies("ann");
+    assert_true(is_in("ann"));
+}
+
 static void a_leader_whose_clock_is_behind_forgets_nothing(void **state)
 {
     (void)state;
@@ -510,6 +522,7 @@ static int all_cases(void)
         CASE(a_death_counts_once),
         CASE(a_repeated_registration_strikes_nobody_again),
         CASE(strikes_are_forgotten_ten_minutes_after_the_last),
+        CASE(three_strikes_nine_minutes_apart_are_quarantine),
         CASE(a_leader_whose_clock_is_behind_forgets_nothing),
         CASE(quarantine_is_for_good_until_it_is_cleared),
         CASE(an_operator_may_put_any_actor_in_and_clears_only_who_is_known),
