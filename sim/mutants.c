@@ -89,7 +89,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ACKALL] = PROFILE_SESSIONS,
         [M_BONDSTAYS] = PROFILE_SESSIONS,
         [M_OLDKEY] = PROFILE_SESSIONS,
-        [M_NOTETWICE] = PROFILE_LEASE,
+        [M_NOTETWICE] = PROFILE_CALM,
         [M_JOINTWICE] = PROFILE_SESSIONS,
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
