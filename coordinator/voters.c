@@ -409,7 +409,10 @@ void daemon_drive_wish(struct daemon *d)
         daemon_dial_voters(d);
         return;
     }
-    if (!look_at_links(d) && clock_boottime_us() < w->until_us) {
+    // Behind the seal nobody would write that this generation was.
+    const bool noted = d->noted == replica_generation(d->replica)->number;
+    const bool linked = look_at_links(d);
+    if ((!linked || !noted) && clock_boottime_us() < w->until_us) {
         return;
     }
     w->proposed = true;
