@@ -120,6 +120,16 @@ static bool is_overdue(const struct host *h, const struct kept_effect *k)
            h->now_us >= a->work->running.deadline_us && !mutant(M_KEPTLATE);
 }
 
+/* It would begin an actor that came into quarantine meanwhile. */
+static bool is_poison(const struct host *h, const struct kept_effect *k)
+{
+    const uint8_t verb = k->effect.submission.verb;
+
+    return k->effect.type == HOST_SUBMIT &&
+           (verb == VERB_ACTIVATE || verb == VERB_RUN || verb == VERB_TURN) &&
+           quarantine_holds(h, k->effect.actor);
+}
+
 /* What is passed on takes the rest of its time along, if there is any. */
 static void pass_on(struct host *h, const struct kept_effect *k)
 {
@@ -143,16 +153,18 @@ static void reopen(struct host *h)
 {
     struct list_link *next = NULL;
     struct list overdue;
+    struct list poison;
 
     list_init(&overdue);
+    list_init(&poison);
     for (struct list_link *l = list_front(&h->lease_policy.gate.kept); l != NULL; l = next) {
         struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         next = list_next(&h->lease_policy.gate.kept, l);
         if (h->now_us < host_limit_us(h, &k->effect)) {
             gate_take(&h->lease_policy.gate, k);
-            if (is_overdue(h, k)) {
-                list_push_back(&overdue, &k->link);
+            if (is_overdue(h, k) || is_poison(h, k)) {
+                list_push_back(is_overdue(h, k) ? &overdue : &poison, &k->link);
                 continue;
             }
             if (k->effect.type == HOST_SEND_PEER && k->effect.frame_type == FRAME_REQUEST) {
@@ -172,6 +184,12 @@ static void reopen(struct host *h)
         struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         run_expire(h, k->effect.actor);
+        mem_free(k);
+    }
+    for (struct list_link *l = NULL; (l = list_pop_front(&poison)) != NULL;) {
+        struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
+
+        run_refuse(h, k->effect.actor);
         mem_free(k);
     }
 }

@@ -543,6 +543,22 @@ void run_expire(struct host *h, struct actor *a)
     undo(h, a, ANSWER_EXPIRED, 0);
 }
 
+void run_refuse(struct host *h, struct actor *a)
+{
+    if (a->state == ACTOR_ACTIVATING) {
+        run_on_activated(h, a, ERR_REFUSED);
+    } else if (a->work->running.order != NULL) {
+        undo(h, a, ANSWER_BUSY, ENDED_RETRY_MS); // Sent again it is told why.
+    } else {
+        actor_end(h, a, ACTOR_IDLE);
+        if (a->broken) {
+            fail_broken(h, a);
+        } else {
+            actor_proceed(h, a);
+        }
+    }
+}
+
 void run_abandon(struct host *h, const struct actor *a)
 {
     if (a->state == ACTOR_RUNNING && a->work->running.order != NULL) { // a turn is no request

@@ -54,6 +54,9 @@ void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, struct actor *a, const struct completion *c);
 /* The actor's operation was not begun, and its time is over: answer so. */
 void run_expire(struct host *h, struct actor *a);
+/* The activation, request or turn that was kept for the lease is not begun: its actor is in
+ * quarantine by now. */
+void run_refuse(struct host *h, struct actor *a);
 /* The instance ends: if it runs a request, which will not be answered, count that as finished. */
 void run_abandon(struct host *h, const struct actor *a);
 
