@@ -273,12 +273,19 @@ class Fleet:
         return until(f"ringhold {' '.join(words)}", once, tries)[0]
 
     def tell(self, *words):
-        """A command of which one answer is enough; longer than any of them waits (--wait)."""
-        code, out, err = self.run(
-            *words, "--coordinators", self.addresses, "--cluster", self.cluster, deadline=3 * DEADLINE
-        )
-        assert code == 0, (words, code, out, err)
-        return out
+        """A command of which one answer is enough; longer than any of them waits (--wait). A leader that has just
+        begun may say that it is not ready, and says to try again."""
+
+        def once():
+            code, out, err = self.run(
+                *words, "--coordinators", self.addresses, "--cluster", self.cluster, deadline=3 * DEADLINE
+            )
+            if code == 1 and err.endswith("the coordinators are not ready: try again\n"):
+                return None
+            assert code == 0, (words, code, out, err)
+            return (out,)
+
+        return until(f"ringhold {' '.join(words)}", once)[0]
 
     def status(self):
         return self.ask("status")
