@@ -81,7 +81,7 @@ static struct mill plain;  /* fed one by one */
 static struct mill served; /* at once */
 static struct prng prng;
 
-static void settle(struct mill *m)
+static void settle_host(struct mill *m)
 {
     struct local_node *n = &m->node;
 
@@ -98,6 +98,26 @@ static void settle(struct mill *m)
         }
         local_node_take(n);
         local_node_step(n, &go_on);
+    }
+}
+
+/* Until the worker's thread sleeps: what an actor does after its answer is told behind that. */
+static void settle(struct mill *m)
+{
+    struct local_node *n = &m->node;
+
+    settle_host(m);
+    while (n->threaded) {
+        worker_send(n->worker);
+        while (!worker_enter_inline(n->worker)) {
+            (void)sched_yield();
+        }
+        (void)worker_leave_inline(n->worker);
+        local_node_take(n);
+        if (host_running(n->host) == 0 && !host_has_more(n->host)) {
+            return;
+        }
+        settle_host(m);
     }
 }
 
