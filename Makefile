@@ -360,13 +360,13 @@ $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)
 code := $(shell find $(folders) bench examples include tests -name '*.[ch]' 2>/dev/null)
 # Each .c file is checked by itself, and again only when it or what it includes has changed: build/lint has a stamp for each,
 # with its dependencies. One file a clang-tidy: given several, version 14 takes va_start() in the second for none. Nearly all of its
-# time is clang-analyzer's, which follows the paths of a function: 50000 steps here, where most functions end; DEEP=1 as many as
-# it goes by itself (225000), which takes four times as long. cppcheck would go through a file once for each macro that any
+# time is clang-analyzer's, which follows the paths of a function: 25000 steps here, where most functions end; DEEP=1 as many as
+# it goes by itself (225000), which takes six times as long. cppcheck would go through a file once for each macro that any
 # header asks for: it goes once, and once more through a file that names a macro of ours.
 lint-out := build/lint$(if $(DEEP),-deep)
 linted   := $(patsubst %.c,$(lint-out)/%.ok,$(filter-out $(lacking),$(filter %.c,$(code))))
 clang    := -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" -iquote . -isystem build/proto -Iinclude
-steps    := $(if $(DEEP),,-Xclang -analyzer-config -Xclang max-nodes=50000)
+steps    := $(if $(DEEP),,-Xclang -analyzer-config -Xclang max-nodes=25000)
 variants := RINGHOLD_INJECT RINGHOLD_MUTANTS RINGHOLD_NEXT
 cppcheck := cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 --inline-suppr \
             --suppressions-list=tools/cppcheck.txt -I. -U__SANITIZE_ADDRESS__ -U__has_feature
