@@ -16,7 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { US_PER_MS = 1000, GARBAGE_SHOWN = 16 };
+enum {
+    US_PER_MS = 1000,
+    GARBAGE_SHOWN = 16,
+    PROGRESS_SIZE = 16 * 1024, /* of a frame that is not whole yet: as good as a sign of life */
+};
 
 static bool conn_is_up(const struct conn *conn)
 {
@@ -235,6 +239,13 @@ static const char *strange(struct bytes in)
                : "no frame";
 }
 
+/* Bytes alone are none: who sends one now and then, and no pong, is no process at work. */
+static void is_heard(struct conn *conn)
+{
+    conn->heard_us = conn->links->now_us;
+    conn->unheard = 0;
+}
+
 static void deliver(struct conn *conn)
 {
     while (!conn->closing && !conn->ending) {
@@ -251,6 +262,7 @@ static void deliver(struct conn *conn)
             return;
         }
         conn->in_at += size;
+        is_heard(conn);
         if (!may_say(conn, &frame, in)) {
             continue;
         }
@@ -269,8 +281,11 @@ void conn_on_read(struct conn *conn, size_t count, int error)
                    error == 0 ? "peer closed the connection" : ops_of(conn)->error_text(error));
         return;
     }
-    conn->heard_us = conn->links->now_us;
     conn->links->counts.bytes_in += count;
+    conn->unheard += count;
+    if (conn->unheard >= PROGRESS_SIZE) {
+        is_heard(conn);
+    }
     if (conn->tls == NULL) {
         conn->in.size += count;
         deliver(conn);

@@ -59,8 +59,8 @@ struct link_events {
 struct links_config {
     struct hello self;     /* may be updated later: links_set_incarnation() */
     size_t queue_size_max; /* bytes waiting on one link; above it send says ERR_BUSY; 32 MiB */
-    /* A link without a byte for so long is dropped, and so is each one when links_poll() was not
-     * called for so long: 5000, T_conn of hole 43. */
+    /* A link without a frame for so long, nor much of a large one, is dropped, and so is each one
+     * when links_poll() was not called for so long: 5000, T_conn of hole 43. */
     uint32_t silence_ms;
     uint32_t ping_ms;         /* 1000 */
     uint32_t retry_min_ms;    /* 20 */

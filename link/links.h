@@ -58,7 +58,8 @@ struct conn {
     bool said_fleet;   /* and whether it named a fleet */
     uint32_t protocol; /* chosen, once their hello was judged */
     uint64_t since_us; /* connected */
-    uint64_t heard_us; /* last bytes from it */
+    uint64_t heard_us; /* last frame from it, or much of a large one */
+    size_t unheard;    /* bytes since then */
     uint64_t pinged_us;
 
     struct buffer in;

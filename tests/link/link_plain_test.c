@@ -167,6 +167,67 @@ static void who_falls_silent_is_pinged_and_then_dropped(void **state)
     buffer_fini(&hello);
 }
 
+static bool one_frame_is_here(void)
+{
+    return sides[0].frames == 1;
+}
+
+/* A frame that never ends, and no pong: whatever the peer is, it is no process of ours at work. */
+static void who_sends_a_byte_a_second_is_pinged_and_then_dropped(void **state)
+{
+    struct buffer hello = {0};
+
+    (void)state;
+    plain_only();
+    struct link *link = start_pair();
+    plain_hello(&hello, ROLE_NODE);
+    buffer_put(&hello, "\0\0\1\0\x08\0\1\0", 8);
+    plain_fd = plain_connect();
+    plain_send(plain_fd, buffer_bytes(&hello));
+    until(second_of_first_up);
+    for (int i = 0; i < 3; i++) {
+        plain_send(plain_fd, bytes_of("x", 1));
+        run_on(1000);
+    }
+    until(plain_was_pinged);
+    assert_int_equal(sides[0].downs, 0);
+    for (int i = 0; i < 5 && sides[0].downs == 0; i++) {
+        plain_send(plain_fd, bytes_of("x", 1));
+        run_on(1000);
+    }
+    assert_int_equal(sides[0].downs, 1);
+    assert_string_equal(sides[0].down_reason, "the peer sends nothing");
+    assert_true(link_is_up(link));
+    plain_end();
+    buffer_fini(&hello);
+}
+
+/* Nor can a pong come before the end of a large one. */
+static void a_large_frame_may_take_its_time(void **state)
+{
+    enum { PIECE = 16 * 1024, PIECES = 4 };
+    static const uint8_t piece[PIECE];
+    struct buffer hello = {0};
+
+    (void)state;
+    plain_only();
+    start_pair();
+    plain_hello(&hello, ROLE_NODE);
+    buffer_put(&hello, "\x08\0\1\0\x08\0\1\0", 8);
+    plain_fd = plain_connect();
+    plain_send(plain_fd, buffer_bytes(&hello));
+    until(second_of_first_up);
+    for (int i = 0; i < PIECES; i++) {
+        run_on(2500);
+        plain_send(plain_fd, bytes_of(piece, PIECE));
+    }
+    until(one_frame_is_here);
+    assert_int_equal(sides[0].downs, 0);
+    plain_end();
+    until(first_down);
+    buffer_fini(&hello);
+}
+
 static void who_never_reads_is_dropped_with_all_that_waits_for_it(void **state)
 {
     enum { PIECE = 1024 * 1024 };
@@ -218,11 +279,6 @@ static bool dialled_again(void)
 {
     return sides[0].downs == 1 && sides[1].downs == 1 && sides[0].up_count == 1 &&
            sides[1].up_count == 1;
-}
-
-static bool one_frame_is_here(void)
-{
-    return sides[0].frames == 1;
 }
 
 static void what_came_while_we_stood_still_goes_with_its_link(void **state)
@@ -310,6 +366,8 @@ int main(void)
         LINK_CASE(a_frame_cut_short_is_just_a_lost_link),
         LINK_CASE(who_says_nothing_is_cut_off),
         LINK_CASE(who_falls_silent_is_pinged_and_then_dropped),
+        LINK_CASE(who_sends_a_byte_a_second_is_pinged_and_then_dropped),
+        LINK_CASE(a_large_frame_may_take_its_time),
         LINK_CASE(who_never_reads_is_dropped_with_all_that_waits_for_it),
         LINK_CASE(our_own_short_sleep_is_no_silence_of_the_peer),
         LINK_CASE(what_came_while_we_stood_still_goes_with_its_link),
