@@ -20,11 +20,12 @@ struct rig {
     struct state state;
     struct coordinator *c;
     struct coordinator_effects out;
+    uint64_t now_us;
 };
 
 static void step(struct rig *r, struct coordinator_event event)
 {
-    event.now_us = 1000000;
+    event.now_us = r->now_us;
     coordinator_effects_clear(&r->out);
     coordinator_step(r->c, &event, &r->out);
 }
@@ -46,7 +47,7 @@ static void start(struct rig *r)
 {
     const struct coordinator_config config = coordinator_config_default();
 
-    *r = (struct rig){0};
+    *r = (struct rig){.now_us = 1000000};
     state_init(&r->state);
     r->c = coordinator_new(&config, &r->state);
     step(r,
@@ -140,12 +141,73 @@ static void a_node_asks_for_no_more_than_it_can_have(void **state)
     stop(&r);
 }
 
+static void count_line(void *context, enum log_level level, const char *line)
+{
+    (void)level;
+    *(unsigned *)context += strstr(line, "database_went_back gateway=g1 knows=") != NULL;
+}
+
+/* A gateway says that it has a ring that nobody ever made; the barrier that this starts, or 0. */
+static uint64_t claim(struct rig *r, uint64_t version)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__GetConfig get = RH__GET_CONFIG__INIT;
+    uint64_t tag = 0;
+
+    control.body_case = RH__CONTROL__BODY_GET_CONFIG;
+    control.get_config = &get;
+    get.have_version = version;
+    step(r,
+         (struct coordinator_event){
+             .type = COORDINATOR_MESSAGE, .peer = GATEWAY, .message = &control});
+    for (size_t i = 0; i < r->out.count; i++) {
+        tag = r->out.item[i].type == COORDINATOR_BARRIER ? r->out.item[i].tag : tag;
+    }
+    return tag;
+}
+
+/* It may say a greater number each time, as fast as it likes. */
+static void numbers_of_a_gateway_are_counted_and_fill_no_log(void **state)
+{
+    enum { CLAIMS = 1000 };
+    struct buffer text = {0};
+    unsigned lines = 0;
+    struct metrics m;
+    struct rig r;
+
+    (void)state;
+    log_set_sink(count_line, &lines);
+    start(&r);
+    step(&r, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    for (uint64_t i = 1; i <= CLAIMS; i++) {
+        r.now_us += 1000;
+        const uint64_t tag = claim(&r, UINT64_MAX - CLAIMS + i);
+
+        assert_int_not_equal(tag, 0);
+        for (int more = 0; more < 3; more++) {
+            assert_int_equal(claim(&r, UINT64_MAX), 0);
+        }
+        step(&r, (struct coordinator_event){.type = COORDINATOR_DONE, .tag = tag});
+    }
+    assert_int_equal(lines, 1);
+    metrics_begin(&m, METRICS_TEXT, &text);
+    coordinator_metrics(r.c, 0, 0, &m);
+    metrics_end(&m);
+    buffer_put(&text, "", 1);
+    assert_non_null(strstr((const char *)text.data,
+                           "\nringhold_coordinator_newer_numbers_total{role=\"gateway\"} 1000\n"));
+    buffer_fini(&text);
+    stop(&r);
+    log_set_sink(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operator_requests_answer_is_its_gateways),
         cmocka_unit_test(what_a_process_is_like_it_says_itself),
         cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
+        cmocka_unit_test(numbers_of_a_gateway_are_counted_and_fill_no_log),
     };
 
     log_set_level(LOG_ERROR);

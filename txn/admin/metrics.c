@@ -182,11 +182,19 @@ void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_u
 {
     static const struct metric nodes = {
         "ringhold_coordinator_nodes", "Nodes of the directory, by state.", METRIC_GAUGE};
+    static const struct metric newer = {
+        "ringhold_coordinator_newer_numbers_total",
+        "Numbers told that this coordinator's database never drew, by who told them.",
+        METRIC_COUNTER};
+    static const char *const tellers[] = {[PAST_NODE] = "node", [PAST_GATEWAY] = "gateway"};
     struct fleet_counts f = fleet_of(c, wall_us);
     struct census census = {{0}};
 
     f.leader = leader;
     metrics_put_rows(m, of_all, sizeof of_all / sizeof of_all[0], &f);
+    for (size_t i = 0; i < PAST_TELLERS; i++) {
+        metrics_put_labelled(m, &newer, "role", tellers[i], c->past.word[i].told);
+    }
     if (!c->leading) {
         return;
     }

@@ -66,6 +66,16 @@ void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *messa
     }
 }
 
+bool barrier_has(const struct coordinator *c, Rh__Control__BodyCase body)
+{
+    for (size_t i = 0; i < c->barrier.count; i++) {
+        if (c->barrier.waiting[i].message->body_case == body) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A message that came before the barrier which is now done. */
 static void decide(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {

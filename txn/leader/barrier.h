@@ -22,6 +22,8 @@ struct barrier {
 /* One at a time; what comes while it is under way waits for the next. */
 void barrier_start(struct coordinator *c);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message);
+/* One of these waits. */
+bool barrier_has(const struct coordinator *c, Rh__Control__BodyCase body);
 void barrier_done(struct coordinator *c, enum err error);
 void barrier_forget(struct coordinator *c);
 void barrier_fini(struct coordinator *c);

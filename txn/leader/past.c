@@ -34,21 +34,43 @@ static uint64_t polled_of(const Rh__Control *message)
     return highest;
 }
 
-void past_note(struct coordinator *c, const char *name, uint64_t knows)
+enum { SAY_AGAIN_US = 60 * 1000 * 1000 }; /* a liar's greater and greater numbers fill no log */
+
+static bool leases_are_over(const struct coordinator *c)
 {
-    if (knows <= c->past.newer) {
+    return c->now_us >= c->past.born_us + lease_wait_us(c) || lease_longest_us(c) == 0;
+}
+
+void past_note(struct coordinator *c, enum past_teller teller, const char *name, uint64_t knows)
+{
+    static const struct {
+        const char *role;
+        const char *effect;
+    } of[] = {
+        [PAST_NODE] = {"node", "no changes, registrations, or leases for nodes that know more"},
+        [PAST_GATEWAY] = {"gateway", "no changes before the leases of this start are over"},
+    };
+    struct past_word *word = &c->past.word[teller];
+
+    word->told++;
+    if (knows <= word->newer) {
         return;
     }
-    c->past.newer = knows;
+    word->newer = knows;
+    if (word->said_us != 0 && c->now_us - word->said_us < SAY_AGAIN_US) {
+        return;
+    }
+    word->said_us = c->now_us;
     log_error("txn",
               "database_went_back",
-              "node=%s knows=%" PRIu64 " number=%" PRIu64
-              " effect=\"no changes, registrations, or leases for nodes that know more\" "
-              "reason=\"an older copy of the folder was put back\" remedy=\"stop the "
-              "coordinators and restore again (docs/recovery.md#went-back)\"",
+              "%s=%s knows=%" PRIu64 " number=%" PRIu64
+              " effect=\"%s\" reason=\"an older copy of the folder was put back\" "
+              "remedy=\"stop the coordinators and restore again (docs/recovery.md#went-back)\"",
+              of[teller].role,
               name,
               knows,
-              c->state->number);
+              c->state->number,
+              of[teller].effect);
 }
 
 bool past_knows_more(const struct coordinator *c, const Rh__Control *message)
@@ -76,7 +98,10 @@ bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Contr
         }
         return false;
     }
-    past_note(c, peer->name, version > polled ? version : polled);
+    past_note(c,
+              peer->role == ROLE_GATEWAY ? PAST_GATEWAY : PAST_NODE,
+              peer->name,
+              version > polled ? version : polled);
     if (node != NULL) {
         struct seen *seen = peers_heard(c, node); // alive, and not to be fenced by who knows less
 
@@ -87,9 +112,16 @@ bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Contr
     return true;
 }
 
+static bool told(const struct coordinator *c, enum past_teller teller)
+{
+    const uint64_t newer = c->past.word[teller].newer;
+
+    return newer != 0 && newer >> STATE_NUMBER_BITS >= c->state->view.era;
+}
+
 bool past_found(const struct coordinator *c)
 {
-    return c->past.newer >> STATE_NUMBER_BITS >= c->state->view.era && c->past.newer != 0;
+    return told(c, PAST_NODE) || (told(c, PAST_GATEWAY) && !leases_are_over(c));
 }
 
 void past_denied(struct coordinator *c, const struct state_node *node)
@@ -107,11 +139,6 @@ static bool all_denied(const struct coordinator *c)
         }
     }
     return true;
-}
-
-static bool leases_are_over(const struct coordinator *c)
-{
-    return c->now_us >= c->past.born_us + lease_wait_us(c) || lease_longest_us(c) == 0;
 }
 
 /* After a restore the wait for the leases of before, hole 52, and this one cover each other. */

@@ -7,8 +7,18 @@
 
 #include "txn/leader/peers.h"
 
+/* Whose word it is, for they are not believed alike. */
+enum past_teller { PAST_NODE, PAST_GATEWAY };
+enum { PAST_TELLERS = PAST_GATEWAY + 1 };
+
+struct past_word {
+    uint64_t newer;   /* the greatest number that was never drawn here; 0 = none */
+    uint64_t told;    /* so often was one told */
+    uint64_t said_us; /* when the log was */
+};
+
 struct past {
-    uint64_t newer;   /* number that somebody knows and that was never drawn here; 0 = none */
+    struct past_word word[PAST_TELLERS];
     uint64_t born_us; /* when this process began */
     bool sure;        /* whoever could know better has been asked, or has no lease any more */
     uint64_t denied[RING_NODES_MAX + 1]; /* by slot: incarnation that knows nothing newer */
@@ -23,8 +33,9 @@ bool past_knows_more(const struct coordinator *c, const Rh__Control *message);
 /* The message tells that this database is an older copy: nothing is promised on it. */
 bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
 /* past_note() keeps that `name` knows a number that was never drawn here. */
-void past_note(struct coordinator *c, const char *name, uint64_t knows);
-/* Somebody showed it: no number is drawn in this era, for it may have been drawn before. */
+void past_note(struct coordinator *c, enum past_teller teller, const char *name, uint64_t knows);
+/* Somebody showed it: no number is drawn in this era, for it may have been drawn before. A gateway
+ * has no lease and runs nothing: its word counts as long as a lease of before may be left. */
 bool past_found(const struct coordinator *c);
 /* The node knows nothing newer. */
 void past_denied(struct coordinator *c, const struct state_node *node);

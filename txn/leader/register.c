@@ -164,7 +164,7 @@ static bool database_went_back(struct coordinator *c, const struct leader_peer *
                    highest,
                    in->disk_era,
                    in->disk_era);
-    past_note(c, in->name, highest > era ? highest : era);
+    past_note(c, PAST_NODE, in->name, highest > era ? highest : era);
     refuse(c, peer->id, reason, 0);
     return true;
 }
