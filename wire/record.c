@@ -57,8 +57,7 @@ enum err caller_get(struct bytes *body, struct caller *c)
     return get_end(&in, c->id.size >= 1);
 }
 
-/* Who sends a call says who asks; the limit is the payload's. */
-static bool body_is_sound(uint8_t flags, struct bytes body)
+bool request_body_is_sound(uint8_t flags, struct bytes body)
 {
     struct caller caller;
 
@@ -89,7 +88,7 @@ static bool is_sound(const struct request_record *r)
 
 void request_put(struct buffer *out, const struct request_record *r)
 {
-    ASSERT(body_is_sound(r->flags, r->body));
+    ASSERT(request_body_is_sound(r->flags, r->body));
     ASSERT(is_sound(r));
     request_put_any(out, r);
 }
@@ -171,7 +170,7 @@ enum err request_get_behind(struct reader *in, struct bytes before, struct reque
     r->id = get_run(in, id_size);
     const bool has_body = take_body(in, before, body_size, r);
 
-    return get_end(in, has_body && !in->bad && body_is_sound(r->flags, r->body));
+    return get_end(in, has_body && !in->bad && request_body_is_sound(r->flags, r->body));
 }
 
 size_t answer_size(const struct answer_record *a)

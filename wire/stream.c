@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes requests of streams, and decodes all that streams say.
+ */
+#include "wire/stream.h"
+
+enum {
+    CHAIN_ITEM = 8,
+    OWNED = 1, /* the only bit of the byte behind the flags */
+    FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_CALL |
+            REQUEST_SESSION | REQUEST_AWAKE,
+};
+
+static enum err get_end(struct reader *in, bool fits)
+{
+    in->bad = in->bad || !fits;
+    return in->bad ? ERR_CORRUPT : ERR_OK;
+}
+
+static struct bytes get_run(struct reader *in, size_t size)
+{
+    const uint8_t *at = get_bytes(in, size);
+
+    return (struct bytes){at, at == NULL ? 0 : size};
+}
+
+enum err stream_head_get(const struct frame *f, struct stream_head *h, struct reader *records)
+{
+    struct reader in = {.at = f->body.data, .left = f->body.size};
+    const bool has_records = (uint8_t)f->type <= STREAM_ANSWER;
+    const bool begins = (uint8_t)f->type == STREAM_BEGIN || (uint8_t)f->type == STREAM_GONE;
+
+    h->from = get_u64(&in);
+    h->to = get_u64(&in);
+    h->first = get_u64(&in);
+    h->ack = get_u64(&in);
+    h->version = get_u64(&in);
+    *records = in;
+    return get_end(records,
+                   stream_frame_known((uint8_t)f->type) && h->from != 0 && h->to != 0 &&
+                       (h->first == 0) == ((uint8_t)f->type == STREAM_ACK) &&
+                       h->first <= UINT64_MAX - FRAME_RECORDS_MAX && (!begins || h->ack == 0) &&
+                       (has_records ? f->count > 0 : f->count == 1 && in.left == 0));
+}
+
+void stream_request_store(uint8_t *at, const struct stream_request *r)
+{
+    const bool owned = r->owned.seq != 0;
+
+    ASSERT(r->rid != 0 && r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
+    ASSERT((r->flags & ~FLAGS) == 0 && r->hops <= STREAM_HOPS_MAX);
+    ASSERT(r->body.size <= RECORD_BODY_MAX + RECORD_CALLER_MAX);
+    ASSERT(r->chain.size % CHAIN_ITEM == 0 && r->chain.size / CHAIN_ITEM <= RECORD_CHAIN_MAX);
+    at = store_u64(at, r->rid);
+    at = store_u64(at, r->session);
+    at = store_u32(at, r->ttl_ms);
+    at = store_u32(at, (uint32_t)r->body.size);
+    at = store_u16(at, r->kind);
+    at = store_u8(at, r->flags);
+    at = store_u8(at, owned ? OWNED : 0);
+    at = store_u8(at, r->hops);
+    at = store_u8(at, (uint8_t)(r->chain.size / CHAIN_ITEM));
+    at = store_u8(at, (uint8_t)r->id.size);
+    if (owned) {
+        at = store_u64(at, r->owned.seq);
+        at = store_u64(at, r->owned.base);
+        at = store_u64(at, r->owned.first);
+        at = store_u32(at, r->owned.epoch);
+    }
+    bytes_copy(at, r->chain.data, r->chain.size);
+    at += r->chain.size;
+    bytes_copy(at, r->id.data, r->id.size);
+    bytes_copy(at + r->id.size, r->body.data, r->body.size);
+}
+
+static bool get_owned(struct reader *in, uint8_t bits, struct stream_owned *owned)
+{
+    if (bits == 0) {
+        *owned = (struct stream_owned){0};
+        return true;
+    }
+    owned->seq = get_u64(in);
+    owned->base = get_u64(in);
+    owned->first = get_u64(in);
+    owned->epoch = get_u32(in);
+    return bits == OWNED && owned->seq != 0;
+}
+
+enum err stream_request_get(struct reader *in, struct stream_request *r)
+{
+    // The header is read with one check: there are many of them.
+    const uint8_t *at = get_bytes(in, STREAM_REQUEST_SIZE);
+
+    if (at == NULL) {
+        return ERR_CORRUPT;
+    }
+    r->rid = load_u64(at);
+    r->session = load_u64(at + 8);
+    r->ttl_ms = load_u32(at + 16);
+    r->kind = load_u16(at + 24);
+    r->flags = at[26];
+    r->hops = at[28];
+    const size_t body_size = load_u32(at + 20);
+    const size_t chain_count = at[29];
+    const size_t id_size = at[30];
+    if (r->rid == 0 || id_size == 0 || (r->flags & ~FLAGS) != 0 || r->hops > STREAM_HOPS_MAX ||
+        chain_count > RECORD_CHAIN_MAX || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
+        !get_owned(in, at[27], &r->owned)) {
+        return get_end(in, false);
+    }
+    const size_t chain_size = chain_count * CHAIN_ITEM;
+    const uint8_t *rest = get_bytes(in, chain_size + id_size + body_size);
+    if (rest == NULL) {
+        return ERR_CORRUPT;
+    }
+    r->chain = bytes_of(rest, chain_size);
+    r->id = bytes_of(rest + chain_size, id_size);
+    r->body = bytes_of(rest + chain_size + id_size, body_size);
+    return get_end(in, request_body_is_sound(r->flags, r->body));
+}
+
+enum err stream_answer_get(struct reader *in, struct stream_answer *a)
+{
+    const uint8_t *at = get_bytes(in, STREAM_ANSWER_SIZE);
+
+    if (at == NULL) {
+        return ERR_CORRUPT;
+    }
+    a->rid = load_u64(at);
+    a->token = load_u64(at + 8);
+    a->aux = load_u64(at + 16);
+    a->code = at[24];
+    const size_t body_size = load_u32(at + 25);
+    if (a->code > STREAM_CODE_LAST || body_size > RECORD_BODY_MAX ||
+        (a->rid == 0) != (a->code == STREAM_CODE_LEFT)) {
+        return get_end(in, false);
+    }
+    a->body = get_run(in, body_size);
+    return get_end(in, true);
+}

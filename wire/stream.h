@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames of streams (decision 070): fixed little-endian headers, then the
+ * bytes they announce. Golden vectors in tests/wire/stream_wire_test.c fix every
+ * byte; docs/protocol.md has the tables.
+ *
+ * Encoders write where room is; decoders borrow from the input and refuse with
+ * ERR_CORRUPT what does not fit.
+ */
+#ifndef WIRE_STREAM_H
+#define WIRE_STREAM_H
+
+#include "base/assert.h"
+#include "wire/frame.h"
+#include "wire/record.h"
+
+/* Types of their frames. No link takes them yet. */
+enum stream_frame {
+    STREAM_REQUEST = 24, /* asker to server: count requests */
+    STREAM_ANSWER = 25,  /* server to asker: count answers */
+    STREAM_BEGIN =
+        26, /* asker: a stream that has no number yet; `first` is the connection's epoch */
+    STREAM_JOIN = 27,   /* asker: the same stream by a new connection; likewise */
+    STREAM_JOINED = 28, /* server: go on behind `ack`; `first` is the epoch that it answers */
+    STREAM_GONE = 29,   /* server: it has forgotten the stream; likewise */
+    STREAM_ACK = 30,    /* either: nothing but `ack` */
+};
+
+enum {
+    STREAM_HEADER_SIZE = FRAME_HEADER_SIZE + 40, /* of each frame, with that of all frames */
+    STREAM_REQUEST_SIZE = 31,                    /* before what is of changing size */
+    STREAM_OWNED_SIZE = 28,
+    STREAM_ANSWER_SIZE = 29,
+    STREAM_HOPS_MAX = 2, /* a node forwards no request that was forwarded so often (decision 070) */
+};
+
+/* What all frames have behind the header of wire/frame.h. */
+struct stream_head {
+    uint64_t from; /* asker's id, or server's incarnation */
+    uint64_t to;
+    uint64_t first;   /* number of the first record, from 1; or an epoch, from 1; of ACK 0 */
+    uint64_t ack;     /* the sender has all records of the other end up to this number */
+    uint64_t version; /* sender's ring version when it began the frame */
+};
+
+/* Of a session that its client owns (hole 44): as in struct request_record. */
+struct stream_owned {
+    uint64_t seq; /* 0 = its client does not own it */
+    uint64_t base;
+    uint64_t first;
+    uint32_t epoch;
+};
+
+struct stream_request {
+    uint64_t rid; /* asker's name of it, never 0; comes back in its answer */
+    uint64_t session;
+    uint32_t ttl_ms; /* what is left; counted down at every queue */
+    uint16_t kind;
+    uint8_t flags;      /* enum request_flags; neither HELD nor SAME */
+    uint8_t hops;       /* forwards so far, up to STREAM_HOPS_MAX */
+    struct bytes chain; /* u64 positions, up to RECORD_CHAIN_MAX, of whose calls led here */
+    struct stream_owned owned;
+    struct bytes id;
+    struct bytes body;
+};
+
+/* Codes of an answer: those of enum answer_code but COLD and LOST for sessions that nobody owns,
+ * and these. */
+enum stream_code {
+    STREAM_CODE_BEHIND = 9,   /* not run: one before it in its lane was refused */
+    STREAM_CODE_UNKNOWN = 10, /* it was forwarded to a node that is dead; aux = ring version that
+                                 says so, 0 = none does */
+    STREAM_CODE_LEFT = 11,    /* rid 0, the last entry of a log: nothing behind aux was taken */
+    STREAM_CODE_LAST = STREAM_CODE_LEFT,
+};
+
+struct stream_answer {
+    uint64_t rid;
+    uint64_t token; /* generation of the vnode that ran it; 0 = not run */
+    uint64_t aux;   /* by code */
+    uint8_t code;   /* enum answer_code, enum stream_code */
+    struct bytes body;
+};
+
+/* The answer says that the request did not run and, unless it is sent again, never will (R7). */
+static inline bool stream_code_refuses(uint8_t code)
+{
+    return code != ANSWER_OK && code != ANSWER_APP_ERROR && code != ANSWER_LOST &&
+           code != STREAM_CODE_UNKNOWN && code != STREAM_CODE_LEFT;
+}
+
+/* Write the header of a frame that has `size` bytes in all, where STREAM_HEADER_SIZE bytes are. */
+static inline void stream_head_store(uint8_t *at, enum stream_frame type,
+                                     const struct stream_head *h)
+{
+    at = store_u32(at, STREAM_HEADER_SIZE);
+    at = store_u8(at, (uint8_t)type);
+    at = store_u8(at, 0);
+    at = store_u16(at, 1);
+    at = store_u64(at, h->from);
+    at = store_u64(at, h->to);
+    at = store_u64(at, h->first);
+    at = store_u64(at, h->ack);
+    (void)store_u64(at, h->version);
+}
+/* Write size and count (1..FRAME_RECORDS_MAX) of a frame's records into its header at `at`. */
+static inline void stream_frame_end(uint8_t *at, size_t size, uint64_t count)
+{
+    ASSERT(count >= 1 && count <= FRAME_RECORDS_MAX && size <= FRAME_SIZE_MAX);
+    (void)store_u32(at, (uint32_t)size);
+    (void)store_u16(at + 6, (uint16_t)count);
+}
+
+/* Bytes that one takes when encoded. */
+static inline size_t stream_request_size(const struct stream_request *r)
+{
+    return STREAM_REQUEST_SIZE + r->chain.size + (r->owned.seq != 0 ? STREAM_OWNED_SIZE : 0u) +
+           r->id.size + r->body.size;
+}
+static inline size_t stream_answer_size(const struct stream_answer *a)
+{
+    return STREAM_ANSWER_SIZE + a->body.size;
+}
+
+/* Write one where there is room for it. Sizes, flags and codes must be within the limits above. */
+void stream_request_store(uint8_t *at, const struct stream_request *r);
+/* For a record that is sent again: another name, and what is left of its time. */
+static inline void stream_request_rename(uint8_t *at, uint64_t rid, uint32_t ttl_ms)
+{
+    (void)store_u32(store_u64(at, rid) + 8, ttl_ms);
+}
+__attribute__((always_inline)) static inline void stream_answer_store(uint8_t *at,
+                                                                      const struct stream_answer *a)
+{
+    at = store_u64(at, a->rid);
+    at = store_u64(at, a->token);
+    at = store_u64(at, a->aux);
+    at = store_u8(at, a->code);
+    at = store_u32(at, (uint32_t)a->body.size);
+    bytes_copy(at, a->body.data, a->body.size);
+}
+
+/* Is that a type of enum stream_frame? */
+static inline bool stream_frame_known(uint8_t type)
+{
+    return type >= STREAM_REQUEST && type <= STREAM_ACK;
+}
+
+/* Read what a frame of such a type has before its records; `records` then reads `f->count` of them,
+ * which borrow from the frame, and must end with it. ERR_CORRUPT: it is none. */
+MUST_CHECK enum err stream_head_get(const struct frame *f, struct stream_head *h,
+                                    struct reader *records);
+/* Take the next record off `in`. ERR_CORRUPT: it is unusable, and the reader is bad. */
+MUST_CHECK enum err stream_request_get(struct reader *in, struct stream_request *r);
+MUST_CHECK enum err stream_answer_get(struct reader *in, struct stream_answer *a);
+
+#endif
