@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernel's body of base/files.h. The simulator has the other one,
- * sim/platter.c.
+ * sim/memory_disk.c.
  */
 #include "base/files.h"
 

@@ -2,7 +2,7 @@
  *
  * The system calls by which records are kept that a crash must not lose. A
  * contract with two bodies: the kernel, and the simulator's disk, which forgets
- * what was not synced when the power fails (sim/platter.h).
+ * what was not synced when the power fails (sim/memory_disk.h).
  */
 #ifndef BASE_FILES_H
 #define BASE_FILES_H

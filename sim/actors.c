@@ -110,7 +110,7 @@ void actors_end(struct fleet *f, struct instance *i)
     mem_free(i);
 }
 
-static bool knows(const struct instance *i, uint64_t uid)
+static bool has_run(const struct instance *i, uint64_t uid)
 {
     for (size_t k = 0; k < i->list.count; k++) {
         if (i->list.uid[k] == uid) {
@@ -280,7 +280,7 @@ static void ran(struct fleet *f, struct instance *i)
         i->running = false;
         check_run_end(f, i, i->uid);
         answer_done(f, i);
-    } else if (knows(i, i->uid)) {
+    } else if (has_run(i, i->uid)) {
         answer_done(f, i); // an idempotent one, that a former life did
     } else {
         store_write(f, i, i->uid);

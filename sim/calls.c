@@ -329,7 +329,7 @@ void node_calls_settle(struct fleet *f, struct sim_node *n)
     }
 }
 
-/* ---- heroes ---- */
+/* ---- session actors ---- */
 
 void node_calls_former(struct fleet *f, struct sim_node *n, const struct host_effect *e)
 {

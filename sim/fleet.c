@@ -16,9 +16,9 @@
 
 enum {
     START_US = 2000000,
-    WORK_AFTER_HEAL_US = 3000000, /* clients go on for so long */
-    SETTLED_MAX_US = 60000000,    /* after the heal: what was under way is over by then (K8) */
-    QUIET_MAX_US = 140000000,     /* and changes put off by a full back-off are done by then */
+    WORK_AFTER_HEAL_US = 3000000,  /* clients go on for so long */
+    SETTLED_MAX_US = 60000000,     /* after the heal: what was under way is over by then (K8) */
+    QUIESCENCE_MAX_US = 140000000, /* and changes put off by a full back-off are done by then */
     PROBE_US = 15000000,
 };
 
@@ -311,7 +311,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     f->network.faults = f->faults.net;
     ledger_init(f);
     poison_draw(f);
-    players_draw(f);
+    sim_players_draw(f);
     twin_draw(f, seed);
     coordinators_init(f);
     for (unsigned i = 0; i < f->nodes; i++) {
@@ -333,7 +333,7 @@ void sim_fleet_fini(struct fleet *f)
         sim_folder_free(&f->node[i]);
     }
     for (unsigned i = 0; i < f->gateways; i++) {
-        hall_close(f, &f->gateway[i]);
+        session_clients_close(f, &f->gateway[i]);
         router_free(f->gateway[i].core);
         router_effects_fini(&f->gateway[i].out);
         mem_free(f->gateway[i].node);
@@ -345,7 +345,7 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < fleet_size(f); i++) {
         world_gate_fini(&fleet_process(f, i)->gate);
     }
-    players_fini(f);
+    sim_players_fini(f);
     group_fini(f);
     raft_model_fini(&f->raft);
     network_fini(&f->network);
@@ -374,7 +374,7 @@ static void start(struct fleet *f)
 }
 
 /* Look until the fleet is quiet twice in a row; not in time is a violation. */
-static void await_quiet(struct fleet *f, uint64_t until_us)
+static void await_quiescence(struct fleet *f, uint64_t until_us)
 {
     const uint64_t settled_max_us = f->world.now_us + SETTLED_MAX_US;
     bool settled = false;
@@ -391,7 +391,7 @@ static void await_quiet(struct fleet *f, uint64_t until_us)
         if (!settled && f->world.now_us > settled_max_us) {
             break;
         }
-        what = what == NULL ? check_quiet(f) : what;
+        what = what == NULL ? check_quiescence(f) : what;
         times = what == NULL ? times + 1 : 0;
     }
     if (f->world.checker == NULL && times < 2) {
@@ -413,7 +413,7 @@ void sim_fleet_run(struct fleet *f)
     start(f);
     world_run_until(&f->world, world_between(&f->world, 0, START_US));
     clients_start(f);
-    players_start(f);
+    sim_players_start(f);
     world_run_until(&f->world, START_US);
     nemesis_start(f);
     while (f->world.checker == NULL && f->world.now_us < f->heal_us) {
@@ -423,13 +423,13 @@ void sim_fleet_run(struct fleet *f)
         return;
     }
     nemesis_heal(f);
-    players_heal(f);
+    sim_players_heal(f);
     world_run_until(&f->world, f->heal_us + WORK_AFTER_HEAL_US);
     f->working = false;
-    await_quiet(f, f->heal_us + QUIET_MAX_US);
+    await_quiescence(f, f->heal_us + QUIESCENCE_MAX_US);
     if (f->world.checker == NULL) {
         clients_probe(f);
-        await_quiet(f, f->world.now_us + PROBE_US);
+        await_quiescence(f, f->world.now_us + PROBE_US);
     }
     if (f->world.checker == NULL) {
         check_final(f);

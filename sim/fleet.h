@@ -33,9 +33,9 @@ enum {
     FLEET_KIND_MATCH = 11,  /* of a second role, see sim/roles.c; like the next two */
     FLEET_KIND_BOSS = 12,
     FLEET_KIND_MAIL = 13,
-    FLEET_KIND_HERO =
+    FLEET_KIND_SESSION =
         14, /* with sessions, see sim/players/players.h: a newer client takes the place … */
-    FLEET_KIND_LONER = 15, /* … or is refused */
+    FLEET_KIND_REJECTING = 15, /* … or is refused */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
     PAST_SPANS_MAX = 32,    /* a history ends after two minutes */
@@ -179,15 +179,15 @@ struct sim_node {
     bool settles;                /* the effects of calls are being done */
     struct sim_runtime *runtime; /* NULL while down, or there are no players */
     struct host_effects out;
-    struct host_disk disk;   /* what its folder holds */
-    struct host_disk told;   /* what it was told to be durable */
-    struct platter *platter; /* owned: with its number file, shipped; NULL = not yet made */
-    struct number *number;   /* owned; NULL while down */
-    uint8_t boots;           /* of its machine */
-    uint8_t wipes;           /* of its disk */
-    uint64_t disk_us;        /* when the newest write hits it */
-    uint64_t persisted_us;   /* when that is told */
-    uint64_t stepped_us;     /* the core took its last step, whose effects are done since */
+    struct host_disk disk;           /* what its folder holds */
+    struct host_disk told;           /* what it was told to be durable */
+    struct memory_disk *memory_disk; /* owned: with its number file, shipped; NULL = not yet made */
+    struct number *number;           /* owned; NULL while down */
+    uint8_t boots;                   /* of its machine */
+    uint8_t wipes;                   /* of its disk */
+    uint64_t disk_us;                /* when the newest write hits it */
+    uint64_t persisted_us;           /* when that is told */
+    uint64_t stepped_us;             /* the core took its last step, whose effects are done since */
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;
@@ -307,15 +307,15 @@ struct fleet {
     struct prng aims;      /* of sim/aim.c */
     uint64_t other_leases; /* starts with another than the one before */
     uint32_t poll_ms;
-    uint32_t activations;    /* at a time at a node; 0 = any number */
-    uint32_t deadline_ms;    /* of a request */
-    uint32_t retry_ms;       /* of a gateway */
-    struct players *players; /* owned; NULL = there are none */
-    struct entity *poison;   /* each run of it kills its node; NULL = nodes tell of no deaths */
-    bool roles;              /* there is a second one */
-    uint32_t daemons;        /* so many are wanted */
-    uint64_t daemons_wish;   /* which the coordinators were not told yet; 0 = they were */
-    size_t bound;            /* segments that the ring ever had */
+    uint32_t activations;        /* at a time at a node; 0 = any number */
+    uint32_t deadline_ms;        /* of a request */
+    uint32_t retry_ms;           /* of a gateway */
+    struct sim_players *players; /* owned; NULL = there are none */
+    struct entity *poison;       /* each run of it kills its node; NULL = nodes tell of no deaths */
+    bool roles;                  /* there is a second one */
+    uint32_t daemons;            /* so many are wanted */
+    uint64_t daemons_wish;       /* which the coordinators were not told yet; 0 = they were */
+    size_t bound;                /* segments that the ring ever had */
     size_t home_view[RING_SEGMENTS_MAX + 1]; /* index in ledger.view when all vnodes of a segment
                                                 had owners first; 0 = not yet; [0]: the default */
     bool working;                            /* clients send */
@@ -625,21 +625,21 @@ void poison_stepped(struct fleet *f, struct sim_node *n);
 
 /* ---- seeds with players: sim/players/players.h ---- */
 
-void players_draw(struct fleet *f);
-void players_fini(struct fleet *f);
-void players_start(struct fleet *f);
-void players_heal(struct fleet *f);
+void sim_players_draw(struct fleet *f);
+void sim_players_fini(struct fleet *f);
+void sim_players_start(struct fleet *f);
+void sim_players_heal(struct fleet *f);
 /* NULL: each is bound and has all; else what is not so. */
-const char *players_wait(struct fleet *f);
-void hall_open(struct fleet *f, struct sim_gateway *g);
-void hall_close(struct fleet *f, struct sim_gateway *g);
-void hall_tick(struct fleet *f, struct sim_gateway *g);
-void hall_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up);
-void hall_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push);
+const char *sim_players_wait(struct fleet *f);
+void session_clients_open(struct fleet *f, struct sim_gateway *g);
+void session_clients_close(struct fleet *f, struct sim_gateway *g);
+void session_clients_tick(struct fleet *f, struct sim_gateway *g);
+void session_clients_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up);
+void session_clients_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push);
 /* False: it is not for a player. */
-void hall_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effect *e);
-bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
-                struct bytes bytes);
+void session_clients_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effect *e);
+bool session_clients_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
+                           struct bytes bytes);
 /* A node's process begins, dies, ticks; has a link to a gateway, or has it no more. */
 void sim_runtime_open(struct fleet *f, struct sim_node *n);
 void sim_runtime_close(struct sim_node *n);
@@ -647,7 +647,7 @@ void sim_runtime_tick(struct fleet *f, struct sim_node *n);
 void sim_runtime_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
 /* The node has a new incarnation: drop what its runtime said and its gate still keeps. */
 void sim_runtime_renew(struct sim_node *n);
-/* Is it of a hero? Then do it. */
+/* Is it of a session actor? Then do it. */
 bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                        struct bytes bytes);
 

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "node/disk.h"
 #include "sim/fleet.h"
-#include "sim/platter.h"
+#include "sim/memory_disk.h"
 #include "storage/log/number.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void open_number(struct fleet *f, struct sim_node *n, struct host_disk *o
     struct buffer payload = {0};
     char path[64];
 
-    (void)snprintf(path, sizeof path, "%s/number", platter_path(n->platter));
+    (void)snprintf(path, sizeof path, "%s/number", memory_disk_path(n->memory_disk));
     if (number_open(&n->number, path, &payload) != ERR_OK ||
         disk_get(buffer_bytes(&payload), out) != ERR_OK) {
         world_violate(&f->world, "disk", "%s: its number file is refused", n->process.name);
@@ -34,11 +34,11 @@ static void open_number(struct fleet *f, struct sim_node *n, struct host_disk *o
 
 void sim_folder_open(struct fleet *f, struct sim_node *n)
 {
-    if (n->platter == NULL) {
+    if (n->memory_disk == NULL) {
         const uint64_t number = n->process.number + 64u * n->wipes;
 
-        platter_install();
-        n->platter = platter_new(f->world.seed << 16 | number);
+        memory_disk_install();
+        n->memory_disk = memory_disk_new(f->world.seed << 16 | number);
     }
     if (n->number == NULL) {
         open_number(f, n, &n->disk);
@@ -57,7 +57,7 @@ void sim_folder_store(struct sim_node *n)
 
 static void lose_power(struct fleet *f, struct sim_node *n)
 {
-    platter_lose(n->platter);
+    memory_disk_lose(n->memory_disk);
     f->power_losses++;
     TRACE(&f->world, n->process.name, "lost its power");
 }
@@ -68,12 +68,12 @@ void sim_folder_crash(struct fleet *f, struct sim_node *n, bool begun, bool powe
     const bool writing = begun && !same(&newer, &n->told);
 
     if (power) {
-        platter_fail_at(n->platter, 1 + (unsigned)(f->world.now_us % 3));
+        memory_disk_fail_at(n->memory_disk, 1 + (unsigned)(f->world.now_us % 3));
     }
     if (writing) {
         sim_folder_store(n);
     }
-    const bool whole = writing && platter_has_power(n->platter);
+    const bool whole = writing && memory_disk_has_power(n->memory_disk);
     number_close(n->number);
     n->number = NULL;
     if (power) {
@@ -90,6 +90,6 @@ void sim_folder_free(struct sim_node *n)
 {
     number_close(n->number);
     n->number = NULL;
-    platter_free(n->platter);
-    n->platter = NULL;
+    memory_disk_free(n->memory_disk);
+    n->memory_disk = NULL;
 }

@@ -20,7 +20,7 @@ static void on_tick(void *context, const struct world_event *event)
     world_at(&f->world, f->world.now_us + world_between(&f->world, 10000, 50000), *event);
     gateway_step(f, g, (struct router_event){.type = ROUTER_TICK});
     if (!g->process.gate.shut) {
-        hall_tick(f, g);
+        session_clients_tick(f, g);
     }
 }
 
@@ -51,7 +51,7 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
     g->process.life++;
     g->seen = (struct view_seen){0};
     g->core = router_new(&config);
-    hall_open(f, g);
+    session_clients_open(f, g);
     TRACE(&f->world, g->process.name, "STARTS");
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &g->process, &f->coordinator[i].process, i);
@@ -85,7 +85,7 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
     f->gateway_crashes++;
     g->process.up = false;
     pause_end(f, &g->process);
-    hall_close(f, g);
+    session_clients_close(f, g);
     router_free(g->core);
     g->core = NULL;
     router_effects_fini(&g->out);
@@ -165,7 +165,7 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
         world_violate(&f->world, "codec", "%s sent a record that does not decode", g->process.name);
         return;
     }
-    if (r.kind == FLEET_KIND_HERO || r.kind == FLEET_KIND_LONER) {
+    if (r.kind == FLEET_KIND_SESSION || r.kind == FLEET_KIND_REJECTING) {
         send(f, g->node[e->slot], FRAME_REQUEST, bytes);
         return;
     }
@@ -217,12 +217,12 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
         send(f, g->coordinator[e->coordinator], FRAME_CONTROL, bytes);
         break;
     case ROUTER_REPLY:
-        if (!hall_reply(f, g, e, bytes)) {
+        if (!session_clients_reply(f, g, e, bytes)) {
             check_reply(f, g, e->ticket, e->code, bytes);
         }
         break;
     case ROUTER_VOUCH:
-        hall_vouch(f, g, e);
+        session_clients_vouch(f, g, e);
         break;
     case ROUTER_CONNECT:
         connect_to(f, g, e, (const char *)bytes.data);
@@ -230,7 +230,7 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
     case ROUTER_DISCONNECT:
         network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
         g->node[e->slot] = NULL;
-        hall_node_link(f, g, e->slot, false);
+        session_clients_node_link(f, g, e->slot, false);
         break;
     }
 }
@@ -295,7 +295,7 @@ void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
                      .name = process_says(end->other),
                      .incarnation = end->other_incarnation,
                  });
-    hall_node_link(f, g, (uint16_t)end->key, true);
+    session_clients_node_link(f, g, (uint16_t)end->key, true);
 }
 
 void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *end)
@@ -314,7 +314,7 @@ void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *
     }
     g->node[end->key] = NULL;
     gateway_step(f, g, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = (uint16_t)end->key});
-    hall_node_link(f, g, (uint16_t)end->key, false);
+    session_clients_node_link(f, g, (uint16_t)end->key, false);
 }
 
 void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_end *end,
@@ -338,7 +338,7 @@ void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end
     struct push_record push;
 
     if (type == FRAME_PUSH && push_get(&in, &push) == ERR_OK && in.left == 0) {
-        hall_push(f, g, &push);
+        session_clients_push(f, g, &push);
         return;
     }
     if (type != FRAME_ANSWER || answer_get(&in, &answer) != ERR_OK || in.left != 0) {

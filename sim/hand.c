@@ -21,9 +21,9 @@ enum {
 static void on_ask(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    const bool knows = f->raft.leader >= 0 && world_chance(&f->world, 800);
+    const bool finds_leader = f->raft.leader >= 0 && world_chance(&f->world, 800);
     const uint64_t any = world_between(&f->world, 0, f->coordinators - 1);
-    struct net_end *end = f->operator_end[knows ? (uint64_t)f->raft.leader : any];
+    struct net_end *end = f->operator_end[finds_leader ? (uint64_t)f->raft.leader : any];
 
     if (end != NULL && !f->healed) {
         network_send(&f->network, end, FRAME_CONTROL, bytes_of(event->data, event->a));

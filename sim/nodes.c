@@ -90,8 +90,8 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
                                      .remembered = f->faults.remembered,
                                      .brief = serve_drawn(f->world.seed)};
     f->kinds[1] = (struct host_kind){.number = FLEET_KIND_DURABLE, .idle_ms = f->faults.idle_ms};
-    f->kinds[2] = (struct host_kind){.number = FLEET_KIND_HERO, .idle_ms = f->faults.idle_ms};
-    f->kinds[3] = (struct host_kind){.number = FLEET_KIND_LONER, .idle_ms = f->faults.idle_ms};
+    f->kinds[2] = (struct host_kind){.number = FLEET_KIND_SESSION, .idle_ms = f->faults.idle_ms};
+    f->kinds[3] = (struct host_kind){.number = FLEET_KIND_REJECTING, .idle_ms = f->faults.idle_ms};
     c.kinds = f->kinds;
     c.kind_count = f->players != NULL ? 4 : 2;
     c.actors_max = f->faults.actors_max;
@@ -442,8 +442,8 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
         if (e->type == HOST_SUBMIT && (verb == VERB_RUN || verb == VERB_ACTIVATE)) {
             check_begins(f, n);
         }
-        if (e->submission.verb == VERB_RUN && actor_kind(e->actor) != FLEET_KIND_HERO &&
-            actor_kind(e->actor) != FLEET_KIND_LONER) {
+        if (e->submission.verb == VERB_RUN && actor_kind(e->actor) != FLEET_KIND_SESSION &&
+            actor_kind(e->actor) != FLEET_KIND_REJECTING) {
             const struct bytes asked =
                 node_called(f, &e->submission, bytes_of(n->out.bytes.data + e->at, e->size));
             struct reader in = {.at = asked.data, .left = asked.size};

@@ -33,7 +33,7 @@ void poison_draw(struct fleet *f)
 
 uint32_t poison_format(const struct fleet *f)
 {
-    // Elsewhere nodes tell of no deaths, nor does anybody here know when a hero met one.
+    // Elsewhere nodes tell of no deaths, nor does anybody here know when a session actor met one.
     return f->poison != NULL && f->players == NULL ? FLEET_FORMAT : FLEET_FORMAT_KINDS;
 }
 

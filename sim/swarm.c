@@ -26,7 +26,7 @@ static const struct {
     [PROFILE_RESTORE] = {"restore", 60, 55},
     [PROFILE_ROLES] = {"roles", 0, 120}, // roles_drawn()
     [PROFILE_CLOCKS] = {"clocks", 60, 55},
-    [PROFILE_SESSIONS] = {"sessions", 0, 90}, // players_draw()
+    [PROFILE_SESSIONS] = {"sessions", 0, 90}, // sim_players_draw()
     [PROFILE_COORDINATORS] = {"coordinators", 60, 55},
     [PROFILE_PAUSES] = {"pauses", 60, 55},
     [PROFILE_OPERATOR] = {"operator", 0, 50}, // campaign.c

@@ -42,7 +42,7 @@ static void start(struct fleet *f, struct sim_node *twin, struct sim_node *first
     twin->weight = first->weight;
     twin->boots = first->boots;
     twin->wipes = first->wipes;
-    if (twin->platter != NULL) {
+    if (twin->memory_disk != NULL) {
         sim_folder_free(twin);
     }
     sim_folder_open(f, twin);

@@ -191,7 +191,7 @@ void check_discard(struct fleet *f, struct instance *i)
 }
 
 /* An idempotent one, that a former life did: it does nothing, and its run has no end. */
-static bool knows(struct fleet *f, const struct instance *i, uint64_t uid)
+static bool ran_before(struct fleet *f, const struct instance *i, uint64_t uid)
 {
     bool known = !i->entity->durable && lives_did(f, i, uid);
 
@@ -206,7 +206,7 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
     const struct entity *e = i->entity;
     const struct ask *a = ledger_find(f, uid);
 
-    if (!knows(f, i, uid)) {
+    if (!ran_before(f, i, uid)) {
         record_run(f, HISTORY_EXEC_BEGIN, i, uid);
     }
     if (a == NULL || &f->ledger.entity[a->entity] != e || a->foreign) {

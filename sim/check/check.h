@@ -23,22 +23,22 @@
  * check_answer.c hops         K10: a request is passed on at most once a version check_view.c
  *     register     an incarnation is never reused                                  check_view.c
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
- *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
- *     drain        K7: a transaction is over soon after its deadline               check_quiet.c
- *     recovery     K7: who died is back, or its vnodes are others'                 check_quiet.c
+ *     hold         K7: a hold ends soon after its transaction is over              quiescence.c
+ *     drain        K7: a transaction is over soon after its deadline               quiescence.c
+ *     recovery     K7: who died is back, or its vnodes are others'                 quiescence.c
  *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
- *     stuck        K8: after the heal everything ends and is served                check_quiet.c
+ *     stuck        K8: after the heal everything ends and is served                quiescence.c
  *     operator     no repair ends a process that is a member                       hand.c
  *     poison       no request meets the deaths of more than two nodes              poison.c
  *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
- *     session      an actor hears of its client what makes sense, two are not bound check_player.c
- *     session      a client's pushes come once, in order, of its own session       check_player.c
- *     session      what is missing is told, in calm seeds only for want of room    check_player.c
- *     session      a client's request runs once, in order, and is answered truly   check_player.c
- *     session      a kick, a refusal, the end of a session has a cause             check_player.c
- *     stuck        each client is bound, and has all, when all is quiet            check_player.c
+ *     session      an actor hears of its client what makes sense, two are not bound player.c
+ *     session      a client's pushes come once, in order, of its own session       player.c
+ *     session      what is missing is told, in calm seeds only for want of room    player.c
+ *     session      a client's request runs once, in order, and is answered truly   player.c
+ *     session      a kick, a refusal, the end of a session has a cause             player.c
+ *     stuck        each client is bound, and has all, when all is quiet            player.c
  *     raft-state   replicas agree at every index                            raft_model.c, group.c
  *     disk         after a crash a folder has what was confirmed               folder.c, group.c
  *     raft-term    no term has two leaders, in whatever generation                 group.c
@@ -308,7 +308,7 @@ void check_committed(struct fleet *f, const Rh__Command *command,
 const char *check_settled(struct fleet *f);
 /* Like check_settled(), and also waits for the wanted ring: no node is leaving, nothing is left to
  * plan. */
-const char *check_quiet(struct fleet *f);
+const char *check_quiescence(struct fleet *f);
 /* K7 after the heal, counted from the last election: a hold lasts no longer than a deadline and two
  * polls, … */
 void check_holds(struct fleet *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is judged of sessions: by what heroes hear and do, which is the truth, and
+ * What is judged of sessions: by what session actors hear and do, which is the truth, and
  * by what devices hear.
  */
 #include "base/mem.h"
@@ -27,10 +27,10 @@ static struct push_bond *bond_at(const struct fleet *f, uint64_t number)
     return &f->players->bond[number - 1];
 }
 
-/* ---- heroes ---- */
+/* ---- session actors ---- */
 
-void check_hero_begins(struct fleet *f, struct hero *h, const struct sim_node *n, bool has_state,
-                       uint64_t spell, uint64_t made)
+void check_session_actor_begins(struct fleet *f, struct session_actor *h, const struct sim_node *n,
+                                bool has_state, uint64_t spell, uint64_t made)
 {
     if (!has_state) {
         h->colds += h->lives > 1; // nothing was there before the first
@@ -59,7 +59,8 @@ static bool may_miss_gateways(const struct fleet *f)
 /* What is due there waits for the next look, or stands behind what runs. */
 enum { RETURN_US = 500000, TURN_US = 250000 };
 
-void check_timer(struct fleet *f, const struct hero *h, const struct sim_node *n, uint64_t due_us)
+void check_timer(struct fleet *f, const struct session_actor *h, const struct sim_node *n,
+                 uint64_t due_us)
 {
     const uint64_t idle_us = sim_runtime_idle_us(n);
     const uint64_t from_us = h->thawed_us > idle_us ? h->thawed_us : idle_us;
@@ -74,14 +75,14 @@ void check_timer(struct fleet *f, const struct hero *h, const struct sim_node *n
            (unsigned long long)(f->world.now_us - h->thawed_us) / 1000);
 }
 
-void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, int client,
+void check_heard(struct fleet *f, struct session_actor *h, const struct rh_session *e, int client,
                  bool again)
 {
     const uint64_t away_us = h->away_us == 0 ? 0 : f->world.now_us - h->away_us;
     const bool back = e->type == RH_SESSION_RESUMED && e->why == RH_RESUMED_CLIENT;
 
     // Nobody may return to one that was away for so long; clocks are up to 6 % fast.
-    h->losses += away_us > hero_resume_ms(f, h) * 900;
+    h->losses += away_us > session_actor_resume_ms(f, h) * 900;
     switch ((enum rh_session_type)e->type) {
     case RH_SESSION_BOUND:
         UNLESS(f, client != CLIENT_THERE, "%s: two are bound", h->who.id);
@@ -111,7 +112,8 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
                h->who.id);
         UNLESS(f,
                !back || h->missed_us == 0 || f->profile == PROFILE_CLOCKS ||
-                   f->world.now_us - h->missed_us <= hero_resume_ms(f, h) * 1070 + RETURN_US,
+                   f->world.now_us - h->missed_us <=
+                       session_actor_resume_ms(f, h) * 1070 + RETURN_US,
                "%s: its client comes back %llu ms after it was missed",
                h->who.id,
                (unsigned long long)(f->world.now_us - h->missed_us) / 1000);
@@ -125,7 +127,7 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
     }
 }
 
-static uint64_t bond_new(struct players *p)
+static uint64_t bond_new(struct sim_players *p)
 {
     if (p->bond_count == p->bond_cap) {
         p->bond_cap = p->bond_cap == 0 ? 64 : 2 * p->bond_cap;
@@ -135,16 +137,16 @@ static uint64_t bond_new(struct players *p)
     return p->bond_count;
 }
 
-uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on)
+uint64_t check_spell(struct fleet *f, struct session_actor *h, bool goes_on)
 {
-    struct players *p = f->players;
+    struct sim_players *p = f->players;
 
     if (p->spell_count == p->spell_cap) {
         p->spell_cap = p->spell_cap == 0 ? 64 : 2 * p->spell_cap;
         p->spell = mem_resize(p->spell, p->spell_cap * sizeof *p->spell);
     }
     p->spell[p->spell_count++] =
-        (struct spell){.hero = (size_t)(h - p->hero),
+        (struct spell){.actor = (size_t)(h - p->actor),
                        .bond = goes_on && h->spell != 0 ? spell_at(f, h->spell)->bond : bond_new(p),
                        .losses = h->losses};
     h->spell = p->spell_count;
@@ -180,9 +182,9 @@ struct place check_pushed(struct fleet *f, struct pushed push)
 
 /* ---- requests ---- */
 
-void check_player_run(struct fleet *f, const struct hero *h, uint64_t number)
+void check_player_run(struct fleet *f, const struct session_actor *h, uint64_t number)
 {
-    struct players *p = f->players;
+    struct sim_players *p = f->players;
 
     if (number == 0 || number > p->ask_count) {
         world_violate(&f->world, "session", "%s is asked what nobody asked", h->who.id);
@@ -196,7 +198,7 @@ void check_player_run(struct fleet *f, const struct hero *h, uint64_t number)
           "runs request %llu of device %zu",
           (unsigned long long)number,
           d->number);
-    UNLESS(f, d->hero == h, "%s runs a request that was not for it", h->who.id);
+    UNLESS(f, d->actor == h, "%s runs a request that was not for it", h->who.id);
     UNLESS(f, ++a->runs == 1, "request %llu of a player ran twice", (unsigned long long)number);
     UNLESS(f,
            !a->never,
@@ -269,7 +271,7 @@ static bool may_be_lost(const struct fleet *f, const struct push_bond *b, uint64
             f->world.now_us - b->push[at - 1].made_us > PUSHES_GAP_US * UINT64_C(9) / 10);
 }
 
-/* Where its hero made it. */
+/* Where its actor made it. */
 static struct place place_of(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
     uint64_t head[2] = {0};
@@ -277,8 +279,8 @@ static struct place place_of(struct fleet *f, struct device *d, const struct rhc
     if (e->payload.size >= sizeof head) {
         memcpy(head, e->payload.data, sizeof head);
     }
-    if (head[0] == CAST_MARK) {
-        return check_cast_push(f, d, head[1]);
+    if (head[0] == BROADCAST_MARK) {
+        return check_broadcast_push(f, d, head[1]);
     }
     if (head[0] == 0 || head[0] > f->players->spell_count) {
         world_violate(&f->world, "session", "a push that nobody made");
@@ -292,7 +294,7 @@ static struct place place_of(struct fleet *f, struct device *d, const struct rhc
                b->push[place.at - 1].own == head[1],
            "device %zu of %s gets push %llu of spell %llu as number %llu, which is another",
            d->number,
-           d->hero->who.id,
+           d->actor->who.id,
            (unsigned long long)head[1],
            (unsigned long long)head[0],
            (unsigned long long)e->sequence);
@@ -306,7 +308,7 @@ static void on_push(struct fleet *f, struct device *d, const struct rhc_event *e
            e->sequence == d->seen + 1 + e->lost,
            "device %zu of %s gets push %llu behind %llu",
            d->number,
-           d->hero->who.id,
+           d->actor->who.id,
            (unsigned long long)e->sequence,
            (unsigned long long)d->seen);
     d->seen = e->sequence;
@@ -324,18 +326,18 @@ static void on_push(struct fleet *f, struct device *d, const struct rhc_event *e
     const struct spell *s = spell_at(f, place.spell);
 
     UNLESS(f,
-           &f->players->hero[s->hero] == d->hero && place.spell > d->old &&
+           &f->players->actor[s->actor] == d->actor && place.spell > d->old &&
                (d->spell == 0 || spell_at(f, d->spell)->bond == place.bond),
            "device %zu of %s gets a push of another session: of spell %llu, its own is %llu",
            d->number,
-           d->hero->who.id,
+           d->actor->who.id,
            (unsigned long long)place.spell,
            (unsigned long long)d->spell);
     UNLESS(f,
            place.at == e->sequence,
            "device %zu of %s gets push %llu of its bond as number %llu",
            d->number,
-           d->hero->who.id,
+           d->actor->who.id,
            (unsigned long long)place.at,
            (unsigned long long)e->sequence);
     if (f->world.checker != NULL) {
@@ -345,7 +347,7 @@ static void on_push(struct fleet *f, struct device *d, const struct rhc_event *e
            e->lost == 0 || may_be_lost(f, bond_at(f, place.bond), e->sequence - 1),
            "device %zu of %s lost %llu pushes in front of %llu for no reason",
            d->number,
-           d->hero->who.id,
+           d->actor->who.id,
            (unsigned long long)e->lost,
            (unsigned long long)e->sequence);
     d->losses = d->spell != place.spell && s->losses > d->losses ? s->losses : d->losses;
@@ -361,17 +363,17 @@ uint64_t check_rivals(const struct fleet *f, const struct device *d)
     for (size_t i = 0; i < f->players->devices; i++) {
         const struct device *other = &f->players->device[i];
 
-        dials += other != d && other->hero == d->hero ? other->dials : 0;
+        dials += other != d && other->actor == d->actor ? other->dials : 0;
     }
     return dials;
 }
 
 /* Since it went to be bound, another one was: the other device, or it itself, by a bind that came
- * late, behind a newer one; a resume that does takes nobody's place. Or its hero was begun cold,
+ * late, behind a newer one; a resume that does takes nobody's place. Or its actor was begun cold,
  * and forgot who that was; or took back one that it had forgotten. */
 static bool was_replaced(const struct device *d)
 {
-    return hero_turns(d->hero) > (d->keeps ? d->turns : d->stood.turns) + 1;
+    return session_actor_turns(d->actor) > (d->keeps ? d->turns : d->stood.turns) + 1;
 }
 
 /* Somebody else may be bound: another device, or a line of its own that it has left, and whose
@@ -389,10 +391,10 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
         return;
     }
     UNLESS(f,
-           !d->keeps || d->losses != d->hero->losses || d->rivals != check_rivals(f, d),
+           !d->keeps || d->losses != d->actor->losses || d->rivals != check_rivals(f, d),
            "device %zu: its session of %s is gone, and nothing happened",
            d->number,
-           d->hero->who.id);
+           d->actor->who.id);
     d->keeps = true;
     d->losses = d->stood.losses;
     d->rivals = d->stood.rivals;
@@ -405,10 +407,10 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
 static void on_begun(struct fleet *f, struct device *d)
 {
     UNLESS(f,
-           d->losses != d->hero->losses,
+           d->losses != d->actor->losses,
            "device %zu: %s was begun afresh, and was not",
            d->number,
-           d->hero->who.id);
+           d->actor->who.id);
     d->old = d->spell > d->old ? d->spell : d->old;
     d->spell = 0;
     d->seen = 0;
@@ -416,7 +418,7 @@ static void on_begun(struct fleet *f, struct device *d)
 
 static bool may_kick(const struct device *d, uint32_t code)
 {
-    const struct hero *h = d->hero;
+    const struct session_actor *h = d->actor;
 
     switch (code) {
     case RH_KICK_REPLACED:
@@ -450,10 +452,10 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
         break;
     case RHC_EVENT_REFUSED:
         UNLESS(f,
-               e->status != RHC_REJECTED || (d->hero->rejects && has_rival(f, d)),
+               e->status != RHC_REJECTED || (d->actor->rejects && has_rival(f, d)),
                "device %zu is refused by %s: %.*s",
                d->number,
-               d->hero->who.id,
+               d->actor->who.id,
                (int)e->payload.size,
                (const char *)e->payload.data);
         d->bound = d->keeps = false;
@@ -464,7 +466,7 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
                may_kick(d, e->code),
                "device %zu is kicked by %s for no reason: %u %.*s",
                d->number,
-               d->hero->who.id,
+               d->actor->who.id,
                e->code,
                (int)e->payload.size,
                (const char *)e->payload.data);
@@ -494,7 +496,7 @@ static char waits_for[WORLD_LINE_MAX];
 
 static const char *device_waits(const struct fleet *f, const struct device *d)
 {
-    const struct hero *h = d->hero;
+    const struct session_actor *h = d->actor;
     const struct spell *s = h->spell == 0 ? NULL : spell_at(f, h->spell);
     const char *what = NULL;
 
@@ -514,9 +516,9 @@ static const char *device_waits(const struct fleet *f, const struct device *d)
     return what;
 }
 
-const char *players_wait(struct fleet *f)
+const char *sim_players_wait(struct fleet *f)
 {
-    const uint64_t missed = f->players == NULL ? 0 : check_cast_missed(f);
+    const uint64_t missed = f->players == NULL ? 0 : check_broadcast_missed(f);
 
     if (missed != 0) {
         (void)snprintf(waits_for,
@@ -525,13 +527,13 @@ const char *players_wait(struct fleet *f)
                        (unsigned long long)missed);
         return waits_for;
     }
-    for (size_t i = 0; f->players != NULL && i < HEROES; i++) {
-        const struct hero *h = &f->players->hero[i];
+    for (size_t i = 0; f->players != NULL && i < SESSION_ACTORS; i++) {
+        const struct session_actor *h = &f->players->actor[i];
         unsigned bound = 0;
 
         for (size_t k = 0; k < f->players->devices; k++) {
             const struct device *d = &f->players->device[k];
-            const char *what = d->hero == h ? device_waits(f, d) : NULL;
+            const char *what = d->actor == h ? device_waits(f, d) : NULL;
 
             if (what != NULL) {
                 (void)snprintf(waits_for,
@@ -544,7 +546,7 @@ const char *players_wait(struct fleet *f)
                                (unsigned long long)d->seen);
                 return waits_for;
             }
-            bound += d->hero == h && d->bound;
+            bound += d->actor == h && d->bound;
         }
         if (bound > 1 || (bound == 1) != (h->client == CLIENT_THERE)) {
             (void)snprintf(waits_for,

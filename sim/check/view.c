@@ -46,7 +46,7 @@ size_t check_view_index(const struct fleet *f, uint64_t version)
     return 0;
 }
 
-/* Its number; 0: what heroes are asked stands in no ledger. */
+/* Its number; 0: what session actors are asked stands in no ledger. */
 static uint64_t uid_of(const struct request_record *r)
 {
     struct bytes body = r->body;
@@ -54,7 +54,9 @@ static uint64_t uid_of(const struct request_record *r)
     const bool named = (r->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK;
     struct reader in = {.at = body.data, .left = body.size};
 
-    return r->kind == FLEET_KIND_HERO || r->kind == FLEET_KIND_LONER || !named ? 0 : get_u64(&in);
+    return r->kind == FLEET_KIND_SESSION || r->kind == FLEET_KIND_REJECTING || !named
+               ? 0
+               : get_u64(&in);
 }
 
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r)
@@ -119,7 +121,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
     const uint64_t uid = uid_of(r);
     struct ask *a = ledger_find(f, uid);
 
-    if (r->kind == FLEET_KIND_HERO || r->kind == FLEET_KIND_LONER) {
+    if (r->kind == FLEET_KIND_SESSION || r->kind == FLEET_KIND_REJECTING) {
         return;
     }
     if (a == NULL || r->hops > f->ledger.view_count - a->view) {

@@ -31,17 +31,18 @@ static void later(struct fleet *f, uint64_t in_us, struct world_event event)
 
 /* ---- the seed ---- */
 
-static void draw_hero(struct players *p, size_t i)
+static void draw_session_actor(struct sim_players *p, size_t i)
 {
-    struct hero *h = &p->hero[i];
+    struct session_actor *h = &p->actor[i];
 
     h->rejects = i % 2 == 1;
-    h->who.kind = h->rejects ? FLEET_KIND_LONER : FLEET_KIND_HERO;
+    h->who.kind = h->rejects ? FLEET_KIND_REJECTING : FLEET_KIND_SESSION;
+    // Another id would be another place in the ring, and each seed another history.
     (void)snprintf(h->who.id, sizeof h->who.id, "hero%zu", i);
     h->who.id_size = strlen(h->who.id);
 }
 
-static uint64_t maybe(struct players *p, uint64_t per_mille, uint64_t low, uint64_t high)
+static uint64_t maybe(struct sim_players *p, uint64_t per_mille, uint64_t low, uint64_t high)
 {
     const uint64_t value = prng_between(&p->prng, low, high);
 
@@ -60,7 +61,7 @@ static void draw_device(struct fleet *f, size_t i)
                                         .back_off_max_ms = 2000};
 
     d->number = i;
-    d->hero = &f->players->hero[i % HEROES];
+    d->actor = &f->players->actor[i % SESSION_ACTORS];
     d->rhc = rhc_init(mem_new(1, rhc_size(&options)), &options);
     d->begin_us = 1;
 }
@@ -76,22 +77,22 @@ static bool are_drawn(const struct fleet *f, uint64_t drawn)
     return f->profile == PROFILE_SESSIONS || f->options.played || (some && drawn % 4 == 0);
 }
 
-void players_draw(struct fleet *f)
+void sim_players_draw(struct fleet *f)
 {
     const uint64_t drawn = table_mix(f->world.seed ^ UINT64_C(0x706c6179657273));
 
     if (!are_drawn(f, drawn)) {
         return;
     }
-    struct players *p = mem_new(1, sizeof *p);
+    struct sim_players *p = mem_new(1, sizeof *p);
     const bool calm = f->profile == PROFILE_CALM;
 
     f->players = p;
     p->prng.state = drawn;
-    for (size_t i = 0; i < HEROES; i++) {
-        draw_hero(p, i);
+    for (size_t i = 0; i < SESSION_ACTORS; i++) {
+        draw_session_actor(p, i);
     }
-    p->devices = prng_between(&p->prng, HEROES, calm ? HEROES : DEVICES);
+    p->devices = prng_between(&p->prng, SESSION_ACTORS, calm ? SESSION_ACTORS : DEVICES);
     p->ask_gap_us = prng_between(&p->prng, 50 * MS, 400 * MS);
     p->push_ms = prng_between(&p->prng, 50, 600);
     p->mischief_us = prng_between(&p->prng, 100 * MS, 2 * S);
@@ -106,7 +107,7 @@ void players_draw(struct fleet *f)
     }
     p->groups = f->faults.node_calls;
     p->joins_pm = prng_between(&p->prng, 20, 400);
-    p->casts_pm = maybe(p, 800, 10, 300);
+    p->broadcasts_pm = maybe(p, 800, 10, 300);
     if (f->options.played) { // a busy one: whoever hunts does not wait
         p->mischief_us = 100 * MS;
         p->ask_gap_us = 50 * MS;
@@ -114,9 +115,9 @@ void players_draw(struct fleet *f)
     }
 }
 
-void players_fini(struct fleet *f)
+void sim_players_fini(struct fleet *f)
 {
-    struct players *p = f->players;
+    struct sim_players *p = f->players;
 
     if (p == NULL) {
         return;
@@ -134,7 +135,7 @@ void players_fini(struct fleet *f)
     mem_free(p->spell);
     mem_free(p->bond);
     mem_free(p->ask);
-    mem_free(p->cast);
+    mem_free(p->broadcast);
     mem_free(p->wire);
     mem_free(p);
     f->players = NULL;
@@ -149,12 +150,12 @@ static struct wire *wire_of(struct fleet *f, const struct world_event *event)
 
 static uint64_t lag(struct fleet *f)
 {
-    return players_between(f, 200, f->players->lag_us);
+    return sim_players_between(f, 200, f->players->lag_us);
 }
 
 static struct wire *wire_new(struct fleet *f, struct device *d)
 {
-    struct players *p = f->players;
+    struct sim_players *p = f->players;
     struct wire *w = mem_new(1, sizeof *w);
 
     if (p->wire_count == p->wire_cap) {
@@ -178,10 +179,10 @@ static void on_arrives(void *context, const struct world_event *event)
         return;
     }
     if (event->data == NULL) {
-        hall_leave(f, w);
+        session_clients_leave(f, w);
     } else {
         buffer_put(&w->in, event->data, event->b);
-        hall_take(f, w);
+        session_clients_take(f, w);
     }
 }
 
@@ -222,7 +223,7 @@ static void on_heard(void *context, const struct world_event *event)
     }
 }
 
-void players_hear(struct fleet *f, struct wire *w, struct bytes bytes)
+void sim_players_hear(struct fleet *f, struct wire *w, struct bytes bytes)
 {
     const uint64_t at_us = f->world.now_us + lag(f);
 
@@ -257,7 +258,7 @@ static void on_hung_up(void *context, const struct world_event *event)
     }
 }
 
-void players_hung_up(struct fleet *f, struct wire *w)
+void sim_players_hung_up(struct fleet *f, struct wire *w)
 {
     const uint64_t at_us = f->world.now_us + lag(f);
 
@@ -282,7 +283,7 @@ static void on_dialled(void *context, const struct world_event *event)
     if (w->at->clients == NULL || d->offline_us > f->world.now_us) {
         let_go(f, d, "refused");
     } else {
-        hall_accept(f, w);
+        session_clients_accept(f, w);
         rhc_connected(d->rhc, ms_now(f));
     }
     settle(f, d);
@@ -291,10 +292,10 @@ static void on_dialled(void *context, const struct world_event *event)
 /* How things stand before it is bound. */
 static void look(struct fleet *f, struct device *d)
 {
-    d->stood.spell = d->hero->spell;
-    d->stood.losses = d->hero->losses;
+    d->stood.spell = d->actor->spell;
+    d->stood.losses = d->actor->losses;
     d->stood.rivals = check_rivals(f, d);
-    d->stood.turns = hero_turns(d->hero);
+    d->stood.turns = session_actor_turns(d->actor);
 }
 
 static void dial(struct fleet *f, struct device *d)
@@ -324,7 +325,7 @@ static void hang_up(struct fleet *f, struct device *d)
 
 static void log_in(struct fleet *f, struct device *d)
 {
-    const struct hero *h = d->hero;
+    const struct session_actor *h = d->actor;
 
     d->begin_us = 0;
     d->refused = false;
@@ -340,7 +341,7 @@ static void log_in(struct fleet *f, struct device *d)
 static void take_event(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
     TRACE(&f->world,
-          d->hero->who.id,
+          d->actor->who.id,
           "device %zu hears %d: status %u, code %u, fresh %d, sequence %llu, lost %llu: %.*s",
           d->number,
           (int)e->type,
@@ -358,7 +359,7 @@ static void take_event(struct fleet *f, struct device *d, const struct rhc_event
     if (((e->type == RHC_EVENT_REFUSED || e->type == RHC_EVENT_KICKED) && f->working &&
          !f->healed) ||
         e->type == RHC_EVENT_UNBOUND) {
-        d->begin_us = f->world.now_us + players_between(f, 50 * MS, 3 * S);
+        d->begin_us = f->world.now_us + sim_players_between(f, 50 * MS, 3 * S);
     }
 }
 
@@ -427,13 +428,13 @@ static void settle(struct fleet *f, struct device *d)
 
 static void ask(struct fleet *f, struct device *d)
 {
-    struct players *p = f->players;
+    struct sim_players *p = f->players;
     uint8_t body[8 + 40] = {0};
     const uint64_t number = p->ask_count + 1;
     const struct rhc_request r = {
-        .kind = d->hero->who.kind,
-        .id = {d->hero->who.id, d->hero->who.id_size},
-        .payload = {body, 8 + players_between(f, 0, 40)},
+        .kind = d->actor->who.kind,
+        .id = {d->actor->who.id, d->actor->who.id_size},
+        .payload = {body, 8 + sim_players_between(f, 0, 40)},
         .context = (void *)(uintptr_t)number, // NOLINT(performance-no-int-to-ptr): a number
     };
 
@@ -448,7 +449,7 @@ static void ask(struct fleet *f, struct device *d)
     p->ask[p->ask_count++] = (struct player_ask){.device = d->number};
     p->total.asked++;
     TRACE(
-        &f->world, d->hero->who.id, "device %zu asks %llu", d->number, (unsigned long long)number);
+        &f->world, d->actor->who.id, "device %zu asks %llu", d->number, (unsigned long long)number);
     d->open++;
 }
 
@@ -464,12 +465,12 @@ static void on_act(void *context, const struct world_event *event)
     if (d->begin_us != 0 && f->world.now_us >= d->begin_us && d->open == 0) {
         log_in(f, d);
     }
-    if (d->bound || (d->keeps && players_chance(f, 100))) {
+    if (d->bound || (d->keeps && sim_players_chance(f, 100))) {
         ask(f, d);
     }
     settle(f, d);
     later(f,
-          players_between(f, 1, 2 * f->players->ask_gap_us),
+          sim_players_between(f, 1, 2 * f->players->ask_gap_us),
           (struct world_event){.run = on_act, .a = d->number});
 }
 
@@ -479,8 +480,8 @@ static void hangs(struct fleet *f, struct device *d)
     struct wire *w = d->wire;
 
     w->dead = true;
-    send_up(f, w, (struct bytes){NULL, 0}, players_between(f, 1 * S, 6 * S));
-    if (players_chance(f, 700) || f->profile == PROFILE_CALM) { // else requests may time out
+    send_up(f, w, (struct bytes){NULL, 0}, sim_players_between(f, 1 * S, 6 * S));
+    if (sim_players_chance(f, 700) || f->profile == PROFILE_CALM) { // else requests may time out
         let_go(f, d, "the network is gone");
     }
 }
@@ -494,56 +495,57 @@ static void breaks(struct fleet *f, struct device *d)
 static void on_mischief(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct players *p = f->players;
-    struct device *d = &p->device[players_between(f, 0, p->devices - 1)];
-    struct sim_gateway *g = &f->gateway[players_between(f, 0, f->gateways - 1)];
-    const uint64_t what = players_between(f, 0, 99);
+    struct sim_players *p = f->players;
+    struct device *d = &p->device[sim_players_between(f, 0, p->devices - 1)];
+    struct sim_gateway *g = &f->gateway[sim_players_between(f, 0, f->gateways - 1)];
+    const uint64_t what = sim_players_between(f, 0, 99);
     const bool calm = f->profile == PROFILE_CALM;
 
     (void)event;
     if (f->healed) {
         return;
     }
-    later(f, players_between(f, 1, 2 * p->mischief_us), (struct world_event){.run = on_mischief});
+    later(
+        f, sim_players_between(f, 1, 2 * p->mischief_us), (struct world_event){.run = on_mischief});
     if (what < 5 && g->clients != NULL && !g->process.gate.shut) {
         TRACE(&f->world, g->process.name, "sends its players away");
-        hall_drain(f, g);
+        session_clients_drain(f, g);
     } else if (d->wire == NULL || d->wire->client == NULL || (calm && what >= 15 && what < 30)) {
         return; // who goes leaves requests behind that nobody answers: never in calm seeds
     } else if (what < 15) {
-        d->wire->stalls_us = f->world.now_us + players_between(f, 50 * MS, 3 * S);
+        d->wire->stalls_us = f->world.now_us + sim_players_between(f, 50 * MS, 3 * S);
     } else if (what < 25) {
-        TRACE(&f->world, d->hero->who.id, "device %zu leaves", d->number);
+        TRACE(&f->world, d->actor->who.id, "device %zu leaves", d->number);
         (void)rhc_unbind(d->rhc); // unless it is being bound just now
     } else if (what < 30) {
-        TRACE(&f->world, d->hero->who.id, "device %zu ends, and begins again", d->number);
+        TRACE(&f->world, d->actor->who.id, "device %zu ends, and begins again", d->number);
         rhc_stop(d->rhc);
         d->bound = d->keeps = false;
-        d->begin_us = f->world.now_us + players_between(f, 50 * MS, 2 * S);
+        d->begin_us = f->world.now_us + sim_players_between(f, 50 * MS, 2 * S);
     } else if (what < 50) {
-        TRACE(&f->world, d->hero->who.id, "the line of device %zu hangs", d->number);
+        TRACE(&f->world, d->actor->who.id, "the line of device %zu hangs", d->number);
         hangs(f, d);
     } else {
-        TRACE(&f->world, d->hero->who.id, "the line of device %zu breaks", d->number);
-        if (!calm && players_chance(f, 150)) { // it comes back at the last moment, or too late
-            d->offline_us = f->world.now_us + players_between(f, 500 * MS, 12 * S);
+        TRACE(&f->world, d->actor->who.id, "the line of device %zu breaks", d->number);
+        if (!calm && sim_players_chance(f, 150)) { // it comes back at the last moment, or too late
+            d->offline_us = f->world.now_us + sim_players_between(f, 500 * MS, 12 * S);
         }
         breaks(f, d);
     }
     settle(f, d);
 }
 
-void players_start(struct fleet *f)
+void sim_players_start(struct fleet *f)
 {
     for (size_t i = 0; f->players != NULL && i < f->players->devices; i++) {
-        later(f, players_between(f, 1, 1 * S), (struct world_event){.run = on_act, .a = i});
+        later(f, sim_players_between(f, 1, 1 * S), (struct world_event){.run = on_act, .a = i});
     }
     if (f->players != NULL) {
         later(f, f->players->mischief_us, (struct world_event){.run = on_mischief});
     }
 }
 
-void players_heal(struct fleet *f)
+void sim_players_heal(struct fleet *f)
 {
     for (size_t i = 0; f->players != NULL && i < f->players->devices; i++) {
         f->players->device[i].offline_us = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Players: clients with sessions. In seeds of the profile `sessions` there are four heroes, actors
- * of kinds with sessions, and the devices of those who play them. All that stands between the two
- * is the shipped code:
+ * Players: clients with sessions. In seeds of the profile `sessions` there are four *session
+ * actors*, of kinds with sessions, and the devices of those who play them. All that stands between
+ * the two is the shipped code:
  *
- *     device (client/) <-line-> hall: clients at a gateway (gateway/client/client.h), its router
- *         <-data link-> node's host -> its runtime (node/runtime/runtime.h) -> hero:
+ *     device (client/) <-line-> clients at a gateway (gateway/client/client.h), its router
+ *         <-data link-> node's host -> its runtime (node/runtime/runtime.h) -> actor:
  *         a game's callbacks
  *
  * What is played here: lines, which break, hang and are noticed late; devices, which
- * ask, come again and log in over one another; heroes, which push, kick, fail and retire.
+ * ask, come again and log in over one another; session actors, which push, kick, fail and retire.
  *
  * What happens here draws from a random stream of its own.
  */
@@ -24,20 +24,20 @@
 #include <ringhold_client.h>
 
 enum {
-    HEROES = 4,
-    DEVICES = 6, /* the last two play the first two heroes, too */
+    SESSION_ACTORS = 4,
+    DEVICES = 6, /* the last two play the first two actors, too */
     FILLER_MAX = 12000,
-    HERO_RESUME_MS = 8000,
+    SESSION_RESUME_MS = 8000,
     BRIEF_RESUME_MS = 2000,
-    ROOM_GROUPS = 2, /* one of each kind of heroes, who take turns with the kinds */
+    ACTOR_GROUPS = 2, /* one of each kind of them, who take turns with the kinds */
 };
 
 /* First word of a push to a group, where other pushes have their spell. */
-static const uint64_t CAST_MARK = UINT64_MAX;
+static const uint64_t BROADCAST_MARK = UINT64_MAX;
 
-/* A hero as a room: its groups, and whom it knows to be in them, by their bits. */
-struct room {
-    struct rh_group *group[ROOM_GROUPS]; /* owned */
+/* A session actor as the owner of groups: they, and who is in them as it knows, by their bits. */
+struct group_actor {
+    struct rh_group *group[ACTOR_GROUPS]; /* owned */
     uint64_t members;
 };
 
@@ -49,16 +49,17 @@ struct place {
 };
 
 /* A broadcast to one group. */
-struct cast_made {
-    size_t room;
-    uint64_t life;         /* of the room: it keeps its order through one */
-    uint64_t members;      /* by their bits … */
-    uint64_t ran;          /* … those whose actors it reached … */
-    uint64_t got;          /* … and one of whose devices */
-    bool reaches_all;      /* nothing fails from then on, but what the losses tell */
-    uint64_t losses;       /* of the room then … */
-    uint64_t lost[HEROES]; /* … and of each member that had a client; UINT64_MAX = had none */
-    struct place place[HEROES]; /* in the bond of each of those */
+struct broadcast_made {
+    size_t sender;
+    uint64_t life;    /* of the sender: it keeps its order through one */
+    uint64_t members; /* by their bits … */
+    uint64_t ran;     /* … those whose actors it reached … */
+    uint64_t got;     /* … and one of whose devices */
+    bool reaches_all; /* nothing fails from then on, but what the losses tell */
+    uint64_t losses;  /* of the sender then … */
+    uint64_t
+        lost[SESSION_ACTORS]; /* … and of each member that had a client; UINT64_MAX = had none */
+    struct place place[SESSION_ACTORS]; /* in the bond of each of those */
 };
 
 /* A push of a bond. */
@@ -69,25 +70,25 @@ struct push_made {
     uint64_t made_us;
 };
 
-/* All that was pushed to one client, by number - 1, from when its hero heard of it until that heard
- * of another, or the bond was lost. */
+/* All that was pushed to one client, by number - 1, from when its actor heard of it until that
+ * heard of another, or the bond was lost. */
 struct push_bond {
     struct push_made *push; /* owned */
     uint64_t count;
     uint64_t cap;
 };
 
-/* State that a hero knows about a client's spell: a new one begins when the hero came cold, with
- * the bond; by number - 1. */
+/* State that a session actor knows about a client's spell: a new one begins when the actor came
+ * cold, with the bond; by number - 1. */
 struct spell {
-    size_t hero;
+    size_t actor;
     uint64_t bond;
-    uint64_t losses; /* of its hero, then */
+    uint64_t losses; /* of its actor, then */
     uint64_t made;   /* of its own */
 };
 
 /* The truth of it, whatever incarnation is asked. */
-struct hero {
+struct session_actor {
     struct entity who; /* its name, for check_owns() */
     bool rejects;      /* its kind does: who comes second is refused */
     uint64_t spell;    /* that goes on; 0 = none was */
@@ -102,12 +103,12 @@ struct hero {
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
     uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
     uint64_t binds;  /* times that a client was bound anew, or again after it was lost … */
-    uint64_t displaced;         /* … of them: times that a client took another's place */
-    uint64_t ends;              /* times that it ended itself */
-    uint64_t kicks;             /* of its own */
-    uint64_t lives;             /* incarnations */
-    uint64_t cast_ran[HEROES];  /* the last broadcast of that room that reached it … */
-    uint64_t cast_told[HEROES]; /* … and the last that a message came behind */
+    uint64_t displaced; /* … of them: times that a client took another's place */
+    uint64_t ends;      /* times that it ended itself */
+    uint64_t kicks;     /* of its own */
+    uint64_t lives;     /* incarnations */
+    uint64_t broadcast_ran[SESSION_ACTORS]; /* the last broadcast of that actor that reached it … */
+    uint64_t broadcast_told[SESSION_ACTORS]; /* … and the last that a message came behind */
 };
 
 struct player_ask {
@@ -135,16 +136,16 @@ struct wire {
 
 struct device {
     size_t number;
-    struct hero *hero;
+    struct session_actor *actor;
     struct rhc *rhc; /* owned */
     struct wire *wire;
     bool refused;    /* another one is bound, and stays */
     bool bound;      /* told so, and not yet that it is over */
     bool keeps;      /* it has a session to come back to */
-    uint64_t losses; /* of the hero, when that began */
-    uint64_t rivals; /* times that the other device of this hero had dialled then */
+    uint64_t losses; /* of the actor, when that began */
+    uint64_t rivals; /* times that the other device of this actor had dialled then */
     uint64_t dials;  /* of this one */
-    uint64_t turns;  /* hero_turns() then */
+    uint64_t turns;  /* session_actor_turns() then */
     uint64_t spell;  /* of the last push; 0 = none since it was bound */
     uint64_t old;    /* spells to this one are over for it … */
     struct {
@@ -152,22 +153,22 @@ struct device {
         uint64_t losses;
         uint64_t rivals;
         uint64_t turns;
-    } stood;                    /* how things stood when it last began to be */
-    uint64_t seen;              /* sequence of the last push */
-    uint64_t cast_seen[HEROES]; /* the last broadcast of that room */
-    uint64_t ran;               /* newest of its requests that ran */
-    bool leaves;                /* its gateway stops */
-    uint64_t unordered;         /* those to this one may run in any order */
-    uint64_t open;              /* without an answer */
-    uint64_t blamed;            /* a request that got none, for no reason unless it is kicked now */
-    uint64_t offline_us;        /* nobody answers its calls until then */
-    uint64_t wake_us;           /* when it is looked at next */
-    uint64_t begin_us;          /* it logs in again then; 0 = it need not */
+    } stood;                                 /* how things stood when it last began to be */
+    uint64_t seen;                           /* sequence of the last push */
+    uint64_t broadcast_seen[SESSION_ACTORS]; /* the last broadcast of that actor */
+    uint64_t ran;                            /* newest of its requests that ran */
+    bool leaves;                             /* its gateway stops */
+    uint64_t unordered;                      /* those to this one may run in any order */
+    uint64_t open;                           /* without an answer */
+    uint64_t blamed;     /* a request that got none, for no reason unless it is kicked now */
+    uint64_t offline_us; /* nobody answers its calls until then */
+    uint64_t wake_us;    /* when it is looked at next */
+    uint64_t begin_us;   /* it logs in again then; 0 = it need not */
 };
 
-struct players {
+struct sim_players {
     struct prng prng;
-    struct hero hero[HEROES];
+    struct session_actor actor[SESSION_ACTORS];
     struct device device[DEVICES];
     size_t devices;
     struct spell *spell; /* owned; by number - 1 */
@@ -179,9 +180,9 @@ struct players {
     struct player_ask *ask; /* owned; by number - 1 */
     size_t ask_count;
     size_t ask_cap;
-    struct cast_made *cast; /* owned; by number - 1 */
-    size_t cast_count;
-    size_t cast_cap;
+    struct broadcast_made *broadcast; /* owned; by number - 1 */
+    size_t broadcast_count;
+    size_t broadcast_cap;
     struct wire **wire; /* owned; by number - 1 */
     size_t wire_count;
     size_t wire_cap;
@@ -194,9 +195,9 @@ struct players {
     uint64_t ends_pm;
     uint64_t cold_pm;
     uint64_t busy_pm;
-    bool groups; /* where a node's actors ask others, heroes do */
+    bool groups; /* where a node's actors ask others, session actors do */
     uint64_t joins_pm;
-    uint64_t casts_pm;
+    uint64_t broadcasts_pm;
     struct {
         uint64_t begun; /* sessions */
         uint64_t afresh;
@@ -207,108 +208,112 @@ struct players {
         uint64_t lost;
         uint64_t moved; /* with a client */
         uint64_t asked;
-        uint64_t casts;
-        uint64_t cast_pushes; /* of them that came */
+        uint64_t broadcasts;
+        uint64_t broadcast_pushes; /* of them that came */
     } total;
 };
 
-static inline uint64_t players_between(struct fleet *f, uint64_t low, uint64_t high)
+static inline uint64_t sim_players_between(struct fleet *f, uint64_t low, uint64_t high)
 {
     return prng_between(&f->players->prng, low, high);
 }
 /* So long it may be away. */
-static inline uint64_t hero_resume_ms(const struct fleet *f, const struct hero *h)
+static inline uint64_t session_actor_resume_ms(const struct fleet *f, const struct session_actor *h)
 {
-    return h->rejects && f->profile != PROFILE_CALM ? BRIEF_RESUME_MS : HERO_RESUME_MS;
+    return h->rejects && f->profile != PROFILE_CALM ? BRIEF_RESUME_MS : SESSION_RESUME_MS;
 }
-static inline bool players_chance(struct fleet *f, uint64_t per_mille)
+static inline bool sim_players_chance(struct fleet *f, uint64_t per_mille)
 {
-    return players_between(f, 1, 1000) <= per_mille;
+    return sim_players_between(f, 1, 1000) <= per_mille;
 }
 
-/* Kinds of heroes. */
-static inline bool players_has(uint16_t kind)
+/* Kinds of session actors. */
+static inline bool sim_players_has(uint16_t kind)
 {
-    return kind == FLEET_KIND_HERO || kind == FLEET_KIND_LONER;
+    return kind == FLEET_KIND_SESSION || kind == FLEET_KIND_REJECTING;
 }
 
 /* ---- devices and their lines: players.c */
 
 /* Bytes of a line, for a device; it was closed by the gateway. */
-void players_hear(struct fleet *f, struct wire *w, struct bytes bytes);
-void players_hung_up(struct fleet *f, struct wire *w);
+void sim_players_hear(struct fleet *f, struct wire *w, struct bytes bytes);
+void sim_players_hung_up(struct fleet *f, struct wire *w);
 
-/* ---- at gateways: hall.c */
+/* ---- at gateways: session_clients.c */
 
 /* A packet arrived on `w`, or `w` has gone. */
-void hall_accept(struct fleet *f, struct wire *w);
-void hall_take(struct fleet *f, struct wire *w);
-void hall_leave(struct fleet *f, struct wire *w);
+void session_clients_accept(struct fleet *f, struct wire *w);
+void session_clients_take(struct fleet *f, struct wire *w);
+void session_clients_leave(struct fleet *f, struct wire *w);
 /* All are told to go elsewhere. */
-void hall_drain(struct fleet *f, struct sim_gateway *g);
+void session_clients_drain(struct fleet *f, struct sim_gateway *g);
 
 /* ---- at nodes: runtime.c */
 
-/* The fleet in which the heroes' runtime lives. */
+/* The fleet in which the session actors' runtime lives. */
 struct fleet *sim_runtime_fleet(const struct sim_runtime *s);
 const struct sim_node *sim_runtime_node(const struct sim_runtime *s);
 /* When the node was last without a lease that lets something begin. */
 uint64_t sim_runtime_idle_us(const struct sim_node *n);
 /* True if actors that are activated come cold, with a client. */
-bool sim_runtime_bonded(const struct sim_runtime *s);
+bool sim_runtime_unheard_client(const struct sim_runtime *s);
 
-/* ---- heroes: hero.c */
+/* ---- session actors: session_actor.c */
 
-extern const struct rh_actor_ops hero_ops;
-extern const struct rh_actor_ops loner_ops;
-/* A loner of seeds in which something fails: it waits for its client for a shorter time. */
+extern const struct rh_actor_ops session_actor_ops;
+extern const struct rh_actor_ops rejecting_ops;
+/* A rejecting one, of seeds in which something fails: it waits for its client for a shorter time.
+ */
 extern const struct rh_actor_ops brief_ops;
-/* The hero with this id. */
-struct hero *hero_named(struct fleet *f, struct bytes id);
+/* The actor with this id. */
+struct session_actor *session_actor_named(struct fleet *f, struct bytes id);
 /* The spell in which an incarnation (by rh_actor_ops' instance) pushes: its own; or the spell
  * before, if it came with a client of which it has not heard yet. */
-uint64_t hero_spell(const void *instance);
+uint64_t session_actor_spell(const void *instance);
 
-/* ---- as rooms: room.c */
+/* ---- with groups: group_actor.c */
 
-void room_open(struct room *r);
-void room_close(struct room *r);
-void room_save(const struct room *r, struct rh_out *out);
+void group_actor_open(struct group_actor *r);
+void group_actor_close(struct group_actor *r);
+void group_actor_save(const struct group_actor *r, struct rh_out *out);
 /* Instead of opening it. */
-void room_load(struct room *r, struct rh_bytes state);
-/* A message of another hero. */
-void room_hears(struct fleet *f, struct hero *h, struct room *r, struct rh_bytes payload);
+void group_actor_load(struct group_actor *r, struct rh_bytes state);
+/* A message of another session actor. */
+void group_actor_hears(struct fleet *f, struct session_actor *h, struct group_actor *r,
+                       struct rh_bytes payload);
 /* Push to its members. */
-void room_casts(struct rh_actor *actor, struct fleet *f, const struct hero *h,
-                const struct room *r);
+void group_actor_broadcasts(struct rh_actor *actor, struct fleet *f, const struct session_actor *h,
+                            const struct group_actor *r);
 /* Join, leave and push, or not. */
-void room_acts(struct rh_actor *actor, struct fleet *f, const struct hero *h, const struct room *r);
+void group_actor_acts(struct rh_actor *actor, struct fleet *f, const struct session_actor *h,
+                      const struct group_actor *r);
 
-/* ---- what is judged of groups: check_cast.c */
+/* ---- what is judged of groups: check/broadcast.c */
 
-/* A room pushes to its group number `i`; the number of that. */
-uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, size_t i);
+/* A session actor pushes to its group number `i`; the number of that. */
+uint64_t check_broadcast(struct fleet *f, const struct session_actor *sender, uint64_t members,
+                         size_t i);
 /* The push is with a member's actor; a message sent behind it has come; a device has it. */
-void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload);
-void check_cast_pushed(struct fleet *f, const struct hero *h, struct bytes payload,
-                       struct place place);
-void check_behind(struct fleet *f, struct hero *h, uint64_t number);
-struct place check_cast_push(struct fleet *f, struct device *d, uint64_t number);
+void check_broadcast_runs(struct fleet *f, struct session_actor *h, struct bytes payload);
+void check_broadcast_pushed(struct fleet *f, const struct session_actor *h, struct bytes payload,
+                            struct place place);
+void check_behind(struct fleet *f, struct session_actor *h, uint64_t number);
+struct place check_broadcast_push(struct fleet *f, struct device *d, uint64_t number);
 /* The first that has not reached a member that it has to; 0 = none. */
-uint64_t check_cast_missed(const struct fleet *f);
+uint64_t check_broadcast_missed(const struct fleet *f);
 
 /* ---- what is judged: check_player.c */
 
 /* An incarnation begins; `has_state`: it was handed over, and knows that. */
-void check_hero_begins(struct fleet *f, struct hero *h, const struct sim_node *n, bool has_state,
-                       uint64_t spell, uint64_t made);
-/* The hero hears of its client, who is `client` as it knows; `again`: the client came with the
+void check_session_actor_begins(struct fleet *f, struct session_actor *h, const struct sim_node *n,
+                                bool has_state, uint64_t spell, uint64_t made);
+/* The actor hears of its client, who is `client` as it knows; `again`: the client came with the
  * state. */
-void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, int client,
+void check_heard(struct fleet *f, struct session_actor *h, const struct rh_session *e, int client,
                  bool again);
-/* A hero begins a spell; `goes_on`: in the bond of the spell before. Its number. */
-uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on);
-/* A push with so many bytes: number `own` of its hero's, 0 = a broadcast. Returns where it stands.
+/* A session actor begins a spell; `goes_on`: in the bond of the spell before. Its number. */
+uint64_t check_spell(struct fleet *f, struct session_actor *h, bool goes_on);
+/* A push with so many bytes: number `own` of its actor's, 0 = a broadcast. Returns where it stands.
  */
 struct pushed {
     uint64_t spell;
@@ -316,16 +321,18 @@ struct pushed {
     size_t size;
 };
 struct place check_pushed(struct fleet *f, struct pushed push);
-/* The hero runs a request of a device. */
-void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
-/* The code of a hero runs. A timer that was due before the hero was thawed had its turn first. */
-void check_timer(struct fleet *f, const struct hero *h, const struct sim_node *n, uint64_t due_us);
+/* The actor runs a request of a device. */
+void check_player_run(struct fleet *f, const struct session_actor *h, uint64_t number);
+/* The code of a session actor runs. A timer that was due before the actor was thawed had its turn
+ * first. */
+void check_timer(struct fleet *f, const struct session_actor *h, const struct sim_node *n,
+                 uint64_t due_us);
 /* Times that it was bound, or forgot to whom: its client may be another since. */
-static inline uint64_t hero_turns(const struct hero *h)
+static inline uint64_t session_actor_turns(const struct session_actor *h)
 {
     return h->binds + h->colds;
 }
-/* How often others dialled to play its hero. */
+/* How often others dialled to play its actor. */
 uint64_t check_rivals(const struct fleet *f, const struct device *d);
 /* A device hears an event. */
 void check_player_event(struct fleet *f, struct device *d, const struct rhc_event *e);

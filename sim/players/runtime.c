@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node's runtime, on which heroes live: what the host submits is done there, as a
+ * A node's runtime, on which session actors live: what the host submits is done there, as a
  * worker does it, and what the runtime completes comes back a while later, in order.
  * Pushes go to gateways by the links that there are (node/pushes_uv.c).
  */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "node/bridge/bridge.h"
-#include "sim/players/bonded.h"
 #include "sim/players/players.h"
+#include "sim/players/session_probe.h"
 
 #include <string.h>
 
-/* One incarnation of a hero in this process. */
+/* One incarnation of a session actor in this process. */
 struct part {
     struct part *next;
     uint64_t id; /* in its fleet */
@@ -42,7 +42,7 @@ struct sim_runtime {
     uint64_t told_us;        /* when the newest arrives there */
     uint64_t takes_us;       /* what is done now takes so long */
     uint64_t idle_us;        /* when its node was last found without an active lease */
-    bool bonded;             /* who is made comes cold, with a client */
+    bool unheard_client;     /* who is made comes cold, with a client */
     bool closing;
 };
 
@@ -333,10 +333,10 @@ static void part_begin(struct sim_runtime *s, const struct submission *what)
     *p = (struct part){
         .next = s->part, .id = ++s->fleet->instance_count, .activation = what->activation};
     s->part = p;
-    s->bonded = !what->has_state && what->head_size > 0;
+    s->unheard_client = !what->has_state && what->head_size > 0;
 }
 
-/* A note to the hero is looked at on its way. */
+/* A note to the actor is looked at on its way. */
 static void look_at_note(struct sim_runtime *s, const struct submission *what, struct bytes body)
 {
     struct caller from;
@@ -346,8 +346,9 @@ static void look_at_note(struct sim_runtime *s, const struct submission *what, s
         note_get(body, &note) != ERR_OK) {
         world_violate(&s->fleet->world, "codec", "a note does not decode");
     } else if (note.type == NOTE_PUSH) {
-        check_cast_runs(
-            s->fleet, hero_named(s->fleet, activation_name(what->activation).id), note.payload);
+        check_broadcast_runs(s->fleet,
+                             session_actor_named(s->fleet, activation_name(what->activation).id),
+                             note.payload);
     } else {
         TRACE(&s->fleet->world,
               s->node->process.name,
@@ -364,21 +365,23 @@ static void look_at_note(struct sim_runtime *s, const struct submission *what, s
 }
 
 /* A broadcast has run: it is a push if somebody is bound. */
-static void look_at_cast(struct fleet *f, const struct submission *what, struct bytes body,
-                         uint64_t before)
+static void look_at_broadcast(struct fleet *f, const struct submission *what, struct bytes body,
+                              uint64_t before)
 {
     struct rh_actor *r = what->activation;
     struct caller from;
     struct note note;
 
     if (((what->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK) &&
-        note_get(body, &note) == ERR_OK && note.type == NOTE_PUSH && bonded_pushes(r) != before) {
-        check_cast_pushed(f,
-                          hero_named(f, activation_name(r).id),
-                          note.payload,
-                          check_pushed(f,
-                                       (struct pushed){.spell = hero_spell(bonded_instance(r)),
-                                                       .size = note.payload.size}));
+        note_get(body, &note) == ERR_OK && note.type == NOTE_PUSH &&
+        session_probe_pushes(r) != before) {
+        check_broadcast_pushed(
+            f,
+            session_actor_named(f, activation_name(r).id),
+            note.payload,
+            check_pushed(f,
+                         (struct pushed){.spell = session_actor_spell(session_probe_instance(r)),
+                                         .size = note.payload.size}));
     }
 }
 
@@ -393,15 +396,15 @@ static void perform(struct sim_runtime *s, const struct submission *what, struct
         part_begin(s, what);
     }
     if (what->verb == VERB_RETIRE) { // its turn comes behind that, if it goes on
-        hero_named(s->fleet, activation_name(what->activation).id)->thawed_us = 0;
+        session_actor_named(s->fleet, activation_name(what->activation).id)->thawed_us = 0;
     }
     if (note) {
-        before = bonded_pushes(what->activation);
+        before = session_probe_pushes(what->activation);
         look_at_note(s, what, body);
     }
     runtime_perform(s->runtime, what, bytes);
     if (note) {
-        look_at_cast(s->fleet, what, body, before);
+        look_at_broadcast(s->fleet, what, body, before);
     }
     if (what->verb == VERB_DISCARD) {
         part_end(s, what->activation);
@@ -432,12 +435,12 @@ bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_ef
                        struct bytes bytes)
 {
     struct sim_runtime *s = n->runtime;
-    const struct rh_actor_ops *ops = actor_kind(e->actor) == FLEET_KIND_HERO ? &hero_ops
-                                     : f->profile == PROFILE_CALM            ? &loner_ops
-                                                                             : &brief_ops;
+    const struct rh_actor_ops *ops = actor_kind(e->actor) == FLEET_KIND_SESSION ? &session_actor_ops
+                                     : f->profile == PROFILE_CALM               ? &rejecting_ops
+                                                                                : &brief_ops;
     struct submission what;
 
-    if (s == NULL || !players_has(actor_kind(e->actor))) {
+    if (s == NULL || !sim_players_has(actor_kind(e->actor))) {
         return false;
     }
     TRACE(&f->world,
@@ -447,14 +450,15 @@ bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_ef
           (const char *)actor_id(e->actor).data,
           wish_name(&e->submission));
     runtime_set_now(s->runtime, clock_of(s));
-    s->takes_us = players_between(f, 0, players_chance(f, 30) ? 300000 : f->faults.run_max_us);
+    s->takes_us =
+        sim_players_between(f, 0, sim_players_chance(f, 30) ? 300000 : f->faults.run_max_us);
     if (bridge_submit(s->runtime, ops, s, e, &what)) {
         perform(s, &what, bytes);
     }
     return true;
 }
 
-/* ---- for heroes */
+/* ---- for session actors */
 
 struct fleet *sim_runtime_fleet(const struct sim_runtime *s)
 {
@@ -471,7 +475,7 @@ uint64_t sim_runtime_idle_us(const struct sim_node *n)
     return n->runtime->idle_us;
 }
 
-bool sim_runtime_bonded(const struct sim_runtime *s)
+bool sim_runtime_unheard_client(const struct sim_runtime *s)
 {
-    return s->bonded;
+    return s->unheard_client;
 }

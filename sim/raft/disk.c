@@ -204,25 +204,25 @@ static void lose_power(struct raft_disk *d)
         }
         list_push_back(&d->doubtful, list_pop_front(&d->queued));
     }
-    platter_fail_at(d->platter, (unsigned)prng_between(&d->luck, 1, 12));
+    memory_disk_fail_at(d->memory_disk, (unsigned)prng_between(&d->luck, 1, 12));
     if (!list_empty(&d->doubtful)) {
         raftdb_write(d->db, &d->doubtful);
     }
-    if (platter_has_power(d->platter)) {
+    if (memory_disk_has_power(d->memory_disk)) {
         store_all(d, &d->doubtful);
         log_requests_free(&d->doubtful);
     }
     raftdb_close(d->db);
-    platter_lose(d->platter);
+    memory_disk_lose(d->memory_disk);
     d->power_losses++;
 }
 
 /* Its process is killed: it does not come to close anything. */
 static void drop_database(struct raft_disk *d)
 {
-    platter_hold(d->platter, true);
+    memory_disk_hold(d->memory_disk, true);
     raftdb_close(d->db);
-    platter_hold(d->platter, false);
+    memory_disk_hold(d->memory_disk, false);
 }
 
 /* The crash. */
@@ -271,8 +271,8 @@ void raft_disk_init(struct raft_disk *disk, uint64_t identity, struct bytes conf
 
 void raft_disk_ship(struct raft_disk *disk, uint64_t seed)
 {
-    platter_install();
-    disk->platter = platter_new(seed);
+    memory_disk_install();
+    disk->memory_disk = memory_disk_new(seed);
     disk->luck = (struct prng){~seed};
 }
 
@@ -285,7 +285,7 @@ void raft_disk_fini(struct raft_disk *disk)
     log_requests_free(&disk->queued);
     log_requests_free(&disk->finished);
     log_requests_free(&disk->doubtful);
-    platter_free(disk->platter);
+    memory_disk_free(disk->memory_disk);
 }
 
 static void load_model(const struct raft_disk *disk, struct log_image *image)
@@ -390,11 +390,11 @@ const char *raft_disk_load(struct raft_disk *disk, const struct log_sqlite_confi
     struct log_sqlite_config own = *config;
     const char *what = "raft.db is refused";
 
-    if (disk->platter == NULL) {
+    if (disk->memory_disk == NULL) {
         load_model(disk, image);
         return NULL;
     }
-    own.directory = platter_path(disk->platter);
+    own.directory = memory_disk_path(disk->memory_disk);
     own.cluster = "sim";
     own.identity = disk->identity;
     own.configuration = disk->founders;

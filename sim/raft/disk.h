@@ -4,7 +4,7 @@
  * world says and are done one after the other. What is done survives a crash,
  * and of what was queued a random prefix: power fails between write and answer.
  *
- * It may have the shipped raft.db and raft.tail beside it, on a platter. Then
+ * It may have the shipped raft.db and raft.tail beside it, on a disk in memory. Then
  * some crashes are power losses, in the middle of a write, too, and what the
  * folder gives back must be what was confirmed, and what was under way either
  * whole or not.
@@ -14,7 +14,7 @@
 
 #include "base/list.h"
 #include "base/prng.h"
-#include "sim/platter.h"
+#include "sim/memory_disk.h"
 #include "storage/log/log_sqlite.h"
 
 #include <stdbool.h>
@@ -60,12 +60,12 @@ struct raft_disk {
     uint64_t holes;       /* appends that did not fit: each is a bug */
 
     /* The shipped folder. */
-    struct platter *platter; /* owned; NULL = there is none */
-    struct prng luck;        /* its own: the world's draws stay as they are */
-    struct bytes founders;   /* configuration that it began with; borrowed */
-    bool founded;            /* it was opened once */
-    struct raftdb *db;       /* NULL while its process is down */
-    struct list doubtful;    /* log_request: in one write, at which the power failed */
+    struct memory_disk *memory_disk; /* owned; NULL = there is none */
+    struct prng luck;                /* its own: the world's draws stay as they are */
+    struct bytes founders;           /* configuration that it began with; borrowed */
+    bool founded;                    /* it was opened once */
+    struct raftdb *db;               /* NULL while its process is down */
+    struct list doubtful;            /* log_request: in one write, at which the power failed */
     uint64_t power_losses;
 };
 

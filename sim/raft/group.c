@@ -502,7 +502,7 @@ void group_start(struct fleet *f, unsigned at)
     }
     const enum err e = replica_open_over(&m->replica, &config, &events, &base, group_now(f, at));
     ASSERT(e == ERR_OK);
-    if (m->disk.platter != NULL) {
+    if (m->disk.memory_disk != NULL) {
         group_watermark_open(m);
     }
 }

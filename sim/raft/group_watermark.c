@@ -58,7 +58,7 @@ void group_watermark_open(struct group_member *m)
     char path[64];
 
     replica_status(m->replica, &status);
-    (void)snprintf(path, sizeof path, "%s/witness", platter_path(m->disk.platter));
+    (void)snprintf(path, sizeof path, "%s/witness", memory_disk_path(m->disk.memory_disk));
     const bool whole = number_open(&m->watermark, path, &payload) == ERR_OK &&
                        watermark_record_decode(buffer_bytes(&payload), &m->found);
     if (!whole || m->found.index > status.last_index) {

@@ -39,9 +39,9 @@ static const char *node_waits(const struct fleet *f, const struct sim_node *n)
                      (unsigned long long)stats.failing,
                      n->process.name);
     }
-    // Heroes with a client are asked to retire again and again where actors are too many, and
-    // refuse.
-    if (host_running(n->core) > (f->players != NULL ? HEROES : 0)) {
+    // Session actors with a client are asked to retire again and again where actors are too many,
+    // and refuse.
+    if (host_running(n->core) > (f->players != NULL ? SESSION_ACTORS : 0)) {
         return WAITS("an actor still runs on %s", n->process.name);
     }
     if (!same_ring(&host_view(n->core)->ring, truth)) {
@@ -244,7 +244,7 @@ const char *check_settled(struct fleet *f)
     return what;
 }
 
-const char *check_quiet(struct fleet *f)
+const char *check_quiescence(struct fleet *f)
 {
     const char *what = check_settled(f);
 
@@ -255,5 +255,5 @@ const char *check_quiet(struct fleet *f)
     }
     what = what == NULL ? plan_waits(f) : what;
     what = what == NULL ? roles_wait(f) : what;
-    return what == NULL ? players_wait(f) : what;
+    return what == NULL ? sim_players_wait(f) : what;
 }

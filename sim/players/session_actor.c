@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Heroes: the code of a game, whose actors have players. It pushes on its own,
+ * Session actors: the code of a game, whose actors have players. It pushes on its own,
  * when it is asked and when it hears of its client; it kicks, fails, ends itself,
  * is busy when it shall move, or moves cold. What it hears must make sense to it.
  *
  *     push:    | spell u64 | number in it u64 | filler |
- *     request: | number u64 | noise |, answered by its number; 0: of another hero (room.c)
+ *     request: | number u64 | noise |, answered by its number; 0: of another actor (group_actor.c)
  */
 #include "base/assert.h"
 #include "base/mem.h"
@@ -17,26 +17,26 @@
 struct memory {
     uint64_t spell;  /* 0 = it knows of no client */
     uint64_t made;   /* pushes of that */
-    uint32_t client; /* as of struct hero */
+    uint32_t client; /* as of struct session_actor */
     uint32_t kicked; /* by itself; it has not gone yet */
 };
 
 struct life {
     struct fleet *fleet;
     struct sim_runtime *runtime;
-    struct hero *hero;
-    uint64_t number; /* as hero.lives */
-    uint64_t due_us; /* its timer, 0 = it was stopped */
-    bool bonded;     /* it came with a client that it knows nothing of yet */
-    bool ended;      /* by rh_passivate() or rh_fail() */
-    struct memory knows;
-    struct room room;
+    struct session_actor *actor;
+    uint64_t number;     /* as session_actor.lives */
+    uint64_t due_us;     /* its timer, 0 = it was stopped */
+    bool unheard_client; /* it came with a client that it knows nothing of yet */
+    bool ended;          /* by rh_passivate() or rh_fail() */
+    struct memory memory;
+    struct group_actor groups;
 };
 
-struct hero *hero_named(struct fleet *f, struct bytes id)
+struct session_actor *session_actor_named(struct fleet *f, struct bytes id)
 {
-    for (size_t i = 0; i < HEROES; i++) {
-        struct hero *h = &f->players->hero[i];
+    for (size_t i = 0; i < SESSION_ACTORS; i++) {
+        struct session_actor *h = &f->players->actor[i];
 
         if (bytes_equal(id, bytes_of(h->who.id, h->who.id_size))) {
             return h;
@@ -45,18 +45,18 @@ struct hero *hero_named(struct fleet *f, struct bytes id)
     UNREACHABLE();
 }
 
-uint64_t hero_spell(const void *instance)
+uint64_t session_actor_spell(const void *instance)
 {
     const struct life *l = instance;
 
-    return l->knows.spell != 0 && !l->bonded ? l->knows.spell : l->hero->spell;
+    return l->memory.spell != 0 && !l->unheard_client ? l->memory.spell : l->actor->spell;
 }
 
 /* ---- time ---- */
 
 static void ran(const struct life *l)
 {
-    struct hero *h = l->hero;
+    struct session_actor *h = l->actor;
 
     if (h->ran_us != l->fleet->world.now_us) {
         h->rested_us = h->ran_us;
@@ -65,10 +65,10 @@ static void ran(const struct life *l)
 }
 
 /* When its code ran before this turn. Its node may have had no lease since then, and have missed
- * its client long before its hero can be told. */
+ * its client long before its actor can be told. */
 static uint64_t ran_before(const struct life *l)
 {
-    const struct hero *h = l->hero;
+    const struct session_actor *h = l->actor;
 
     return h->ran_us == l->fleet->world.now_us ? h->rested_us : h->ran_us;
 }
@@ -76,7 +76,8 @@ static uint64_t ran_before(const struct life *l)
 /* For so long that who was missed can't come back. */
 static bool stood_still(const struct life *l)
 {
-    return l->fleet->world.now_us - ran_before(l) >= hero_resume_ms(l->fleet, l->hero) * 900;
+    return l->fleet->world.now_us - ran_before(l) >=
+           session_actor_resume_ms(l->fleet, l->actor) * 900;
 }
 
 /* ---- pushes ---- */
@@ -87,18 +88,18 @@ static size_t filler_size(struct fleet *f)
 {
     const bool bulky = f->world.seed % 4 == 0;
 
-    return players_chance(f, bulky ? 700 : 50) ? players_between(f, 1000, FILLER_MAX)
-                                               : players_between(f, 0, 40);
+    return sim_players_chance(f, bulky ? 700 : 50) ? sim_players_between(f, 1000, FILLER_MAX)
+                                                   : sim_players_between(f, 0, 40);
 }
 
 static void push(struct rh_actor *actor, struct life *l)
 {
     static const uint8_t filler[FILLER_MAX];
     const size_t more = filler_size(l->fleet);
-    const uint64_t head[2] = {l->knows.spell, l->knows.made + 1};
+    const uint64_t head[2] = {l->memory.spell, l->memory.made + 1};
     struct buffer payload = {0};
 
-    if (l->knows.client == CLIENT_NONE) {
+    if (l->memory.client == CLIENT_NONE) {
         return;
     }
     buffer_put(&payload, head, sizeof head);
@@ -107,21 +108,21 @@ static void push(struct rh_actor *actor, struct life *l)
 
     buffer_fini(&payload);
     if (result == RH_OK) {
-        l->knows.made++;
-        const struct pushed push = {l->knows.spell, l->knows.made, sizeof head + more};
+        l->memory.made++;
+        const struct pushed push = {l->memory.spell, l->memory.made, sizeof head + more};
 
         (void)check_pushed(l->fleet, push);
-    } else if (l->knows.client == CLIENT_AWAY && result == RH_NO_SESSION) {
-        l->knows.client = CLIENT_NONE; // it did not come back in time
-        l->hero->client = CLIENT_NONE;
-    } else if (l->knows.kicked == 0) {
+    } else if (l->memory.client == CLIENT_AWAY && result == RH_NO_SESSION) {
+        l->memory.client = CLIENT_NONE; // it did not come back in time
+        l->actor->client = CLIENT_NONE;
+    } else if (l->memory.kicked == 0) {
         // It was kicked, so it has to hear next that it is gone; see check_heard().
-        l->knows.kicked = 1;
-        if (result != RH_NO_SESSION || (l->hero->colds == 0 && !stood_still(l))) {
+        l->memory.kicked = 1;
+        if (result != RH_NO_SESSION || (l->actor->colds == 0 && !stood_still(l))) {
             world_violate(&l->fleet->world,
                           "session",
                           "%s may not push (%d), although its client is there",
-                          l->hero->who.id,
+                          l->actor->who.id,
                           result);
         }
     }
@@ -149,46 +150,51 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 {
     struct sim_runtime *s = rh_shared(actor);
     struct fleet *f = sim_runtime_fleet(s);
-    struct hero *h = hero_named(f, bytes_of(rh_id(actor).data, rh_id(actor).size));
+    struct session_actor *h =
+        session_actor_named(f, bytes_of(rh_id(actor).data, rh_id(actor).size));
 
     (void)fence;
-    if (players_chance(f, f->faults.activate_fail_pm)) {
+    if (sim_players_chance(f, f->faults.activate_fail_pm)) {
         return RH_FAILED;
     }
     struct life *l = mem_new(1, sizeof *l);
-    *l = (struct life){
-        .fleet = f, .runtime = s, .hero = h, .number = ++h->lives, .bonded = sim_runtime_bonded(s)};
+    *l = (struct life){.fleet = f,
+                       .runtime = s,
+                       .actor = h,
+                       .number = ++h->lives,
+                       .unheard_client = sim_runtime_unheard_client(s)};
     *instance = l;
     if (h->missed_us != 0 && h->moving_us != 0) {
         h->missed_us += f->world.now_us - h->moving_us;
     }
     if (state != NULL) {
-        ASSERT(state->size >= sizeof l->knows);
-        memcpy(&l->knows, state->data, sizeof l->knows);
-        room_load(&l->room,
-                  (struct rh_bytes){(const uint8_t *)state->data + sizeof l->knows,
-                                    state->size - sizeof l->knows});
+        ASSERT(state->size >= sizeof l->memory);
+        memcpy(&l->memory, state->data, sizeof l->memory);
+        group_actor_load(&l->groups,
+                         (struct rh_bytes){(const uint8_t *)state->data + sizeof l->memory,
+                                           state->size - sizeof l->memory});
         // It may have been taken for lost with the node that it comes from.
-        if (h->client != CLIENT_NONE && h->client != l->knows.client) {
+        if (h->client != CLIENT_NONE && h->client != l->memory.client) {
             world_violate(&f->world, "session", "%s comes with another client", h->who.id);
         }
-        h->client = l->knows.client;
-        f->players->total.moved += l->knows.client != CLIENT_NONE;
+        h->client = l->memory.client;
+        f->players->total.moved += l->memory.client != CLIENT_NONE;
     } else {
-        room_open(&l->room);
+        group_actor_open(&l->groups);
     }
     ran(l);
-    check_hero_begins(f, h, sim_runtime_node(s), state != NULL, l->knows.spell, l->knows.made);
+    check_session_actor_begins(
+        f, h, sim_runtime_node(s), state != NULL, l->memory.spell, l->memory.made);
     l->due_us = f->world.now_us + f->players->push_ms * 1070; // at the latest
     h->moving_us = 0;
     h->thawed_us = f->world.now_us;
     (void)rh_timer_start(actor,
-                         (uint32_t)players_between(f, 1, f->players->push_ms),
+                         (uint32_t)sim_players_between(f, 1, f->players->push_ms),
                          (uint32_t)f->players->push_ms,
                          NULL);
     // What it told others before it moved may be under way still.
     if (state != NULL && f->players->groups && !f->healed) {
-        room_casts(actor, f, h, &l->room);
+        group_actor_broadcasts(actor, f, h, &l->groups);
     }
     return RH_OK;
 }
@@ -198,15 +204,15 @@ static int on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out
     const struct life *l = instance;
 
     (void)actor;
-    if (!l->fleet->healed && players_chance(l->fleet, l->fleet->players->busy_pm)) {
+    if (!l->fleet->healed && sim_players_chance(l->fleet, l->fleet->players->busy_pm)) {
         return RH_BUSY;
     }
-    if (!l->fleet->healed && players_chance(l->fleet, l->fleet->players->cold_pm)) {
+    if (!l->fleet->healed && sim_players_chance(l->fleet, l->fleet->players->cold_pm)) {
         return RH_COLD;
     }
-    l->hero->moving_us = l->fleet->world.now_us;
-    rh_out_put(out, &l->knows, sizeof l->knows);
-    room_save(&l->room, out);
+    l->actor->moving_us = l->fleet->world.now_us;
+    rh_out_put(out, &l->memory, sizeof l->memory);
+    group_actor_save(&l->groups, out);
     return RH_OK;
 }
 
@@ -215,8 +221,8 @@ static void on_resume(struct rh_actor *actor, void *instance)
     const struct life *l = instance;
 
     (void)actor;
-    l->hero->thawed_us = l->fleet->world.now_us;
-    l->hero->moving_us = 0;
+    l->actor->thawed_us = l->fleet->world.now_us;
+    l->actor->moving_us = 0;
 }
 
 static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
@@ -224,11 +230,11 @@ static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
     struct life *l = instance;
 
     (void)actor;
-    if (why != RH_MOVED && l->number == l->hero->lives) {
-        l->hero->client = CLIENT_NONE; // until it is begun afresh
-        l->hero->losses++;
+    if (why != RH_MOVED && l->number == l->actor->lives) {
+        l->actor->client = CLIENT_NONE; // until it is begun afresh
+        l->actor->losses++;
     }
-    room_close(&l->room);
+    group_actor_close(&l->groups);
     mem_free(instance);
 }
 
@@ -236,38 +242,38 @@ static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
 
 static void do_something(struct rh_actor *actor, struct life *l)
 {
-    struct players *p = l->fleet->players;
+    struct sim_players *p = l->fleet->players;
 
-    for (uint64_t i = players_between(l->fleet, 0, 3); i > 0; i--) {
+    for (uint64_t i = sim_players_between(l->fleet, 0, 3); i > 0; i--) {
         push(actor, l);
     }
     if (l->fleet->healed) {
-        if (p->groups && l->fleet->working && players_chance(l->fleet, p->casts_pm)) {
-            room_casts(actor, l->fleet, l->hero, &l->room);
+        if (p->groups && l->fleet->working && sim_players_chance(l->fleet, p->broadcasts_pm)) {
+            group_actor_broadcasts(actor, l->fleet, l->actor, &l->groups);
         }
         return;
     }
     if (p->groups) {
-        room_acts(actor, l->fleet, l->hero, &l->room);
+        group_actor_acts(actor, l->fleet, l->actor, &l->groups);
     }
-    if (players_chance(l->fleet, p->kicks_pm) && rh_kick(actor, RH_KICK_GAME, "out") == RH_OK) {
-        l->hero->kicks++;
-        l->hero->losses++;
-        l->knows.kicked = 1;
+    if (sim_players_chance(l->fleet, p->kicks_pm) && rh_kick(actor, RH_KICK_GAME, "out") == RH_OK) {
+        l->actor->kicks++;
+        l->actor->losses++;
+        l->memory.kicked = 1;
         // Of one that is away nothing more is told.
-        if (l->knows.client == CLIENT_AWAY) {
-            l->knows.client = l->hero->client = CLIENT_NONE;
+        if (l->memory.client == CLIENT_AWAY) {
+            l->memory.client = l->actor->client = CLIENT_NONE;
         }
     }
-    if (players_chance(l->fleet, p->ends_pm) && rh_passivate(actor) == RH_OK) {
+    if (sim_players_chance(l->fleet, p->ends_pm) && rh_passivate(actor) == RH_OK) {
         l->ended = true;
-        l->hero->ends++;
-        l->hero->losses++;
+        l->actor->ends++;
+        l->actor->losses++;
     }
-    if (players_chance(l->fleet, p->fails_pm) && rh_fail(actor, "ERR broken") == RH_OK) {
+    if (sim_players_chance(l->fleet, p->fails_pm) && rh_fail(actor, "ERR broken") == RH_OK) {
         l->ended = true;
-        l->hero->losses++;
-        l->hero->colds++;
+        l->actor->losses++;
+        l->actor->colds++;
     }
 }
 
@@ -279,15 +285,15 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     ASSERT(message->payload.size >= sizeof number);
     memcpy(&number, message->payload.data, sizeof number);
     if (l->ended) {
-        world_violate(&l->fleet->world, "session", "%s runs after its end", l->hero->who.id);
+        world_violate(&l->fleet->world, "session", "%s runs after its end", l->actor->who.id);
     }
     if (number == 0) {
-        room_hears(l->fleet, l->hero, &l->room, message->payload);
+        group_actor_hears(l->fleet, l->actor, &l->groups, message->payload);
         ran(l);
         return;
     }
-    check_timer(l->fleet, l->hero, sim_runtime_node(l->runtime), l->due_us);
-    check_player_run(l->fleet, l->hero, number);
+    check_timer(l->fleet, l->actor, sim_runtime_node(l->runtime), l->due_us);
+    check_player_run(l->fleet, l->actor, number);
     if (number % 2 == 0) { // What it does after its answer counts as well.
         (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
     }
@@ -302,40 +308,40 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 
 static void begin_spell(struct rh_actor *actor, struct life *l, bool goes_on)
 {
-    l->knows.client = l->hero->client = CLIENT_THERE;
-    l->knows.kicked = 0;
-    l->hero->away_us = l->hero->missed_us = 0;
-    l->knows.spell = check_spell(l->fleet, l->hero, goes_on);
-    l->knows.made = 0;
+    l->memory.client = l->actor->client = CLIENT_THERE;
+    l->memory.kicked = 0;
+    l->actor->away_us = l->actor->missed_us = 0;
+    l->memory.spell = check_spell(l->fleet, l->actor, goes_on);
+    l->memory.made = 0;
     push(actor, l);
 }
 
 static void on_lost(struct rh_actor *actor, struct life *l, uint32_t why)
 {
-    l->hero->client = l->knows.client = CLIENT_AWAY;
-    l->hero->away_us = ran_before(l);
-    l->hero->missed_us = l->fleet->world.now_us;
+    l->actor->client = l->memory.client = CLIENT_AWAY;
+    l->actor->away_us = ran_before(l);
+    l->actor->missed_us = l->fleet->world.now_us;
     (void)why;
-    l->knows.kicked = 0;
+    l->memory.kicked = 0;
     push(actor, l); // only whether that is taken tells whether it may return
-    if (l->knows.client == CLIENT_NONE) {
-        l->hero->losses++; // it was kicked, or left
+    if (l->memory.client == CLIENT_NONE) {
+        l->actor->losses++; // it was kicked, or left
     }
 }
 
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *e)
 {
     struct life *l = instance;
-    const bool goes_on = l->bonded && e->type == RH_SESSION_RESUMED;
+    const bool goes_on = l->unheard_client && e->type == RH_SESSION_RESUMED;
 
-    l->bonded = false;
+    l->unheard_client = false;
     TRACE(&l->fleet->world,
           sim_runtime_node(l->runtime)->process.name,
           "%s hears %u, why %u",
-          l->hero->who.id,
+          l->actor->who.id,
           e->type,
           e->why);
-    check_heard(l->fleet, l->hero, e, (int)l->knows.client, goes_on);
+    check_heard(l->fleet, l->actor, e, (int)l->memory.client, goes_on);
     switch ((enum rh_session_type)e->type) {
     case RH_SESSION_BOUND:
     case RH_SESSION_REPLACED:
@@ -345,8 +351,8 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
         if (e->why == RH_RESUMED_AFRESH) {
             begin_spell(actor, l, goes_on);
         } else {
-            l->knows.client = l->hero->client = CLIENT_THERE;
-            l->hero->away_us = l->hero->missed_us = 0;
+            l->memory.client = l->actor->client = CLIENT_THERE;
+            l->actor->away_us = l->actor->missed_us = 0;
             push(actor, l);
         }
         break;
@@ -358,7 +364,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
     return RH_OK;
 }
 
-#define HERO_OPS(called, does, keeps)                                                              \
+#define SESSION_ACTOR_OPS(called, does, keeps)                                                     \
     {                                                                                              \
         .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .name = (called),                      \
         .activate = on_activate, .message = on_message, .handoff = on_handoff,                     \
@@ -366,6 +372,9 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
         .resume = on_resume, .resume_ms = (keeps)                                                  \
     }
 
-const struct rh_actor_ops hero_ops = HERO_OPS("hero", RH_SESSIONS_KICK_OLD, HERO_RESUME_MS);
-const struct rh_actor_ops loner_ops = HERO_OPS("loner", RH_SESSIONS_REJECT_NEW, HERO_RESUME_MS);
-const struct rh_actor_ops brief_ops = HERO_OPS("loner", RH_SESSIONS_REJECT_NEW, BRIEF_RESUME_MS);
+const struct rh_actor_ops session_actor_ops =
+    SESSION_ACTOR_OPS("session", RH_SESSIONS_KICK_OLD, SESSION_RESUME_MS);
+const struct rh_actor_ops rejecting_ops =
+    SESSION_ACTOR_OPS("rejecting", RH_SESSIONS_REJECT_NEW, SESSION_RESUME_MS);
+const struct rh_actor_ops brief_ops =
+    SESSION_ACTOR_OPS("rejecting", RH_SESSIONS_REJECT_NEW, BRIEF_RESUME_MS);

@@ -3,7 +3,7 @@
  * A simulated disk: what was not synced may be lost, torn or reordered when the
  * power fails.
  */
-#include "sim/platter.h"
+#include "sim/memory_disk.h"
 
 #include "base/assert.h"
 #include "base/files.h"
@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLATTERS_MAX = 64, HANDLES_MAX = 256, PATH_SIZE = 8 };
+enum { MEMORY_DISKS_MAX = 64, HANDLES_MAX = 256, PATH_SIZE = 8 };
 
-struct platter {
+struct memory_disk {
     char path[PATH_SIZE];
     struct prng luck;
-    struct platter_name now[PLATTER_NAMES_MAX];
-    struct platter_name kept[PLATTER_NAMES_MAX];
+    struct memory_disk_name now[MEMORY_DISK_NAMES_MAX];
+    struct memory_disk_name kept[MEMORY_DISK_NAMES_MAX];
     bool held;    /* nothing changes */
     bool off;     /* the power has failed, and nobody knows yet */
     bool failing; /* at the change that makes `left` 0 */
@@ -30,14 +30,14 @@ struct platter {
 
 /* By number: what a path or a descriptor of base/files.h means. One process, one thread. */
 static struct {
-    struct platter *platter[PLATTERS_MAX];
-    struct platter_file *open[HANDLES_MAX];
-    struct platter *of[HANDLES_MAX];
+    struct memory_disk *disk[MEMORY_DISKS_MAX];
+    struct memory_disk_file *open[HANDLES_MAX];
+    struct memory_disk *of[HANDLES_MAX];
 } table;
 
 /* ---- content ---- */
 
-void platter_release(struct platter_file *file)
+void memory_disk_release(struct memory_disk_file *file)
 {
     if (--file->users == 0) {
         mem_free(file->now);
@@ -47,9 +47,9 @@ void platter_release(struct platter_file *file)
     }
 }
 
-static void reserve(struct platter_file *file, size_t size)
+static void reserve(struct memory_disk_file *file, size_t size)
 {
-    size_t room = file->room == 0 ? (size_t)16 * PLATTER_SECTOR : file->room;
+    size_t room = file->room == 0 ? (size_t)16 * MEMORY_DISK_SECTOR : file->room;
 
     while (room < size) {
         room *= 2;
@@ -59,17 +59,18 @@ static void reserve(struct platter_file *file, size_t size)
     }
     file->now = mem_resize(file->now, room);
     file->kept = mem_resize(file->kept, room);
-    file->dirty = mem_resize(file->dirty, room / PLATTER_SECTOR);
+    file->dirty = mem_resize(file->dirty, room / MEMORY_DISK_SECTOR);
     memset(file->now + file->room, 0, room - file->room);
     memset(file->kept + file->room, 0, room - file->room);
-    memset(file->dirty + file->room / PLATTER_SECTOR, 0, (room - file->room) / PLATTER_SECTOR);
+    memset(
+        file->dirty + file->room / MEMORY_DISK_SECTOR, 0, (room - file->room) / MEMORY_DISK_SECTOR);
     file->room = room;
 }
 
-static void mark(struct platter_file *file, size_t from, size_t to)
+static void mark(struct memory_disk_file *file, size_t from, size_t to)
 {
-    const size_t first = from / PLATTER_SECTOR;
-    const size_t end = (to + PLATTER_SECTOR - 1) / PLATTER_SECTOR;
+    const size_t first = from / MEMORY_DISK_SECTOR;
+    const size_t end = (to + MEMORY_DISK_SECTOR - 1) / MEMORY_DISK_SECTOR;
 
     if (first >= end) {
         return;
@@ -83,15 +84,15 @@ static void mark(struct platter_file *file, size_t from, size_t to)
     file->dirty_to = end > file->dirty_to ? end : file->dirty_to;
 }
 
-static void keep_sector(struct platter_file *file, size_t sector)
+static void keep_sector(struct memory_disk_file *file, size_t sector)
 {
-    const size_t at = sector * PLATTER_SECTOR;
+    const size_t at = sector * MEMORY_DISK_SECTOR;
 
-    memcpy(file->kept + at, file->now + at, PLATTER_SECTOR);
+    memcpy(file->kept + at, file->now + at, MEMORY_DISK_SECTOR);
 }
 
 /* All that is not synced is written, or with `luck` what that decides. */
-static void settle(struct platter_file *file, struct prng *luck)
+static void settle(struct memory_disk_file *file, struct prng *luck)
 {
     const uint64_t percent = luck == NULL ? 100 : prng_between(luck, 0, 2) * 50;
 
@@ -109,32 +110,32 @@ static void settle(struct platter_file *file, struct prng *luck)
 
 /* ---- power ---- */
 
-static void drop_names(struct platter_name names[PLATTER_NAMES_MAX])
+static void drop_names(struct memory_disk_name names[MEMORY_DISK_NAMES_MAX])
 {
-    for (size_t i = 0; i < PLATTER_NAMES_MAX; i++) {
+    for (size_t i = 0; i < MEMORY_DISK_NAMES_MAX; i++) {
         if (names[i].file != NULL) {
-            platter_release(names[i].file);
+            memory_disk_release(names[i].file);
             names[i].file = NULL;
         }
     }
 }
 
-static void copy_names(struct platter_name to[PLATTER_NAMES_MAX],
-                       const struct platter_name from[PLATTER_NAMES_MAX])
+static void copy_names(struct memory_disk_name to[MEMORY_DISK_NAMES_MAX],
+                       const struct memory_disk_name from[MEMORY_DISK_NAMES_MAX])
 {
-    for (size_t i = 0; i < PLATTER_NAMES_MAX; i++) {
+    for (size_t i = 0; i < MEMORY_DISK_NAMES_MAX; i++) {
         if (from[i].file != NULL) {
             from[i].file->users++;
         }
     }
     drop_names(to);
-    memcpy(to, from, PLATTER_NAMES_MAX * sizeof *to);
+    memcpy(to, from, MEMORY_DISK_NAMES_MAX * sizeof *to);
 }
 
 /* What is on the disk is decided. */
-static void power_off(struct platter *p)
+static void power_off(struct memory_disk *p)
 {
-    for (size_t i = 0; i < PLATTER_NAMES_MAX; i++) {
+    for (size_t i = 0; i < MEMORY_DISK_NAMES_MAX; i++) {
         if (p->now[i].file != NULL) {
             settle(p->now[i].file, &p->luck);
         }
@@ -147,7 +148,7 @@ static void power_off(struct platter *p)
 }
 
 /* Before each change, if it is one at all. False: it only seems to happen. */
-static bool has_effect(struct platter *p)
+static bool has_effect(struct memory_disk *p)
 {
     if (p->failing && --p->left == 0) {
         power_off(p);
@@ -155,31 +156,31 @@ static bool has_effect(struct platter *p)
     return !p->off;
 }
 
-void platter_fail_at(struct platter *p, unsigned operations)
+void memory_disk_fail_at(struct memory_disk *p, unsigned operations)
 {
     ASSERT(operations > 0);
     p->failing = true;
     p->left = operations;
 }
 
-void platter_hold(struct platter *p, bool held)
+void memory_disk_hold(struct memory_disk *p, bool held)
 {
     p->held = held;
 }
 
-bool platter_has_power(const struct platter *p)
+bool memory_disk_has_power(const struct memory_disk *p)
 {
     return !p->off;
 }
 
-void platter_lose(struct platter *p)
+void memory_disk_lose(struct memory_disk *p)
 {
     if (!p->off) {
         power_off(p);
     }
     copy_names(p->now, p->kept);
-    for (size_t i = 0; i < PLATTER_NAMES_MAX; i++) {
-        struct platter_file *file = p->now[i].file;
+    for (size_t i = 0; i < MEMORY_DISK_NAMES_MAX; i++) {
+        struct memory_disk_file *file = p->now[i].file;
 
         if (file == NULL) {
             continue;
@@ -188,7 +189,7 @@ void platter_lose(struct platter *p)
             // Behind the end nothing is read, and what comes to stand there is zero first.
             memset(file->kept + file->kept_size, 0, file->room - file->kept_size);
             memcpy(file->now, file->kept, file->room);
-            memset(file->dirty, 0, file->room / PLATTER_SECTOR);
+            memset(file->dirty, 0, file->room / MEMORY_DISK_SECTOR);
         }
         file->dirty_from = file->dirty_to = 0;
         file->size = file->kept_size;
@@ -199,7 +200,7 @@ void platter_lose(struct platter *p)
 
 /* ---- changes ---- */
 
-size_t platter_read(const struct platter_file *file, void *data, size_t size, size_t at)
+size_t memory_disk_read(const struct memory_disk_file *file, void *data, size_t size, size_t at)
 {
     const size_t there = at >= file->size ? 0 : file->size - at;
     const size_t count = size < there ? size : there;
@@ -210,8 +211,8 @@ size_t platter_read(const struct platter_file *file, void *data, size_t size, si
     return count;
 }
 
-void platter_write(struct platter *p, struct platter_file *file, const void *data, size_t size,
-                   size_t at)
+void memory_disk_write(struct memory_disk *p, struct memory_disk_file *file, const void *data,
+                       size_t size, size_t at)
 {
     if (p->held) {
         return;
@@ -226,7 +227,7 @@ void platter_write(struct platter *p, struct platter_file *file, const void *dat
     }
 }
 
-void platter_truncate(struct platter *p, struct platter_file *file, size_t size)
+void memory_disk_truncate(struct memory_disk *p, struct memory_disk_file *file, size_t size)
 {
     if (p->held) {
         return;
@@ -243,14 +244,14 @@ void platter_truncate(struct platter *p, struct platter_file *file, size_t size)
     file->size = size;
 }
 
-void platter_sync(struct platter *p, struct platter_file *file)
+void memory_disk_sync(struct memory_disk *p, struct memory_disk_file *file)
 {
     if (!p->held && has_effect(p)) {
         settle(file, NULL);
     }
 }
 
-void platter_sync_names(struct platter *p)
+void memory_disk_sync_names(struct memory_disk *p)
 {
     if (!p->held && has_effect(p)) {
         copy_names(p->kept, p->now);
@@ -264,20 +265,20 @@ static const char *name_in(const char *path)
     return strrchr(path, '/') + 1;
 }
 
-struct platter *platter_of(const char *path)
+struct memory_disk *memory_disk_of(const char *path)
 {
-    const unsigned long number = path[0] == '/' ? strtoul(path + 1, NULL, 10) : PLATTERS_MAX;
-    struct platter *p = number < PLATTERS_MAX ? table.platter[number] : NULL;
+    const unsigned long number = path[0] == '/' ? strtoul(path + 1, NULL, 10) : MEMORY_DISKS_MAX;
+    struct memory_disk *p = number < MEMORY_DISKS_MAX ? table.disk[number] : NULL;
 
     ASSERT(p != NULL);
     return p;
 }
 
-static struct platter_name *place(struct platter *p, const char *name)
+static struct memory_disk_name *place(struct memory_disk *p, const char *name)
 {
-    struct platter_name *free_place = NULL;
+    struct memory_disk_name *free_place = NULL;
 
-    for (size_t i = 0; i < PLATTER_NAMES_MAX; i++) {
+    for (size_t i = 0; i < MEMORY_DISK_NAMES_MAX; i++) {
         if (p->now[i].file == NULL) {
             free_place = &p->now[i];
         } else if (strcmp(p->now[i].name, name) == 0) {
@@ -287,10 +288,10 @@ static struct platter_name *place(struct platter *p, const char *name)
     return free_place;
 }
 
-struct platter_file *platter_find(const char *path, bool make)
+struct memory_disk_file *memory_disk_find(const char *path, bool make)
 {
-    struct platter *p = platter_of(path);
-    struct platter_name *n = place(p, name_in(path));
+    struct memory_disk *p = memory_disk_of(path);
+    struct memory_disk_name *n = place(p, name_in(path));
 
     ASSERT(n != NULL);
     if (n->file == NULL && make) {
@@ -305,10 +306,10 @@ struct platter_file *platter_find(const char *path, bool make)
     return n->file;
 }
 
-bool platter_remove(const char *path)
+bool memory_disk_remove(const char *path)
 {
-    struct platter *p = platter_of(path);
-    struct platter_name *n = place(p, name_in(path));
+    struct memory_disk *p = memory_disk_of(path);
+    struct memory_disk_name *n = place(p, name_in(path));
 
     if (n == NULL || n->file == NULL) {
         return false;
@@ -317,7 +318,7 @@ bool platter_remove(const char *path)
         return true;
     }
     (void)has_effect(p);
-    platter_release(n->file);
+    memory_disk_release(n->file);
     n->file = NULL;
     return true;
 }
@@ -326,7 +327,7 @@ bool platter_remove(const char *path)
 
 static int file_open(const char *path, int flags)
 {
-    const struct platter_name *n = place(platter_of(path), name_in(path));
+    const struct memory_disk_name *n = place(memory_disk_of(path), name_in(path));
     const bool there = n != NULL && n->file != NULL;
     int i = 0;
 
@@ -338,14 +339,14 @@ static int file_open(const char *path, int flags)
         i++;
         ASSERT(i < HANDLES_MAX);
     }
-    table.open[i] = platter_find(path, true);
-    table.of[i] = platter_of(path);
+    table.open[i] = memory_disk_find(path, true);
+    table.of[i] = memory_disk_of(path);
     return i;
 }
 
 static int file_close(int file)
 {
-    platter_release(table.open[file]);
+    memory_disk_release(table.open[file]);
     table.open[file] = NULL;
     return 0;
 }
@@ -357,38 +358,38 @@ static off_t file_size(int file)
 
 static ssize_t file_read(int file, void *data, size_t size, off_t at)
 {
-    return (ssize_t)platter_read(table.open[file], data, size, (size_t)at);
+    return (ssize_t)memory_disk_read(table.open[file], data, size, (size_t)at);
 }
 
 static ssize_t file_write(int file, const void *data, size_t size, off_t at)
 {
-    platter_write(table.of[file], table.open[file], data, size, (size_t)at);
+    memory_disk_write(table.of[file], table.open[file], data, size, (size_t)at);
     return (ssize_t)size;
 }
 
 static int file_sync(int file)
 {
-    platter_sync(table.of[file], table.open[file]);
+    memory_disk_sync(table.of[file], table.open[file]);
     return 0;
 }
 
 static bool file_exists(const char *path)
 {
-    const struct platter_name *n = place(platter_of(path), name_in(path));
+    const struct memory_disk_name *n = place(memory_disk_of(path), name_in(path));
 
     return n != NULL && n->file != NULL;
 }
 
 static int file_rename(const char *from, const char *to)
 {
-    struct platter *p = platter_of(from);
-    struct platter_name *old = place(p, name_in(to));
+    struct memory_disk *p = memory_disk_of(from);
+    struct memory_disk_name *old = place(p, name_in(to));
 
     if (old != NULL && old->file != NULL) {
-        platter_release(old->file);
+        memory_disk_release(old->file);
         old->file = NULL;
     }
-    struct platter_name *n = place(p, name_in(from));
+    struct memory_disk_name *n = place(p, name_in(from));
     ASSERT(n != NULL && n->file != NULL);
     (void)has_effect(p);
     (void)snprintf(n->name, sizeof n->name, "%s", name_in(to));
@@ -398,16 +399,16 @@ static int file_rename(const char *from, const char *to)
 static int file_remove(const char *path)
 {
     errno = ENOENT;
-    return platter_remove(path) ? 0 : -1;
+    return memory_disk_remove(path) ? 0 : -1;
 }
 
 static int directory_sync_names(const char *path)
 {
-    platter_sync_names(platter_of(path));
+    memory_disk_sync_names(memory_disk_of(path));
     return 0;
 }
 
-static const struct files files_on_platters = {
+static const struct files files_on_memory_disks = {
     .open = file_open,
     .close = file_close,
     .size = file_size,
@@ -420,36 +421,36 @@ static const struct files files_on_platters = {
     .sync_directory = directory_sync_names,
 };
 
-void platter_install(void)
+void memory_disk_install(void)
 {
-    if (files != &files_on_platters) {
-        files = &files_on_platters;
-        platter_install_sqlite();
+    if (files != &files_on_memory_disks) {
+        files = &files_on_memory_disks;
+        memory_disk_install_sqlite();
     }
 }
 
 /* ---- lives ---- */
 
-struct platter *platter_new(uint64_t seed)
+struct memory_disk *memory_disk_new(uint64_t seed)
 {
-    struct platter *p = mem_new(1, sizeof *p);
+    struct memory_disk *p = mem_new(1, sizeof *p);
     size_t number = 0;
 
-    while (table.platter[number] != NULL) {
+    while (table.disk[number] != NULL) {
         number++;
-        ASSERT(number < PLATTERS_MAX);
+        ASSERT(number < MEMORY_DISKS_MAX);
     }
-    table.platter[number] = p;
+    table.disk[number] = p;
     (void)snprintf(p->path, sizeof p->path, "/%zu", number);
     p->luck = (struct prng){seed};
     return p;
 }
 
-void platter_free(struct platter *p)
+void memory_disk_free(struct memory_disk *p)
 {
-    for (size_t i = 0; i < PLATTERS_MAX && p != NULL; i++) {
-        if (table.platter[i] == p) {
-            table.platter[i] = NULL;
+    for (size_t i = 0; i < MEMORY_DISKS_MAX && p != NULL; i++) {
+        if (table.disk[i] == p) {
+            table.disk[i] = NULL;
         }
     }
     if (p != NULL) {
@@ -459,7 +460,7 @@ void platter_free(struct platter *p)
     }
 }
 
-const char *platter_path(const struct platter *p)
+const char *memory_disk_path(const struct memory_disk *p)
 {
     return p->path;
 }

@@ -16,7 +16,7 @@ static uint64_t clock_of(const struct fleet *f, const struct sim_gateway *g)
     return sim_clock_read(&g->process.clock, f->world.now_us);
 }
 
-void hall_open(struct fleet *f, struct sim_gateway *g)
+void session_clients_open(struct fleet *f, struct sim_gateway *g)
 {
     struct clients_config config = clients_config_default();
 
@@ -34,7 +34,7 @@ static bool is_mine(const struct sim_gateway *g, const struct wire *w)
     return w->at == g && w->client != NULL;
 }
 
-void hall_close(struct fleet *f, struct sim_gateway *g)
+void session_clients_close(struct fleet *f, struct sim_gateway *g)
 {
     for (size_t i = 0; g->clients != NULL && i < f->players->wire_count; i++) {
         struct wire *w = f->players->wire[i];
@@ -43,7 +43,7 @@ void hall_close(struct fleet *f, struct sim_gateway *g)
             client_free(w->client, clock_of(f, g), &g->wanted);
             w->client = NULL;
             w->over = true;
-            players_hung_up(f, w);
+            sim_players_hung_up(f, w);
         }
     }
     clients_free(g->clients);
@@ -83,12 +83,12 @@ static void flush(struct fleet *f, struct wire *w)
     const struct bytes out = client_output(w->client);
 
     if (reads && out.size > 0) {
-        players_hear(f, w, out);
+        sim_players_hear(f, w, out);
         client_sent(w->client, out.size, now_us);
     }
     if (client_is_done(w->client) || client_is_stuck(w->client, now_us)) {
         leave(f, w);
-        players_hung_up(f, w);
+        sim_players_hung_up(f, w);
     }
 }
 
@@ -118,7 +118,7 @@ static void pump(struct fleet *f, struct wire *w)
     }
 }
 
-void hall_accept(struct fleet *f, struct wire *w)
+void session_clients_accept(struct fleet *f, struct wire *w)
 {
     struct sim_gateway *g = w->at;
     struct admission_result admission_result;
@@ -139,19 +139,19 @@ void hall_accept(struct fleet *f, struct wire *w)
           w->device->number);
 }
 
-void hall_take(struct fleet *f, struct wire *w)
+void session_clients_take(struct fleet *f, struct wire *w)
 {
     pump(f, w);
 }
 
-void hall_leave(struct fleet *f, struct wire *w)
+void session_clients_leave(struct fleet *f, struct wire *w)
 {
     if (w->client != NULL) {
         leave(f, w);
     }
 }
 
-void hall_drain(struct fleet *f, struct sim_gateway *g)
+void session_clients_drain(struct fleet *f, struct sim_gateway *g)
 {
     for (size_t i = 0; g->clients != NULL && i < f->players->wire_count; i++) {
         struct wire *w = f->players->wire[i];
@@ -181,7 +181,7 @@ static void tick_each(struct fleet *f, struct sim_gateway *g)
     g->looked_us = second ? now_us : g->looked_us;
 }
 
-void hall_tick(struct fleet *f, struct sim_gateway *g)
+void session_clients_tick(struct fleet *f, struct sim_gateway *g)
 {
     if (g->clients == NULL) {
         return;
@@ -193,7 +193,7 @@ void hall_tick(struct fleet *f, struct sim_gateway *g)
     tick_each(f, g);
 }
 
-void hall_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up)
+void session_clients_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up)
 {
     if (g->clients != NULL && up) {
         clients_on_node_up(g->clients, slot, clock_of(f, g));
@@ -202,7 +202,7 @@ void hall_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool 
     }
 }
 
-void hall_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push)
+void session_clients_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push)
 {
     struct client *c =
         g->clients == NULL ? NULL : clients_on_push(g->clients, push, clock_of(f, g));
@@ -221,7 +221,7 @@ static bool is_ledgers(struct fleet *f, const struct router_effect *e)
     return a != NULL && a->session->id == e->session;
 }
 
-void hall_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
+void session_clients_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
 {
     struct client *c = g->clients == NULL ? NULL : clients_find(g->clients, e->session);
 
@@ -230,8 +230,8 @@ void hall_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effe
     }
 }
 
-bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
-                struct bytes bytes)
+bool session_clients_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
+                           struct bytes bytes)
 {
     if (g->clients == NULL || is_ledgers(f, e)) {
         return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SQLite's files on a platter: a VFS. One process has them, so nothing is locked, and the index of
- * a write-ahead log is memory that no power loss leaves.
+ * SQLite's files on such a disk: a VFS. One process has them, so nothing is locked, and the index
+ * of a write-ahead log is memory that no power loss leaves.
  */
-#include "sim/platter.h"
+#include "sim/memory_disk.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -16,8 +16,8 @@ enum { REGIONS_MAX = 64 };
 
 struct handle {
     sqlite3_file base; /* must be first */
-    struct platter *platter;
-    struct platter_file *file;
+    struct memory_disk *memory_disk;
+    struct memory_disk_file *file;
     bool names_due; /* a log is new: its first sync is of its name, too, as of the unix VFS */
     void *region[REGIONS_MAX]; /* owned */
 };
@@ -29,13 +29,13 @@ static struct handle *self(sqlite3_file *file)
 
 static int on_close(sqlite3_file *file)
 {
-    platter_release(self(file)->file);
+    memory_disk_release(self(file)->file);
     return SQLITE_OK;
 }
 
 static int on_read(sqlite3_file *file, void *data, int size, sqlite3_int64 at)
 {
-    const size_t count = platter_read(self(file)->file, data, (size_t)size, (size_t)at);
+    const size_t count = memory_disk_read(self(file)->file, data, (size_t)size, (size_t)at);
 
     memset((uint8_t *)data + count, 0, (size_t)size - count);
     return count == (size_t)size ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
@@ -43,13 +43,13 @@ static int on_read(sqlite3_file *file, void *data, int size, sqlite3_int64 at)
 
 static int on_write(sqlite3_file *file, const void *data, int size, sqlite3_int64 at)
 {
-    platter_write(self(file)->platter, self(file)->file, data, (size_t)size, (size_t)at);
+    memory_disk_write(self(file)->memory_disk, self(file)->file, data, (size_t)size, (size_t)at);
     return SQLITE_OK;
 }
 
 static int on_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    platter_truncate(self(file)->platter, self(file)->file, (size_t)size);
+    memory_disk_truncate(self(file)->memory_disk, self(file)->file, (size_t)size);
     return SQLITE_OK;
 }
 
@@ -58,10 +58,10 @@ static int on_sync(sqlite3_file *file, int flags)
     struct handle *h = self(file);
 
     (void)flags;
-    platter_sync(h->platter, h->file);
+    memory_disk_sync(h->memory_disk, h->file);
     if (h->names_due) {
         h->names_due = false;
-        platter_sync_names(h->platter);
+        memory_disk_sync_names(h->memory_disk);
     }
     return SQLITE_OK;
 }
@@ -97,7 +97,7 @@ static int on_control(sqlite3_file *file, int op, void *argument)
 static int on_sector_size(sqlite3_file *file)
 {
     (void)file;
-    return PLATTER_SECTOR;
+    return MEMORY_DISK_SECTOR;
 }
 
 /* As the unix VFS says of Linux: a sector that is half written leaves its neighbours alone. */
@@ -175,11 +175,11 @@ static int on_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int f
     (void)vfs;
     *h = (struct handle){0};
     ASSERT(path != NULL); // nothing here needs a temporary file
-    h->file = platter_find(path, (flags & SQLITE_OPEN_CREATE) != 0);
+    h->file = memory_disk_find(path, (flags & SQLITE_OPEN_CREATE) != 0);
     if (h->file == NULL) {
         return SQLITE_CANTOPEN;
     }
-    h->platter = platter_of(path);
+    h->memory_disk = memory_disk_of(path);
     h->names_due = is_log;
     h->base.pMethods = &methods;
     if (out_flags != NULL) {
@@ -191,23 +191,23 @@ static int on_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int f
 static int on_delete(sqlite3_vfs *vfs, const char *path, int sync_names)
 {
     (void)vfs;
-    if (!platter_remove(path)) {
+    if (!memory_disk_remove(path)) {
         return SQLITE_IOERR_DELETE_NOENT;
     }
     if (sync_names != 0) {
-        platter_sync_names(platter_of(path));
+        memory_disk_sync_names(memory_disk_of(path));
     }
     return SQLITE_OK;
 }
 
 static int on_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
 {
-    struct platter_file *file = platter_find(path, false);
+    struct memory_disk_file *file = memory_disk_find(path, false);
 
     (void)vfs;
     *out = file != NULL && (flags != SQLITE_ACCESS_EXISTS || file->size > 0);
     if (file != NULL) {
-        platter_release(file);
+        memory_disk_release(file);
     }
     return SQLITE_OK;
 }
@@ -249,13 +249,13 @@ static int on_last_error(sqlite3_vfs *vfs, int size, char *out)
     return 0;
 }
 
-void platter_install_sqlite(void)
+void memory_disk_install_sqlite(void)
 {
     static sqlite3_vfs vfs = {
         .iVersion = 1,
         .szOsFile = sizeof(struct handle),
         .mxPathname = 64,
-        .zName = "platter",
+        .zName = "memory",
         .xOpen = on_open,
         .xDelete = on_delete,
         .xAccess = on_access,
