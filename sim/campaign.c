@@ -18,12 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 50000000, LOOKS_PER_LINE = 10 };
+enum { LOOK_NS = 50000000, LOOKS_PER_LINE = 10, FAILED_MAX = 64 };
 
 /* What one worker tells the parent, in memory that both see. */
 struct worker {
-    uint64_t seed;    /* at work on */
-    char checker[32]; /* that seed broke a rule; "" = not */
+    uint64_t seed; /* at work on */
     struct totals totals;
 };
 
@@ -31,6 +30,12 @@ struct board {
     uint64_t next; /* of the list, to take */
     bool stop;
     struct worker worker[CAMPAIGN_JOBS_MAX];
+};
+
+/* Seeds that broke a rule. One, or all where the run goes on. */
+struct found {
+    uint64_t seed[FAILED_MAX + CAMPAIGN_JOBS_MAX]; // those that are at work fail after the last
+    size_t count;
 };
 
 static char abort_line[160]; /* printed when an ASSERT of a core fails */
@@ -189,12 +194,9 @@ static void work(const struct campaign *c, const uint64_t *list, struct board *b
             break;
         }
         const uint64_t seed = list[at];
-        const char *checker;
 
         __atomic_store_n(&w->seed, seed, __ATOMIC_RELAXED);
-        checker = campaign_seed(c, seed, c->trace ? SHOW_ALL : SHOW_NOTHING, &w->totals);
-        if (checker != NULL) {
-            (void)snprintf(w->checker, sizeof w->checker, "%s", checker);
+        if (campaign_seed(c, seed, c->trace ? SHOW_ALL : SHOW_NOTHING, &w->totals) != NULL) {
             _exit(1);
         }
     }
@@ -214,15 +216,35 @@ static void progress(const struct campaign *c, const struct board *b, double sta
                   done == 0 ? 0.0 : gone / (double)done * (double)(c->seeds - done));
 }
 
-/* Wait for all; the others stop after their seed when one found something. The lowest seed that
- * failed, 0 = none. */
-static uint64_t await_workers(const struct campaign *c, struct board *b, const pid_t *pid,
-                              unsigned jobs)
+static pid_t start_worker(const struct campaign *c, const uint64_t *list, struct board *b,
+                          struct worker *w)
+{
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        work(c, list, b, w);
+    }
+    return pid;
+}
+
+/* The worker ended with its seed, by a violation or an ASSERT. The others end after theirs, but
+ * where the run goes on: another worker takes over then. Returns whether that is so. */
+static bool on_failure(const struct campaign *c, struct board *b, uint64_t seed, struct found *out)
+{
+    out->seed[out->count++] = seed;
+    if (c->keep_going && out->count < FAILED_MAX) {
+        return true;
+    }
+    __atomic_store_n(&b->stop, true, __ATOMIC_RELAXED);
+    return false;
+}
+
+static void await_workers(const struct campaign *c, const uint64_t *list, struct board *b,
+                          pid_t *pid, unsigned jobs, struct found *out)
 {
     const double start = seconds_now();
     const bool shows = isatty(STDERR_FILENO) && !c->quiet && !c->trace;
     const struct timespec look = {.tv_nsec = LOOK_NS};
-    uint64_t failed = 0;
     unsigned left = jobs;
     bool gone[CAMPAIGN_JOBS_MAX] = {false};
 
@@ -233,14 +255,13 @@ static uint64_t await_workers(const struct campaign *c, struct board *b, const p
             if (gone[i] || waitpid(pid[i], &status, WNOHANG) != pid[i]) {
                 continue;
             }
+            if ((!WIFEXITED(status) || WEXITSTATUS(status) != 0) &&
+                on_failure(c, b, b->worker[i].seed, out)) {
+                pid[i] = start_worker(c, list, b, &b->worker[i]);
+                continue;
+            }
             gone[i] = true;
             left--;
-            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-                const uint64_t seed = b->worker[i].seed;
-
-                failed = failed == 0 || seed < failed ? seed : failed;
-                __atomic_store_n(&b->stop, true, __ATOMIC_RELAXED);
-            }
         }
         if (shows && looks % LOOKS_PER_LINE == 0) {
             progress(c, b, start);
@@ -250,70 +271,101 @@ static uint64_t await_workers(const struct campaign *c, struct board *b, const p
     if (shows) {
         (void)fprintf(stderr, "\r%40s\r", "");
     }
-    return failed;
 }
 
-static uint64_t run_workers(const struct campaign *c, const uint64_t *list, unsigned jobs,
-                            struct totals *t)
+static void run_workers(const struct campaign *c, const uint64_t *list, unsigned jobs,
+                        struct totals *t, struct found *out)
 {
     struct board *b = campaign_shared(sizeof *b);
     pid_t pid[CAMPAIGN_JOBS_MAX];
-    uint64_t failed;
 
     if (b == NULL) {
         perror("fleet_sim: memory");
-        return c->from;
+        exit(2);
     }
     (void)fflush(stdout);
     for (unsigned i = 0; i < jobs; i++) {
-        pid[i] = fork();
-        if (pid[i] == 0) {
-            work(c, list, b, &b->worker[i]);
-        }
+        pid[i] = start_worker(c, list, b, &b->worker[i]);
     }
-    failed = await_workers(c, b, pid, jobs);
+    await_workers(c, list, b, pid, jobs, out);
     for (unsigned i = 0; i < jobs; i++) {
         totals_add(t, &b->worker[i].totals);
     }
     (void)munmap(b, sizeof *b);
-    return failed;
 }
 
-static uint64_t run_here(const struct campaign *c, const uint64_t *list, struct totals *t)
+static void run_here(const struct campaign *c, const uint64_t *list, struct totals *t,
+                     struct found *out)
 {
-    for (uint64_t i = 0; i < c->seeds; i++) {
+    for (uint64_t i = 0; i < c->seeds && out->count == 0; i++) {
         if (campaign_seed(c, list[i], c->trace ? SHOW_ALL : SHOW_NOTHING, t) != NULL) {
-            return list[i];
+            out->seed[out->count++] = list[i];
         }
     }
-    return 0;
+}
+
+/* Once more for its last events, in a process of its own: an ASSERT would end this one. */
+static void show_end(const struct campaign *c, uint64_t seed)
+{
+    int status = 0;
+    pid_t pid;
+
+    (void)fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        struct totals *again = mem_new(1, sizeof *again);
+
+        (void)campaign_seed(c, seed, SHOW_END, again);
+        (void)fflush(stdout);
+        _exit(0);
+    }
+    (void)waitpid(pid, &status, 0);
+}
+
+static int by_seed(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The lowest first, and only that where several workers failed before they heard of each other. */
+static void show_found(const struct campaign *c, struct found *found)
+{
+    qsort(found->seed, found->count, sizeof found->seed[0], by_seed);
+    for (size_t i = 0; i < found->count && (i == 0 || c->keep_going); i++) {
+        show_end(c, found->seed[i]);
+    }
 }
 
 int campaign_run(const struct campaign *c)
 {
     struct totals *t = mem_new(1, sizeof *t);
     uint64_t *list = list_seeds(c);
+    struct found found = {.count = 0};
     const double start = seconds_now();
     unsigned jobs = c->jobs < CAMPAIGN_JOBS_MAX ? c->jobs : CAMPAIGN_JOBS_MAX;
-    uint64_t failed;
 
     (void)signal(SIGABRT, on_abort);
     jobs = jobs > c->seeds ? (unsigned)c->seeds : jobs;
-    failed = jobs > 1 && !c->trace ? run_workers(c, list, jobs, t) : run_here(c, list, t);
-    if (failed != 0 && !c->trace) {
-        struct totals *again = mem_new(1, sizeof *again);
-
-        // Once more for its last events; an ASSERT ends this process too.
-        (void)campaign_seed(c, failed, SHOW_END, again);
-        mem_free(again);
+    if ((jobs > 1 || c->keep_going) && !c->trace) {
+        run_workers(c, list, jobs, t, &found);
+    } else {
+        run_here(c, list, t, &found);
     }
-    if (failed == 0) {
-        if (!c->quiet) {
-            totals_print(t, seconds_now() - start);
-        }
+    if (!c->trace) {
+        show_found(c, &found);
+    }
+    if ((found.count == 0 || c->keep_going) && !c->quiet) {
+        totals_print(t, seconds_now() - start);
+    }
+    if (found.count == 0) {
         (void)printf("ok - %" PRIu64 " seed%s, 0 violations\n", c->seeds, c->seeds == 1 ? "" : "s");
+    } else if (c->keep_going) {
+        (void)printf("not ok - %" PRIu64 " seeds, %zu violations\n", c->seeds, found.count);
     }
     mem_free(list);
     mem_free(t);
-    return failed == 0 ? 0 : 1;
+    return found.count == 0 ? 0 : 1;
 }

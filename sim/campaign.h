@@ -16,6 +16,7 @@ struct campaign {
     unsigned jobs;       /* workers; 1 = in this process */
     bool trace;          /* every event to stdout; one worker then */
     bool quiet;          /* no totals */
+    bool keep_going;     /* past a violation: all that the seeds have, not the first alone */
     const char *history; /* file to record the history to; NULL = none */
 };
 

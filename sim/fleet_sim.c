@@ -2,7 +2,8 @@
  *
  * Runs whole fleets in virtual time, one history a seed, and judges them.
  *
- *     fleet_sim --seeds 200 [--from 1]      many seeds; stops at the first violation
+ *     fleet_sim --seeds 200 [--from 1]      many seeds; stops at the first violation, but with
+ *                                           --keep-going
  *     fleet_sim --seed 42 [--trace]         one seed; --trace prints every event
  *     fleet_sim --mutants                   each planted bug must be caught (MUTANTS=1 builds)
  *     fleet_sim --mutant M_NODRAIN          one of them; with --seed that history alone
@@ -52,6 +53,8 @@ static bool parse_flag(const char *a, struct options *o)
         o->campaign.trace = true;
     } else if (strcmp(a, "--quiet") == 0) {
         o->campaign.quiet = true;
+    } else if (strcmp(a, "--keep-going") == 0) {
+        o->campaign.keep_going = true;
     } else if (strcmp(a, "--calm") == 0) {
         o->campaign.fleet.profile = PROFILE_CALM;
     } else if (strcmp(a, "--mutants") == 0) {
@@ -128,7 +131,8 @@ int main(int argc, char **argv)
             stderr,
             "usage: fleet_sim [--seeds N] [--from K] [--seed K] [--trace] [--seconds S]\n"
             "                 [--nodes N] [--profile NAME | --calm] [--jobs N] [--quiet]\n"
-            "                 [--mutant NAME | --mutants] [--history FILE (with --seed)]\n");
+            "                 [--keep-going] [--mutant NAME | --mutants]\n"
+            "                 [--history FILE (with --seed)]\n");
         return 2;
     }
     o.campaign.seeds = o.one ? 1 : o.campaign.seeds;
