@@ -411,6 +411,23 @@ bool network_has_dead(const struct network *n)
 
 /* ---- cuts ---- */
 
+bool network_carries(const struct network *n, enum link_role role,
+                     bool (*is)(const void *context, int type, struct bytes bytes),
+                     const void *context)
+{
+    for (size_t i = 0; i < n->end_count; i++) {
+        const struct net_end *end = n->end[i];
+        const struct net_message *m = end->link->queue[side_of(end)].head;
+
+        for (; m != NULL && end->me->role == role && !end->deaf; m = m->next) {
+            if (is(context, m->type, bytes_of(m->bytes, m->size))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void on_silence(void *context, const struct world_event *event)
 {
     struct network *n = context;

@@ -149,6 +149,10 @@ void network_resume(struct network *n, struct process *p, uint64_t gap_us);
 void network_renew(struct network *n, const struct process *p);
 /* Is there a link that is dead, and an end that has not noticed? */
 bool network_has_dead(const struct network *n);
+/* Does a frame that `is` says yes to lie on a data link to a process of `role`? */
+bool network_carries(const struct network *n, enum link_role role,
+                     bool (*is)(const void *context, int type, struct bytes bytes),
+                     const void *context);
 /* Break one link that is up, drawn at random; `control`: it may be one of a coordinator. */
 void network_reset_any(struct network *n, bool control);
 /* Block or unblock what goes from `from` to `to`. */

@@ -75,9 +75,14 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
     if (poison_is_in(f, e)) {
         return true;
     }
-    // A copy of it is refused for a circle of calls, and another one was lost.
+    // A copy of it is refused for a circle of calls, and another one was lost, or is yet to come: a
+    // former owner held it, and passed it on when the actor had moved and its caller had asked
+    // there.
     for (unsigned i = 0; i < f->nodes && a->parent != 0 && f->ledger.circles > 0; i++) {
         lost = lost || ((a->nodes >> i & 1) != 0 && lost_at(f, a, i));
+    }
+    if (a->parent != 0 && f->ledger.circles > 0 && !lost) {
+        lost = check_is_under_way(f, (uint64_t)(a - f->ledger.ask) + 1);
     }
     // A gateway that jumps over a removal finds another node in the slot it had sent to.
     return lost || was_taken_over(f, a) || a->view < f->ledger.removed_view ||

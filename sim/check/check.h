@@ -289,6 +289,8 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
 size_t check_view_index(const struct fleet *f, uint64_t version);
 /* A copy of a request leaves for a node. */
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* Is a copy of it on a link to a node? */
+bool check_is_under_way(const struct fleet *f, uint64_t uid);
 /* The copy reached the node, from that process. */
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r);

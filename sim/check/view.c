@@ -68,6 +68,20 @@ void check_copy(struct fleet *f, const struct sim_node *n, const struct request_
     }
 }
 
+static bool is_copy(const void *context, int type, struct bytes frame)
+{
+    const uint64_t *uid = context;
+    struct reader in = {.at = frame.data, .left = frame.size};
+    struct request_record r = {0};
+
+    return type == FRAME_REQUEST && request_get(&in, &r) == ERR_OK && uid_of(&r) == *uid;
+}
+
+bool check_is_under_way(const struct fleet *f, uint64_t uid)
+{
+    return network_carries(&f->network, ROLE_NODE, is_copy, &uid);
+}
+
 /* Grows only where time is given back. */
 static uint64_t left_at(uint64_t now_us, uint32_t ttl_ms)
 {
