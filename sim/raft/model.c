@@ -211,6 +211,7 @@ static void become_leader(struct raft_model *r, unsigned replica)
 
     m->believes = true;
     m->term = r->term;
+    r->elected_us = r->world->now_us;
     TRACE(r->world, m->process->name, "LEADS term %llu", (unsigned long long)r->term);
     r->events.role(r->events.context, replica, true, r->term, replica + 1u);
 }
@@ -387,7 +388,7 @@ static void elect(struct raft_model *r, unsigned replica)
 
     r->term++;
     r->changes++;
-    r->elected_us = r->world->now_us;
+    r->elected_us = UINT64_MAX; // not before it leads
     r->leader = (int)replica;
     r->electing = false;
     TRACE(r->world,

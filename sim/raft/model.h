@@ -76,8 +76,12 @@ struct raft_model {
     struct state truth; /* with every committed command */
     bool mirrored;      /* in this seed the shipped state.db goes along */
     struct mirror mirror;
-    uint64_t changes;    /* of leaders */
-    uint64_t elected_us; /* last */
+    uint64_t changes; /* of leaders */
+    /* Since when the last one leads, as the shipped replica tells it: with all applied that it has.
+     * UINT64_MAX: one was elected, and applies. Here each barrier of a long history takes its time
+     * again, which counts for no bound of K7: raft/ begins at a snapshot, and a barrier does
+     * nothing. */
+    uint64_t elected_us;
 };
 
 void raft_model_init(struct raft_model *r, struct world *world,
