@@ -512,6 +512,7 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
         i->entity->broke = true;
         i->entity->lost = i->entity->lost || i->entity->live == i;
     }
+    i->broken = why == DISCARD_BROKEN;
     actor_set_instance(e->actor, NULL); // one that is broken goes on as a record
     actors_end(f, i);
 }

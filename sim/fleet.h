@@ -163,6 +163,7 @@ struct instance {
     bool warm;     /* it was handed over */
     size_t loaded; /* so many of the list were saved by a former life */
     bool refused;  /* another one's token is greater */
+    bool broken;   /* what it did since it saved is lost */
     uint64_t uid;  /* running: the request */
     bool handled;  /* running: the handler is through, the store is not */
     uint64_t asks; /* running: the request of its own that it waits for, 0 = none */

@@ -65,7 +65,13 @@ void record_life(struct fleet *f, enum history_event_type type, const struct ins
                       i->actor->fence,
                       i->list.count);
     } else {
-        history_write(f->history, f->world.now_us, name, type, "entity=%s", i->entity->id);
+        history_write(f->history,
+                      f->world.now_us,
+                      name,
+                      type,
+                      "entity=%s%s",
+                      i->entity->id,
+                      type == HISTORY_STOP && i->broken ? " why=broken" : "");
     }
 }
 

@@ -49,6 +49,7 @@ struct actor {
     uint64_t stored;       /* highest fence that a store took */
     uint64_t effects;
     uint64_t losses; /* of the fleet when the effects were counted */
+    bool broke;      /* it stopped broken since: it may know less, and never more */
 };
 
 struct process {

@@ -294,8 +294,10 @@ static bool take_value(struct history_book *b, enum key key, struct word w, stru
     case KEY_IS:
         e->committed = is(w, "commit");
         return e->committed || is(w, "abort");
-    case KEY_KIND:
     case KEY_WHY:
+        e->broken = is(w, "broken");
+        return w.size > 0;
+    case KEY_KIND:
         return w.size > 0;
     }
     UNREACHABLE();

@@ -55,6 +55,7 @@ struct history_event {
     bool idempotent;
     bool accepted;
     bool committed;
+    bool broken; /* STOP: what it did since it was saved is lost */
 };
 
 enum { HISTORY_HAS_EFFECTS = 1 << 0, HISTORY_HAS_FENCE = 1 << 1 };

@@ -131,7 +131,9 @@ static void on_activate(struct court *c, struct instance *i)
     }
     begin_life(c, i);
     if ((e->keys & HISTORY_HAS_EFFECTS) != 0) {
-        if (e->effects != a->effects && c->losses == a->losses) {
+        const bool differs = a->broke ? e->effects > a->effects : e->effects != a->effects;
+
+        if (differs && c->losses == a->losses) {
             ACCUSE(c,
                    RULE_STATE,
                    "%s wakes with %" PRIu64 " effects, it had %" PRIu64,
@@ -141,6 +143,7 @@ static void on_activate(struct court *c, struct instance *i)
         }
         a->effects = e->effects;
         a->losses = c->losses;
+        a->broke = false;
     }
     c->v->activations++;
     c->v->moved += a->last != 0 && a->last != i->process;
@@ -207,6 +210,7 @@ void court_actor_event(struct court *c)
         end_life(c, i, LIFE_FROZEN);
     } else if (c->now->type == HISTORY_STOP) {
         end_life(c, i, LIFE_GONE);
+        c->actor[i->entity].broke = c->actor[i->entity].broke || c->now->broken;
     } else if (c->now->type == HISTORY_EXEC_BEGIN) {
         court_exec_begin(c, i);
     } else {

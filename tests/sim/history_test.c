@@ -269,6 +269,27 @@ static void a_moved_actor_knows_all_it_did(void **state)
                                    "6 c CLOSE session=s\n");
 }
 
+static void one_that_stopped_broken_may_know_less_never_more(void **state)
+{
+    (void)state;
+    assert_clean(TWO RUN("3", "1") "4 n1 STOP entity=a why=broken\n"
+                                   "5 n1 ACTIVATE entity=a effects=0\n6 c CLOSE session=s\n");
+    assert_broken(TWO RUN("3", "1") "4 n1 STOP entity=a why=broken\n"
+                                    "5 n1 ACTIVATE entity=a effects=2\n",
+                  RULE_STATE,
+                  8);
+    // For another reason it loses nothing; nor does it a second time.
+    assert_broken(TWO RUN("3", "1") "4 n1 STOP entity=a why=idle\n"
+                                    "5 n1 ACTIVATE entity=a effects=0\n",
+                  RULE_STATE,
+                  8);
+    assert_broken(TWO RUN("3", "1") "4 n1 STOP entity=a why=broken\n"
+                                    "5 n1 ACTIVATE entity=a effects=1\n6 n1 STOP entity=a\n"
+                                    "7 n1 ACTIVATE entity=a effects=0\n",
+                  RULE_STATE,
+                  10);
+}
+
 static void a_wait_may_have_a_bound(void **state)
 {
     const char *text = TWO RUN("3", "1") ANSWERED("9", "1", "OK") ANSWERED("9", "2", "UNKNOWN");
@@ -520,6 +541,7 @@ int main(void)
         cmocka_unit_test_teardown(every_request_has_an_answer_or_an_excuse, end),
         cmocka_unit_test_teardown(idempotent_requests_may_run_again, end),
         cmocka_unit_test_teardown(a_moved_actor_knows_all_it_did, end),
+        cmocka_unit_test_teardown(one_that_stopped_broken_may_know_less_never_more, end),
         cmocka_unit_test_teardown(a_wait_may_have_a_bound, end),
         cmocka_unit_test_teardown(outcomes_versions_and_digests_agree, end),
         cmocka_unit_test_teardown(a_reassigned_incarnation_is_silent, end),
