@@ -31,9 +31,14 @@ static uint64_t bucket_top(unsigned index)
 
 void histogram_add(struct histogram *h, uint64_t us)
 {
-    h->bucket[bucket_of(us)]++;
-    h->count++;
-    h->max_us = us > h->max_us ? us : h->max_us;
+    histogram_add_many(h, us, 1);
+}
+
+void histogram_add_many(struct histogram *h, uint64_t us, uint64_t count)
+{
+    h->bucket[bucket_of(us)] += count;
+    h->count += count;
+    h->max_us = us > h->max_us && count > 0 ? us : h->max_us;
 }
 
 void histogram_merge(struct histogram *h, const struct histogram *from)

@@ -19,6 +19,9 @@ struct histogram {
 
 void histogram_add(struct histogram *h, uint64_t us);
 
+/* histogram_add() of the same value, `count` times. */
+void histogram_add_many(struct histogram *h, uint64_t us, uint64_t count);
+
 /* Add all of `from` to `h`. */
 void histogram_merge(struct histogram *h, const struct histogram *from);
 

@@ -35,6 +35,7 @@ import math
 import operator
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -91,6 +92,12 @@ def cpu_seconds(*pids):
             fields = f.read().rpartition(")")[2].split()  # from field 3 on: the name may hold blanks
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_children():
+    """User and system time of the processes that we started, and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def switches(*pids):

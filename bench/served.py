@@ -1,7 +1,7 @@
 """What redis-benchmark talks to: our gateway and node, nutcracker with two Redis, and Redis alone.
 
     with Served(binary) as targets:          # {OURS: Target, NUTCRACKER: Target, REDIS: Target}
-        rate, cpu_us = targets[OURS].load("set", depth=32, requests=100000)
+        rate, cpu_us, load_us = targets[OURS].load("set", depth=32, requests=100000)
 
 All are started on loopback, and ended at the end. Peers that are not installed are left out.
 """
@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "e2e"))
 from fleet import Fleet, Resp, RespError, free_port, until  # noqa: E402
-from rows import cpu_seconds, installed  # noqa: E402
+from rows import cpu_of_children, cpu_seconds, installed  # noqa: E402
 
 OURS, NUTCRACKER, REDIS = "ringhold", "nutcracker + 2 Redis", "Redis alone"
 
@@ -31,16 +31,16 @@ class Target:
 
     def load(self, test, depth, requests):
         """50 connections, 64-byte values, 100,000 keys, `depth` commands at a time. Returns requests a
-        second, and microseconds of CPU that the serving processes took for a request."""
+        second, and microseconds of CPU that the serving processes took for a request, and redis-benchmark."""
         words = ["redis-benchmark", "-h", "127.0.0.1", "-p", str(self.port), "-t", test, "-c", "50", "-d", "64"]
         words += ["-P", str(depth), "-r", "100000", "-n", str(requests), "--csv"]
-        before = cpu_seconds(*self.pids)
+        before, ended = cpu_seconds(*self.pids), cpu_of_children()
         out = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout
-        used = cpu_seconds(*self.pids) - before
+        used, load = cpu_seconds(*self.pids) - before, cpu_of_children() - ended
         for line in out.splitlines():
             cells = [c.strip('"') for c in line.split(",")]
             if cells[0].lower() == test:
-                return float(cells[1]), used / requests * 1e6
+                return float(cells[1]), used / requests * 1e6, load / requests * 1e6
         raise AssertionError(out)
 
 

@@ -15,6 +15,7 @@ enum {
     CONNECTIONS_MAX = 10000,
     DEPTH_MAX = 65536,
     RATE_MAX = 100000000,
+    BATCH_MAX = 1024,
     IDS_MAX = 100000000,
     SIZE_MAX_BYTES = 1024 * 1024,
     SECONDS_MAX = 3600,
@@ -37,6 +38,14 @@ enum { PERCENTILES = sizeof percentiles / sizeof percentiles[0] };
 static double rate_of(const struct fleet_load_result *result)
 {
     return (double)result->status[STATUS_OK] / result->seconds;
+}
+
+/* Of our own processor time. */
+static double used_us(const struct fleet_load_result *result)
+{
+    return result->status[STATUS_OK] > 0
+               ? 1e6 * result->used_seconds / (double)result->status[STATUS_OK]
+               : 0;
 }
 
 static void print_text(const struct fleet_load *load, const struct fleet_load_result *result)
@@ -65,6 +74,9 @@ static void print_text(const struct fleet_load *load, const struct fleet_load_re
         (void)printf("  sent at most %s late\n",
                      duration_text(result->late_max_us, text, sizeof text));
     }
+    (void)printf("  the load itself took %.2f us of processor time a request, %.0f %% of a core\n",
+                 used_us(result),
+                 100 * result->used_seconds / result->seconds);
     for (int i = 1; i < LOAD_STATUSES; i++) {
         if (result->status[i] > 0) {
             (void)printf("  %s: %" PRIu64 "\n", packet_status_name((uint8_t)i), result->status[i]);
@@ -93,10 +105,12 @@ static void print_json(const struct fleet_load_result *result)
                      percentiles[i].key,
                      histogram_at(&result->latency, percentiles[i].per_mille));
     }
-    (void)printf(",\"max_us\":%" PRIu64 ",\"late_max_us\":%" PRIu64 ",\"unanswered\":%" PRIu64
-                 ",\"closed\":%" PRIu64 ",\"errors\":{",
+    (void)printf(",\"max_us\":%" PRIu64 ",\"late_max_us\":%" PRIu64
+                 ",\"cpu_seconds\":%.6f,\"unanswered\":%" PRIu64 ",\"closed\":%" PRIu64
+                 ",\"errors\":{",
                  result->latency.max_us,
                  result->late_max_us,
+                 result->used_seconds,
                  result->unanswered,
                  result->closed);
     for (int i = 1; i < LOAD_STATUSES; i++) {
@@ -115,6 +129,7 @@ int cmd_bench(int argc, char **argv)
 {
     struct fleet_load load = {.connections = 64,
                               .depth = 16,
+                              .batch = 1,
                               .ids = 10000,
                               .size = 64,
                               .seconds = 5,
@@ -138,6 +153,11 @@ int cmd_bench(int argc, char **argv)
                       (struct option_range){1, RATE_MAX},
                       "open loop: send this many requests a second, however slow the answers are; "
                       "latency counts from when a request was due"),
+        option_number("batch",
+                      &load.batch,
+                      (struct option_range){1, BATCH_MAX},
+                      "requests that a client asks at once, in one write (%); open loop: that are "
+                      "due at once"),
         option_switch(
             "poisson", &load.poisson, "open loop: random (Poisson) instead of even intervals"),
         option_number("ids",
@@ -149,8 +169,7 @@ int cmd_bench(int argc, char **argv)
         option_number("kind",
                       &load.kind,
                       (struct option_range){0, KIND_MAX},
-                      "bytes of each request's payload (%); the actor should take any payload, as "
-                      "`echo` does"),
+                      "kind of the actors (%); it should take any payload, as `echo` does"),
         option_number(
             "seconds", &load.seconds, (struct option_range){1, SECONDS_MAX}, "measured time (%)"),
         option_time("warm-up",

@@ -36,28 +36,30 @@ void conn_lose(struct load_conn *c, const char *why)
 
 /* ---- requests ---- */
 
-static void ask(struct load_conn *c, uint64_t since_us)
+/* The number of an entity, by random and without a division. */
+static uint32_t any_id(struct run *r)
+{
+    return 1 + (uint32_t)((prng_u64(&r->random) >> 32) * r->load->ids >> 32);
+}
+
+/* So many at once, into one write. */
+static void ask(struct load_conn *c, uint32_t count, uint64_t since_us)
 {
     struct run *r = c->run;
-    const uint32_t number = c->free[--c->free_count];
-    char id[16];
-    const int size =
-        snprintf(id, sizeof id, "b%u", (unsigned)prng_between(&r->random, 1, r->load->ids));
 
-    c->since_us[number] = since_us;
-    packet_put_request(&c->out,
-                       PACKET_REQUEST,
-                       &(struct request_packet){.request = number,
-                                                .kind = (uint16_t)r->load->kind,
-                                                .id = bytes_of(id, (size_t)size),
-                                                .payload = bytes_of(r->payload, r->load->size)});
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t number = c->free[--c->free_count];
+
+        c->since_us[number] = since_us;
+        mould_put(&r->mould, &c->out, number, any_id(r));
+    }
     touch(c);
 }
 
-/* To the next arrival of this connection's share. */
+/* To the next batch of this connection's share. */
 static double gap_us(struct run *r)
 {
-    const double mean = 1e6 * r->load->connections / r->load->rate;
+    const double mean = 1e6 * r->load->connections * r->load->batch / r->load->rate;
     const double uniform = ((double)(prng_u64(&r->random) >> 11) + 0.5) / 9007199254740992.0;
 
     return r->load->poisson ? -mean * log(uniform) : mean;
@@ -67,20 +69,29 @@ static void ask_what_is_due(struct load_conn *c)
 {
     struct run *r = c->run;
 
-    while (c->due_us <= (double)r->now_us && c->free_count > 0) {
+    while (c->due_us <= (double)r->now_us && c->free_count >= c->batch) {
         const uint64_t since_us = (uint64_t)c->due_us;
         const uint64_t late_us = r->now_us - since_us;
 
-        ask(c, since_us);
+        ask(c, c->batch, since_us);
         if (r->stage == COUNTING && late_us > r->result->late_max_us) {
             r->result->late_max_us = late_us;
         }
         c->due_us += gap_us(r);
     }
+    c->held_up = c->due_us <= (double)r->now_us;
 }
 
-void load_ask_all(struct run *r)
+/* Closed loop: as many batches as there is room for. */
+static void ask_what_fits(struct load_conn *c)
 {
+    ask(c, c->free_count - c->free_count % c->batch, c->run->now_us);
+}
+
+double load_ask_all(struct run *r)
+{
+    double next_us = (double)r->now_us + 1e6;
+
     for (uint32_t i = 0; i < r->load->connections; i++) {
         struct load_conn *c = &r->conn[i];
 
@@ -89,12 +100,12 @@ void load_ask_all(struct run *r)
         }
         if (r->load->rate > 0) {
             ask_what_is_due(c);
+            next_us = c->due_us < next_us ? c->due_us : next_us;
         } else {
-            while (c->free_count > 0) {
-                ask(c, r->now_us);
-            }
+            ask_what_fits(c);
         }
     }
+    return next_us;
 }
 
 bool load_asks(const struct run *r)
@@ -103,6 +114,22 @@ bool load_asks(const struct run *r)
 }
 
 /* ---- answers ---- */
+
+/* Answers that came with one read to what was asked with one write took equally long. */
+static void count_latency(struct run *r, uint64_t us)
+{
+    if (us != r->same_us) {
+        load_count_same(r);
+        r->same_us = us;
+    }
+    r->same_count++;
+}
+
+void load_count_same(struct run *r)
+{
+    histogram_add_many(&r->result->latency, r->same_us, r->same_count);
+    r->same_count = 0;
+}
 
 static void on_response(struct load_conn *c, const struct response_packet *p)
 {
@@ -123,16 +150,24 @@ static void on_response(struct load_conn *c, const struct response_packet *p)
     if (counts) {
         r->result->status[p->status]++;
         if (p->status == STATUS_OK) {
-            histogram_add(&r->result->latency, r->now_us > since_us ? r->now_us - since_us : 0);
+            count_latency(r, r->now_us > since_us ? r->now_us - since_us : 0);
         }
     }
-    if (!load_asks(r)) {
+}
+
+/* What was read has been taken. Open loop: what is due is the schedule's to ask, but for what had
+ * no room. */
+static void ask_again(struct load_conn *c)
+{
+    const struct run *r = c->run;
+
+    if (c->gone || !c->greeted || !load_asks(r)) {
         return;
     }
-    if (r->load->rate > 0) {
+    if (r->load->rate == 0) {
+        ask_what_fits(c);
+    } else if (c->held_up) {
         ask_what_is_due(c);
-    } else {
-        ask(c, r->now_us);
     }
 }
 
@@ -143,6 +178,7 @@ static void on_hello_ack(struct load_conn *c, const struct hello_ack_packet *ack
     c->greeted = true;
     r->greeted++;
     c->depth = c->depth < ack->requests_max ? c->depth : ack->requests_max;
+    c->batch = r->load->batch < c->depth ? r->load->batch : c->depth;
     for (uint32_t i = 0; i < c->depth; i++) {
         c->free[i] = c->depth - 1 - i;
     }
@@ -217,6 +253,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
         buffer_put(&c->in, buf->base, (size_t)size);
         buffer_consume(&c->in, take(c, buffer_bytes(&c->in)));
     }
+    ask_again(c);
 }
 
 /* ---- output ---- */

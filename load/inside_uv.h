@@ -6,6 +6,7 @@
 #define LOAD_INSIDE_UV_H
 
 #include "load/load_uv.h"
+#include "load/mould.h"
 
 #include "base/bytes.h"
 #include "base/list.h"
@@ -32,7 +33,9 @@ struct load_conn {
     uint32_t *free;     /* owned: numbers that are not under way */
     uint32_t free_count;
     uint32_t depth;
-    double due_us; /* open loop: of the next request */
+    uint32_t batch;
+    double due_us; /* open loop: of the next batch */
+    bool held_up;  /* open loop: it is due, and has no room */
     bool writes;   /* a write is under way */
     bool greeted;
     bool gone;
@@ -53,8 +56,11 @@ struct run {
     uint64_t stage_us; /* since when */
     uint64_t counted_from_us;
     uint32_t greeted;
-    uint8_t *input; /* owned: one read buffer for all */
-    uint8_t *payload;
+    uint64_t same_us; /* so long took the last answers that are not in the histogram yet */
+    uint64_t same_count;
+    uint64_t used_us; /* our processor time until it counts */
+    uint8_t *input;   /* owned: one read buffer for all */
+    struct mould mould;
     int timer; /* timerfd, or -1 */
 };
 
@@ -65,10 +71,12 @@ void conn_on_connected(uv_connect_t *connect, int status);
 /* The connection is lost; the first reason is reported. */
 void conn_lose(struct load_conn *c, const char *why);
 
+/* Put the answers that took equally long into the histogram. */
+void load_count_same(struct run *r);
 /* Do requests leave now? */
 bool load_asks(const struct run *r);
-/* Ask what is due, or as much as may be under way. */
-void load_ask_all(struct run *r);
+/* Ask what is due, or as much as may be under way. Returns when to look again, in open loop. */
+double load_ask_all(struct run *r);
 /* Callback of the loop: send what was asked in this turn. */
 void load_on_prepare(uv_prepare_t *prepare);
 

@@ -11,12 +11,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 enum {
     OPEN_DEPTH_MAX = 1024, /* open loop: requests of a connection under way */
-    PERIOD_US = 100,       /* open loop: between two looks at the schedule */
+    LOOK_US = 100,         /* open loop: at least between two looks at the schedule */
     GREET_US = 5 * 1000 * 1000,
     LINGER_US = 2 * 1000 * 1000, /* for answers after the end */
 };
@@ -27,6 +28,16 @@ static void enter(struct run *r, enum stage stage)
 {
     r->stage = stage;
     r->stage_us = r->now_us;
+}
+
+/* Our processor time so far. */
+static uint64_t used_us(void)
+{
+    struct rusage use;
+
+    (void)getrusage(RUSAGE_SELF, &use);
+    return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
 static uint64_t under_way(const struct run *r)
@@ -45,8 +56,21 @@ static uint64_t under_way(const struct run *r)
 
 static void end(struct run *r)
 {
+    load_count_same(r);
     r->result->unanswered = under_way(r);
     uv_stop(&r->loop);
+}
+
+/* Open loop: look at the schedule when the next is due. libuv's timers count milliseconds, which is
+ * too coarse. */
+static void look_next(struct run *r, double due_us)
+{
+    const uint64_t soonest_us = r->now_us + LOOK_US;
+    const uint64_t at_us = due_us > (double)soonest_us ? (uint64_t)due_us : soonest_us;
+    const struct itimerspec at = {
+        .it_value = {(time_t)(at_us / 1000000), (long)(at_us % 1000000) * 1000}};
+
+    (void)timerfd_settime(r->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
 static void begin_load(struct run *r)
@@ -54,9 +78,14 @@ static void begin_load(struct run *r)
     enter(r, WARMING);
     for (uint32_t i = 0; i < r->load->connections; i++) {
         // Evenly: each a part of the period behind the one before.
-        r->conn[i].due_us = (double)r->now_us + 1e6 * i / (r->load->rate > 0 ? r->load->rate : 1);
+        r->conn[i].due_us =
+            (double)r->now_us + 1e6 * i * r->load->batch / (r->load->rate > 0 ? r->load->rate : 1);
     }
-    load_ask_all(r);
+    const double due_us = load_ask_all(r);
+
+    if (r->load->rate > 0) {
+        look_next(r, due_us);
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -83,11 +112,13 @@ static void on_tick(uv_timer_t *timer)
         if (passed_us >= (uint64_t)r->load->warm_up_ms * 1000) {
             enter(r, COUNTING);
             r->counted_from_us = r->now_us;
+            r->used_us = used_us();
         }
         break;
     case COUNTING:
         if (passed_us >= (uint64_t)r->load->seconds * 1000000) {
             r->result->seconds = (double)passed_us / 1e6;
+            r->result->used_seconds = (double)(used_us() - r->used_us) / 1e6;
             enter(r, LINGERING);
         }
         break;
@@ -99,20 +130,15 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-static void on_period(uv_poll_t *poll, int status, int events)
+static void on_look(uv_poll_t *poll, int status, int events)
 {
     struct run *r = poll->data;
-    uint64_t expirations = 0;
 
     (void)status;
     (void)events;
-    if (read(r->timer, &expirations, sizeof expirations) < 0) {
-        return; // it was not for us; the next one will be
-    }
     r->now_us = clock_boottime_us();
-    if (load_asks(r)) {
-        load_ask_all(r);
-    }
+    // Setting it anew forgets that it was due.
+    look_next(r, load_asks(r) ? load_ask_all(r) : (double)r->now_us + 1e6);
 }
 
 /* ---- life ---- */
@@ -158,21 +184,16 @@ static void dial_all(struct run *r, const struct sockaddr_storage *to)
 
 static void start_timers(struct run *r)
 {
-    // libuv's timers count milliseconds: too coarse for a schedule.
-    const struct itimerspec period = {.it_interval = {.tv_nsec = PERIOD_US * 1000L},
-                                      .it_value = {.tv_nsec = PERIOD_US * 1000L}};
-
     (void)uv_prepare_init(&r->loop, &r->prepare);
     (void)uv_timer_init(&r->loop, &r->tick);
     r->prepare.data = r->tick.data = r;
     (void)uv_prepare_start(&r->prepare, load_on_prepare);
     (void)uv_timer_start(&r->tick, on_tick, 1, 5);
-    r->timer = r->load->rate > 0 ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC) : -1;
+    r->timer = r->load->rate > 0 ? timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC) : -1;
     if (r->timer >= 0) {
-        (void)timerfd_settime(r->timer, 0, &period, NULL);
         (void)uv_poll_init(&r->loop, &r->poll, r->timer);
         r->poll.data = r;
-        (void)uv_poll_start(&r->poll, UV_READABLE, on_period);
+        (void)uv_poll_start(&r->poll, UV_READABLE, on_look);
     }
 }
 
@@ -203,7 +224,7 @@ static void free_all(struct run *r)
     }
     mem_free(r->conn);
     mem_free(r->input);
-    mem_free(r->payload);
+    mould_fini(&r->mould);
 }
 
 bool fleet_load_run(const struct fleet_load *load, struct fleet_load_result *out)
@@ -219,8 +240,9 @@ bool fleet_load_run(const struct fleet_load *load, struct fleet_load_result *out
     list_init(&r.touched);
     r.conn = mem_new(load->connections, sizeof *r.conn);
     r.input = mem_new(1, LOAD_READ_SIZE);
-    r.payload = mem_new(1, load->size + 1);
-    memset(r.payload, 'x', load->size);
+    mould_init(
+        &r.mould,
+        &(struct mould_config){.ids = load->ids, .size = load->size, .kind = (uint16_t)load->kind});
     r.now_us = clock_boottime_us();
     r.stage_us = r.now_us;
     const int failed = resolve(&r, &to);

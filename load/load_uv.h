@@ -7,8 +7,9 @@
  * the answers do, and latency counts from when one was due and not from when it
  * could be sent; so a stall shows in every request that it held up.
  *
- * Cheap by itself: one write for each connection and turn of the loop, no memory
- * for a request, one reading of the clock for all that came with a read.
+ * Cheap by itself, and says what it took: one write for each connection and turn of the loop, a
+ * packet that is made once (load/mould.h), no memory for a request, one reading of the clock for
+ * all that came with a read.
  */
 #ifndef LOAD_LOAD_UV_H
 #define LOAD_LOAD_UV_H
@@ -23,6 +24,7 @@ struct fleet_load {
     uint32_t connections; /* 1.. */
     uint32_t depth;       /* closed loop: requests of a connection under way, 1.. */
     uint32_t rate;        /* open loop: requests a second in all; 0 = closed loop */
+    uint32_t batch;       /* requests that a connection asks at once, 1.. */
     bool poisson;         /* they come at random, else evenly */
     uint32_t ids;         /* so many entities, by random */
     uint32_t size;        /* bytes of a payload */
@@ -36,6 +38,7 @@ enum { LOAD_STATUSES = 256 };
 
 struct fleet_load_result {
     double seconds;                 /* measured */
+    double used_seconds;            /* of them our own processor was busy */
     uint64_t status[LOAD_STATUSES]; /* answers by status */
     uint64_t answered;              /* of any time */
     uint64_t unanswered;            /* of the time that counts; 2 s after its end */

@@ -35,6 +35,20 @@ static void an_empty_one_says_zero_and_huge_values_fit(void **state)
     assert_int_equal(h.max_us, UINT64_MAX);
 }
 
+static void a_value_comes_many_times_at_once(void **state)
+{
+    struct histogram one = {0};
+    struct histogram many = {0};
+
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        histogram_add(&one, 4711);
+    }
+    histogram_add_many(&many, 4711, 7);
+    histogram_add_many(&many, 9999, 0); // it never came
+    assert_memory_equal(&one, &many, sizeof one);
+}
+
 static void merging_adds_counts_and_keeps_the_greatest(void **state)
 {
     struct histogram a = {0};
@@ -54,6 +68,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(percentiles_are_within_one_bucket),
+        cmocka_unit_test(a_value_comes_many_times_at_once),
         cmocka_unit_test(merging_adds_counts_and_keeps_the_greatest),
         cmocka_unit_test(an_empty_one_says_zero_and_huge_values_fit),
     };
