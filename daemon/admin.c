@@ -32,6 +32,7 @@ struct admin {
     int wake_fd;
     uint64_t tag;
     Rh__AdminReply *reply; /* owned; to `tag` */
+    bool tells;            /* a terminal what it waits for */
     void (*hear)(void *context, size_t at, const Rh__Control *message);
     void *context;
 };
@@ -274,12 +275,25 @@ static void wrap(Rh__Admin *request, ProtobufCMessage *what)
     request->what_case = (Rh__Admin__WhatCase)d->fields[i].id;
 }
 
+/* The leader is not ready, as one that has just begun is not before it heard of each node: nothing
+ * was done. `said` becomes its answer, if none better comes. */
+static void wait_until_ready(struct admin *a, Rh__AdminReply **said)
+{
+    if (a->tells) {
+        (void)fprintf(stderr, "\r\033[K%s", a->reply->error);
+    }
+    admin_free(*said);
+    *said = a->reply;
+    a->reply = NULL;
+}
+
 Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms)
 {
     Rh__Control control = RH__CONTROL__INIT;
     Rh__Admin request = RH__ADMIN__INIT;
     struct buffer bytes = {0};
     const uint64_t end_us = clock_boottime_us() + (uint64_t)timeout_ms * 1000;
+    Rh__AdminReply *said = NULL;
     uint64_t again_us = 0;
 
     wrap(&request, what);
@@ -293,8 +307,11 @@ Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t time
     for (;;) {
         const uint64_t now_us = clock_boottime_us();
 
-        if (a->reply != NULL || now_us >= end_us) {
+        if (now_us >= end_us || (a->reply != NULL && !a->reply->again)) {
             break;
+        }
+        if (a->reply != NULL) {
+            wait_until_ready(a, &said);
         }
         if (now_us >= again_us && ask_all(a, buffer_bytes(&bytes)) > 0) {
             again_us = now_us + (uint64_t)ASK_AGAIN_MS * 1000;
@@ -302,14 +319,22 @@ Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t time
         admin_turn(a);
     }
     buffer_fini(&bytes);
-    Rh__AdminReply *reply = a->reply;
+    if (said != NULL && a->tells) {
+        (void)fprintf(stderr, "\r\033[K");
+    }
+    Rh__AdminReply *reply = a->reply == NULL ? said : a->reply;
+    if (reply != said) {
+        admin_free(said);
+    }
     a->reply = NULL;
     return reply;
 }
 
 Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms)
 {
+    a->tells = isatty(STDERR_FILENO) != 0;
     Rh__AdminReply *reply = admin_try(a, what, timeout_ms);
+    a->tells = false;
 
     if (reply == NULL) {
         size_t up = 0;

@@ -30,9 +30,9 @@ void admin_close(struct admin *a);
 
 /* Ask `what`, one of the messages that an Admin may carry (AdminStatus …). Returns the owned reply
  * (admin_free) or NULL after printing why not. The error of a reply is the caller's to print. Waits
- * at most timeout_ms. */
+ * at most timeout_ms, also for a leader that is not ready: a terminal is told so meanwhile. */
 Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
-/* Like admin_ask(), but prints nothing on failure. */
+/* Like admin_ask(), but prints nothing. */
 Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
 void admin_free(Rh__AdminReply *reply);
 

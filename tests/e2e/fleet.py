@@ -273,19 +273,12 @@ class Fleet:
         return until(f"ringhold {' '.join(words)}", once, tries)[0]
 
     def tell(self, *words):
-        """A command of which one answer is enough; longer than any of them waits (--wait). A leader that has just
-        begun may say that it is not ready, and says to try again."""
-
-        def once():
-            code, out, err = self.run(
-                *words, "--coordinators", self.addresses, "--cluster", self.cluster, deadline=3 * DEADLINE
-            )
-            if code == 1 and err.endswith("the coordinators are not ready: try again\n"):
-                return None
-            assert code == 0, (words, code, out, err)
-            return (out,)
-
-        return until(f"ringhold {' '.join(words)}", once)[0]
+        """A command of which one answer is enough; longer than any of them waits (--wait). It asks a leader that has
+        just begun and is not ready again, as long as this machine may take for that."""
+        where = ("--coordinators", self.addresses, "--cluster", self.cluster, "--timeout-ms", str(int(DEADLINE * 1000)))
+        code, out, err = self.run(*words, *where, deadline=3 * DEADLINE)
+        assert code == 0, (words, code, out, err)
+        return out
 
     def status(self):
         return self.ask("status")

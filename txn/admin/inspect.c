@@ -218,12 +218,12 @@ bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__A
         return true;
     }
     p = fault == NULL ? propose_note(c, patient, in) : NULL;
+    if (p == NULL && fault == NULL) {
+        admin_not_ready(reply);
+        return false;
+    }
     if (p == NULL) {
-        (void)snprintf(text,
-                       sizeof text,
-                       "%.63s: %s",
-                       in->name,
-                       fault != NULL ? fault : "the coordinators are not ready: try again");
+        (void)snprintf(text, sizeof text, "%.63s: %s", in->name, fault);
         admin_set_text(&reply->error, text);
         return false;
     }

@@ -133,8 +133,11 @@ bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
     p = operator_request == NULL ? NULL : propose_note(c, in);
     if (p == NULL) {
         control_free(operator_request);
-        admin_set_text(&reply->error,
-                       fault != NULL ? fault : "the coordinators are not ready: try again");
+        if (fault == NULL) {
+            admin_not_ready(reply);
+        } else {
+            admin_set_text(&reply->error, fault);
+        }
         return false;
     }
     p->peer = peer->id;

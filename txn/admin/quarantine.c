@@ -52,7 +52,7 @@ struct proposal *admin_quarantine(struct coordinator *c, Rh__AdminReply *reply,
     command.reason = in->reason;
     p = coordinator_propose(c, PROPOSAL_QUARANTINE, &command);
     if (p == NULL) {
-        admin_set_text(&reply->error, "the coordinators are not ready: try again");
+        admin_not_ready(reply);
     }
     return p;
 }

@@ -93,7 +93,7 @@ struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
     command.reason = in->reason;
     p = coordinator_propose(c, PROPOSAL_DAEMONS, &command);
     if (p == NULL) {
-        admin_set_text(&reply->error, "the coordinators are not ready: try again");
+        admin_not_ready(reply);
     }
     return p;
 }

@@ -19,6 +19,12 @@ void admin_set_text(char **field, const char *text)
     *field = mem_string(text);
 }
 
+void admin_not_ready(Rh__AdminReply *reply)
+{
+    admin_set_text(&reply->error, "the coordinators are not ready: try again");
+    reply->again = true;
+}
+
 static const char *name_of(const struct coordinator *c, uint16_t slot)
 {
     const struct state_node *node = state_node(c->state, slot);
