@@ -421,6 +421,11 @@ void conn_flush(struct conn *conn)
     conn->sending_gated = conn->out_gated;
     conn->out_gated = false;
     conn->gathering = false;
+    if (conn->tls != NULL && is_late(conn, conn->sending_gated)) { // To seal much takes a while.
+        conn->halted = true;
+        conn_mark_dirty(conn);
+        return;
+    }
     send_start(conn);
 }
 

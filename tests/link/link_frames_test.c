@@ -2,6 +2,7 @@
  *
  * Frames and records on a link: their order, their gathering, a queue that is full.
  */
+#include "base/clock.h"
 #include "tests/link/link_rig.h"
 
 static bool thousand_back(void)
@@ -126,6 +127,32 @@ static void the_gate_closes_on_what_is_half_out(void **state)
         run_on(200);
     } while (left != link_queued(link));
     assert_true(left > 0);
+    links_set_gate(sides[1].links, UINT64_MAX);
+    until(big_ones_came);
+    mem_free(piece);
+}
+
+/* To seal takes longer than there is time until the gate. */
+static void what_is_built_too_late_waits_at_the_gate(void **state)
+{
+    enum { PIECE = 1000000, COUNT = 30, LEFT_US = 1000 };
+    struct link *link = start_pair();
+    uint8_t *piece = mem_new(1, PIECE);
+
+    (void)state;
+    until(all_is_sent);
+    const uint64_t before = links_counts(sides[1].links).bytes_out;
+    links_set_gate(sides[1].links, 1);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(link_send_record(link, FRAME_STATE, bytes_of(piece, PIECE)), ERR_OK);
+    }
+    if (transport->tls) {
+        links_set_gate(sides[1].links, clock_boottime_us() + LEFT_US);
+        links_flush(sides[1].links);
+    }
+    assert_int_equal(links_counts(sides[1].links).bytes_out, before);
+    run_on(200);
+    assert_int_equal(links_counts(sides[1].links).bytes_out, before);
     links_set_gate(sides[1].links, UINT64_MAX);
     until(big_ones_came);
     mem_free(piece);
@@ -301,6 +328,7 @@ int main(void)
         LINK_CASE(records_of_one_turn_travel_in_one_frame),
         LINK_CASE(records_wait_at_a_closed_gate_and_nothing_else_does),
         LINK_CASE(the_gate_closes_on_what_is_half_out),
+        LINK_CASE(what_is_built_too_late_waits_at_the_gate),
         LINK_CASE(what_gathers_behind_a_write_that_was_cut_short_follows_by_itself),
         LINK_CASE(more_records_than_a_frame_takes_go_in_several),
         LINK_CASE(a_body_that_many_records_have_is_in_a_frame_once),
