@@ -180,6 +180,20 @@ static inline void mill_make(struct mill *m, uint16_t kind, size_t count)
     buffer_fini(&body);
 }
 
+/* Decode requests, as many as are fetched ahead at once, with their positions. */
+static inline size_t mill_decode(struct mill *m, struct reader *in, struct request_record *r,
+                                 uint64_t *position)
+{
+    size_t count = 0;
+
+    while (count < HOST_PREFETCH_MAX && in->left > 0) {
+        ASSERT(request_get(in, &r[count]) == ERR_OK);
+        count++;
+    }
+    host_prefetch(m->node.host, r, count, position);
+    return count;
+}
+
 /* Decode, admit, order, and put into the worker's batch. */
 __attribute__((noinline)) static void mill_admit(struct mill *m)
 {
@@ -188,13 +202,8 @@ __attribute__((noinline)) static void mill_admit(struct mill *m)
     while (in.left > 0) {
         struct request_record r[HOST_PREFETCH_MAX];
         uint64_t position[HOST_PREFETCH_MAX];
-        size_t count = 0;
+        const size_t count = mill_decode(m, &in, r, position);
 
-        while (count < HOST_PREFETCH_MAX && in.left > 0) {
-            ASSERT(request_get(&in, &r[count]) == ERR_OK);
-            count++;
-        }
-        host_prefetch(m->node.host, r, count, position);
         for (size_t i = 0; i < count; i++) {
             struct host_event event = {.type = HOST_REQUEST,
                                        .peer = MILL_GATEWAY,
@@ -235,13 +244,8 @@ __attribute__((noinline)) static void mill_serve(struct mill *m)
     while (in.left > 0) {
         struct request_record r[HOST_PREFETCH_MAX];
         uint64_t position[HOST_PREFETCH_MAX];
-        size_t count = 0;
+        const size_t count = mill_decode(m, &in, r, position);
 
-        while (count < HOST_PREFETCH_MAX && in.left > 0) {
-            ASSERT(request_get(&in, &r[count]) == ERR_OK);
-            count++;
-        }
-        host_prefetch(m->node.host, r, count, position);
         for (size_t i = 0; i < count; i++) {
             const size_t served = local_node_serve(
                 &m->node, MILL_GATEWAY, &r[i], &position[i], count - i, mill_on_answer);

@@ -60,13 +60,8 @@ static int txn_list(int argc, char **argv)
 {
     struct query q;
     uint32_t limit = 32;
-    const struct option limit_option = {.key = "limit",
-                                        .value = "N",
-                                        .help = "how many of the newest to show (32)",
-                                        .kind = OPTION_NUMBER,
-                                        .target = &limit,
-                                        .min = 1,
-                                        .max = LIST_MAX};
+    const struct option limit_option = option_number(
+        "limit", &limit, (struct option_range){1, LIST_MAX}, "how many of the newest to show (32)");
     const struct command command = {
         .name = "txn list",
         .summary = "List changes of the ring: pending ones and the last outcomes, newest first.",

@@ -48,12 +48,8 @@ int cmd_where(int argc, char **argv)
 {
     struct query q;
     uint32_t kind = 0;
-    const struct option kind_option = {.key = "kind",
-                                       .value = "N",
-                                       .help = "kind of the entity (0)",
-                                       .kind = OPTION_NUMBER,
-                                       .target = &kind,
-                                       .max = KIND_MAX};
+    const struct option kind_option =
+        option_number("kind", &kind, (struct option_range){0, KIND_MAX}, "kind of the entity (0)");
     const struct command command = {
         .name = "where",
         .summary = "Show which node owns an id, by the leader's ring.",

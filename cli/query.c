@@ -32,32 +32,22 @@ const struct option *query_options_more(struct query *q, const struct option *mo
     (void)snprintf(q->coordinators, sizeof q->coordinators, "127.0.0.1:7400");
     (void)snprintf(q->cluster, sizeof q->cluster, "ringhold");
     (void)snprintf(q->output, sizeof q->output, "table");
-    table[0] = (struct option){
-        .key = "coordinators",
-        .value = "HOST:PORT,...",
-        .help = "the coordinators' addresses (RINGHOLD_COORDINATORS; 127.0.0.1:7400)",
-        .kind = OPTION_TEXT,
-        .target = q->coordinators,
-        .size = sizeof q->coordinators};
-    table[1] = (struct option){.key = "cluster",
-                               .value = "NAME",
-                               .help = "the cluster's name (RINGHOLD_CLUSTER; ringhold)",
-                               .kind = OPTION_TEXT,
-                               .target = q->cluster,
-                               .size = sizeof q->cluster};
-    table[2] = (struct option){.key = "output",
-                               .value = "table|json",
-                               .help = "output format; also -o (table)",
-                               .kind = OPTION_TEXT,
-                               .target = q->output,
-                               .size = sizeof q->output};
-    table[3] = (struct option){.key = "timeout-ms",
-                               .value = "N",
-                               .help = "how long to wait for an answer (5000)",
-                               .kind = OPTION_NUMBER,
-                               .target = &q->timeout_ms,
-                               .min = 1,
-                               .max = TIMEOUT_MAX_MS};
+    table[0] = option_text("coordinators",
+                           "HOST:PORT,...",
+                           q->coordinators,
+                           sizeof q->coordinators,
+                           "the coordinators' addresses (RINGHOLD_COORDINATORS; 127.0.0.1:7400)");
+    table[1] = option_text("cluster",
+                           "NAME",
+                           q->cluster,
+                           sizeof q->cluster,
+                           "the cluster's name (RINGHOLD_CLUSTER; ringhold)");
+    table[2] = option_text(
+        "output", "table|json", q->output, sizeof q->output, "output format; also -o (table)");
+    table[3] = option_number("timeout-ms",
+                             &q->timeout_ms,
+                             (struct option_range){1, TIMEOUT_MAX_MS},
+                             "how long to wait for an answer (5000)");
     table[4] = link_ca_option(&q->tls);
     table[5] = link_certificate_option(&q->tls);
     table[6] = link_key_option(&q->tls);

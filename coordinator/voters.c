@@ -220,19 +220,21 @@ static void put_note(struct daemon *d, const char *what, const char *by)
     daemon_step(d, &event);
 }
 
+/* Append "1=host:port", behind a comma unless it is the first. */
+static void add_voter(char *text, size_t size, bool first, uint64_t id, const char *address)
+{
+    const size_t used = strlen(text);
+
+    (void)snprintf(text + used, size - used, "%s%" PRIu64 "=%s", first ? "" : ",", id, address);
+}
+
 /* "wished: 1=host:port,2=host:port" */
 static void note_wish(struct daemon *d, const struct voters_wish *w, const char *by)
 {
-    char what[VOTERS_TEXT_SIZE + 16];
-    size_t used = (size_t)snprintf(what, sizeof what, "wished: ");
+    char what[VOTERS_TEXT_SIZE + 16] = "wished: ";
 
     for (size_t i = 0; i < w->count; i++) {
-        used += (size_t)snprintf(what + used,
-                                 sizeof what - used,
-                                 "%s%" PRIu64 "=%s",
-                                 i == 0 ? "" : ",",
-                                 w->wish[i].id,
-                                 w->wish[i].address);
+        add_voter(what, sizeof what, i == 0, w->wish[i].id, w->wish[i].address);
     }
     put_note(d, what, by);
 }
@@ -251,14 +253,9 @@ void daemon_note_generation(struct daemon *d)
         now_us - d->noted_us < (uint64_t)NOTE_EACH_MS * 1000) {
         return;
     }
-    size_t used = (size_t)snprintf(what, sizeof what, "generation %" PRIu64 ": ", g->number);
+    (void)snprintf(what, sizeof what, "generation %" PRIu64 ": ", g->number);
     for (size_t i = 0; i < g->voter_count; i++) {
-        used += (size_t)snprintf(what + used,
-                                 sizeof what - used,
-                                 "%s%" PRIu64 "=%s",
-                                 i == 0 ? "" : ",",
-                                 g->voter[i].id,
-                                 g->voter[i].address);
+        add_voter(what, sizeof what, i == 0, g->voter[i].id, g->voter[i].address);
     }
     d->noted_us = now_us;
     if (state_db_has_note(d->db, note_subject, what)) {

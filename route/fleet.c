@@ -54,6 +54,15 @@ static bool has_left(const struct router *r, uint16_t slot)
     return member == NULL || (member->leaving && ring_owned_count(&r->view->ring, slot) == 0);
 }
 
+void fleet_send(struct router *r, struct router_effect *e, Rh__Control *control)
+{
+    control->era = r->view->era;
+    control->source_incarnation = r->config.gateway;
+    control->version = r->view->ring.version;
+    control_put(&r->out->bytes, control);
+    effects_end(r->out, e);
+}
+
 void fleet_tell_adopted(struct router *r, struct peer *peer)
 {
     Rh__Adopted adopted = RH__ADOPTED__INIT;
@@ -63,14 +72,10 @@ void fleet_tell_adopted(struct router *r, struct peer *peer)
     peer->told_awaits = !list_empty(&peer->in_flight);
     adopted.awaits = peer->told_awaits;
     adopted.version = r->view->ring.version;
-    control.era = r->view->era;
-    control.source_incarnation = r->config.gateway;
-    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_ADOPTED;
     control.adopted = &adopted;
     e->slot = peer->slot;
-    control_put(&r->out->bytes, &control);
-    effects_end(r->out, e);
+    fleet_send(r, e, &control);
 }
 
 /* Whom a dead node may have died of: who was asked first ran, or was next. */
@@ -425,13 +430,9 @@ void fleet_ask_config(struct router *r)
     get.threads = r->config.threads > 1 ? r->config.threads : 0;
     get.unanswered = unanswered_wire(&r->unanswered);
     get.n_unanswered = r->unanswered.count;
-    control.era = r->view->era;
-    control.source_incarnation = r->config.gateway;
-    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_GET_CONFIG;
     control.get_config = &get;
     e->coordinator = coordinator;
-    control_put(&r->out->bytes, &control);
-    effects_end(r->out, e);
+    fleet_send(r, e, &control);
     unanswered_wire_free(get.unanswered, get.n_unanswered);
 }

@@ -54,14 +54,10 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
     out.waiting = r->stats.waiting;
     out.threads = r->config.threads > 1 ? r->config.threads : 0;
     add_unlinked(r, &out);
-    control.era = r->view->era;
-    control.source_incarnation = r->config.gateway;
-    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
     control.inspect_answer = &out;
     e->coordinator = coordinator;
-    control_put(&r->out->bytes, &control);
-    effects_end(r->out, e);
+    fleet_send(r, e, &control);
     mem_free(out.unlinked);
 }
 

@@ -21,14 +21,10 @@ static void send_answer(struct router *r, int coordinator, Rh__OperatorRequestAn
 
     out->gateway = proto_text(r->config.name);
     out->version = r->view->ring.version;
-    control.era = r->view->era;
-    control.source_incarnation = r->config.gateway;
-    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER;
     control.operator_request_answer = out;
     e->coordinator = coordinator;
-    control_put(&r->out->bytes, &control);
-    effects_end(r->out, e);
+    fleet_send(r, e, &control);
 }
 
 static void refuse(struct router *r, int coordinator, const Rh__OperatorRequest *in,

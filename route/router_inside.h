@@ -232,6 +232,9 @@ void fleet_on_view(struct router *r, const struct router_event *event);
 /* Something is to be sent there: a link is needed. */
 void fleet_want_link(struct router *r, struct peer *peer);
 
+/* Fill in the head of a message and make it the effect's bytes: the effect is complete then. */
+void fleet_send(struct router *r, struct router_effect *e, Rh__Control *control);
+
 /* Ask for the configuration if it is time to. */
 void fleet_ask_config(struct router *r);
 

@@ -98,62 +98,59 @@ static const char *request_text(struct fleet *f, uint64_t uid, char *out, size_t
     return out;
 }
 
-void record_run(struct fleet *f, enum history_event_type type, const struct instance *i,
-                uint64_t uid)
+/* Something about a request, at that process; `more` stands behind it. */
+static void put_request(struct fleet *f, const struct process *at, enum history_event_type type,
+                        uint64_t uid, const char *more)
 {
     char name[NAME_SIZE];
     char text[128];
 
+    history_write(f->history,
+                  f->world.now_us,
+                  name_of(at, name),
+                  type,
+                  "%s%s",
+                  request_text(f, uid, text, sizeof text),
+                  more);
+}
+
+void record_run(struct fleet *f, enum history_event_type type, const struct instance *i,
+                uint64_t uid)
+{
     if (is_ask_told(f, uid)) {
-        history_write(f->history,
-                      f->world.now_us,
-                      name_of(&i->node->process, name),
-                      type,
-                      "%s",
-                      request_text(f, uid, text, sizeof text));
+        put_request(f, &i->node->process, type, uid, "");
     }
 }
 
 void record_send(struct fleet *f, uint64_t uid)
 {
-    char name[NAME_SIZE];
-    char text[128];
-
     if (is_ask_told(f, uid)) {
-        history_write(f->history,
-                      f->world.now_us,
-                      name_of(session_process(ledger_find(f, uid)->session), name),
-                      HISTORY_SEND,
-                      "%s%s",
-                      request_text(f, uid, text, sizeof text),
-                      ledger_find(f, uid)->idempotent ? " idempotent=yes" : "");
+        const struct ask *a = ledger_find(f, uid);
+
+        put_request(f,
+                    session_process(a->session),
+                    HISTORY_SEND,
+                    uid,
+                    a->idempotent ? " idempotent=yes" : "");
     }
 }
 
 void record_answer(struct fleet *f, uint64_t uid, enum reply_code code)
 {
     static const char *const names[] = {
-        [REPLY_OK] = "OK",
-        [REPLY_APP_ERROR] = "APPERR",
-        [REPLY_UNKNOWN] = "UNKNOWN",
-        [REPLY_TIMEOUT] = "TIMEOUT",
-        [REPLY_REJECTED] = "REJECTED",
-        [REPLY_NO_KIND] = "NOKIND",
-        [REPLY_OVERLOADED] = "REJECTED",
-        [REPLY_QUARANTINED] = "REJECTED",
-        [REPLY_DEADLOCK] = "REJECTED",
+        [REPLY_OK] = " code=OK",
+        [REPLY_APP_ERROR] = " code=APPERR",
+        [REPLY_UNKNOWN] = " code=UNKNOWN",
+        [REPLY_TIMEOUT] = " code=TIMEOUT",
+        [REPLY_REJECTED] = " code=REJECTED",
+        [REPLY_NO_KIND] = " code=NOKIND",
+        [REPLY_OVERLOADED] = " code=REJECTED",
+        [REPLY_QUARANTINED] = " code=REJECTED",
+        [REPLY_DEADLOCK] = " code=REJECTED",
     };
-    char name[NAME_SIZE];
-    char text[128];
-
     if (is_ask_told(f, uid)) {
-        history_write(f->history,
-                      f->world.now_us,
-                      name_of(session_process(ledger_find(f, uid)->session), name),
-                      HISTORY_ANSWER,
-                      "%s code=%s",
-                      request_text(f, uid, text, sizeof text),
-                      names[code]);
+        put_request(
+            f, session_process(ledger_find(f, uid)->session), HISTORY_ANSWER, uid, names[code]);
     }
 }
 

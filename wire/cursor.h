@@ -108,26 +108,21 @@ static inline uint16_t get_u16(struct reader *r)
 {
     const uint8_t *at = get_bytes(r, 2);
 
-    return (uint16_t)(at == NULL ? 0u : (uint32_t)at[0] | (uint32_t)at[1] << 8);
+    return at == NULL ? 0 : load_u16(at);
 }
 
 static inline uint32_t get_u32(struct reader *r)
 {
     const uint8_t *at = get_bytes(r, 4);
 
-    return at == NULL ? 0
-                      : (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-                            (uint32_t)at[3] << 24;
+    return at == NULL ? 0 : load_u32(at);
 }
 
 static inline uint64_t get_u64(struct reader *r)
 {
     const uint8_t *at = get_bytes(r, 8);
 
-    return at == NULL ? 0
-                      : (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
-                            (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
-                            (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
+    return at == NULL ? 0 : load_u64(at);
 }
 
 /* Where `size` bytes go, already counted as written; NULL (and bad) if they do not fit. */
@@ -158,8 +153,7 @@ static inline void put_u16(struct writer *w, uint16_t value)
     uint8_t *at = put_space(w, 2);
 
     if (at != NULL) {
-        at[0] = (uint8_t)value;
-        at[1] = (uint8_t)(value >> 8);
+        (void)store_u16(at, value);
     }
 }
 
@@ -168,10 +162,7 @@ static inline void put_u32(struct writer *w, uint32_t value)
     uint8_t *at = put_space(w, 4);
 
     if (at != NULL) {
-        at[0] = (uint8_t)value;
-        at[1] = (uint8_t)(value >> 8);
-        at[2] = (uint8_t)(value >> 16);
-        at[3] = (uint8_t)(value >> 24);
+        (void)store_u32(at, value);
     }
 }
 
@@ -180,14 +171,7 @@ static inline void put_u64(struct writer *w, uint64_t value)
     uint8_t *at = put_space(w, 8);
 
     if (at != NULL) {
-        at[0] = (uint8_t)value;
-        at[1] = (uint8_t)(value >> 8);
-        at[2] = (uint8_t)(value >> 16);
-        at[3] = (uint8_t)(value >> 24);
-        at[4] = (uint8_t)(value >> 32);
-        at[5] = (uint8_t)(value >> 40);
-        at[6] = (uint8_t)(value >> 48);
-        at[7] = (uint8_t)(value >> 56);
+        (void)store_u64(at, value);
     }
 }
 

@@ -343,6 +343,14 @@ static int restore(struct group_plan *p, const char *file)
     return founding ? join_group(p) : bootstrap_group(p);
 }
 
+static struct option era_above_option(struct group_plan *p)
+{
+    return option_number("era-above",
+                         &p->era_above,
+                         (struct option_range){0, 16777214},
+                         "the highest era that nodes have seen: the new one will be higher");
+}
+
 static struct option lease_option(struct group_plan *p)
 {
     return option_time("lease",
@@ -364,10 +372,7 @@ int cmd_recover_restore(int argc, char **argv)
                     p.voters_text,
                     sizeof p.voters_text,
                     "the new group, if it differs from the backup's"),
-        option_number("era-above",
-                      &p.era_above,
-                      (struct option_range){0, 16777214},
-                      "the highest era that nodes have seen: the new one will be higher"),
+        era_above_option(&p),
         lease_option(&p),
         option_text("out",
                     "FILE",
@@ -465,10 +470,7 @@ int cmd_recover_new_cluster(int argc, char **argv)
                     p.voters_text,
                     sizeof p.voters_text,
                     "the new group; it must contain that id (only that id)"),
-        option_number("era-above",
-                      &p.era_above,
-                      (struct option_range){0, 16777214},
-                      "the highest era that nodes have seen: the new one will be higher"),
+        era_above_option(&p),
         lease_option(&p),
         option_text("out",
                     "FILE",
