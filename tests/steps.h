@@ -3,11 +3,13 @@
  * Instructions that a piece of code takes: a child that runs it is gone through step by step, so
  * the machine's speed and load do not matter; the compiler does, hence limits with some room.
  *
- * The child calls steps_child(), then stops itself (raise(SIGSTOP)) wherever a part begins or ends;
- * its parent counts a part with steps_to_stop(), or passes over it with steps_skip().
+ * The code is a function that runs in the child: what it prepares does not count; then it calls
+ * steps_begin(), and steps_next() wherever a part ends and the next one begins.
  */
 #ifndef TESTS_STEPS_H
 #define TESTS_STEPS_H
+
+#include "tests/test.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -33,11 +35,16 @@ static inline bool steps_countable(void)
     return steps_optimised && __gcov_init == NULL;
 }
 
-static inline void steps_child(void)
+static inline void steps_begin(void)
 {
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
         _exit(1);
     }
+    (void)raise(SIGSTOP);
+}
+
+static inline void steps_next(void)
+{
     (void)raise(SIGSTOP);
 }
 
@@ -57,21 +64,35 @@ static inline long steps_to_stop(pid_t child)
     }
 }
 
-/* Let the stopped child run until it stops itself. False: it ended. */
-static inline bool steps_skip(pid_t child)
+/* The instructions of each of the first `count` parts of `code`. The test is skipped where nothing
+ * can be counted: in this build, or as nobody may trace here. */
+static inline void steps_count(void (*code)(void *context), void *context, long *part, size_t count)
 {
+    bool counted = false;
+
+    if (!steps_countable()) {
+        skip();
+    }
+    const pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        code(context);
+        _exit(0);
+    }
     int status;
-
-    return ptrace(PTRACE_CONT, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child &&
-           WIFSTOPPED(status);
-}
-
-/* The first stop of a child that was just begun. False: nobody may trace here. */
-static inline bool steps_begun(pid_t child)
-{
-    int status;
-
-    return waitpid(child, &status, 0) == child && WIFSTOPPED(status);
+    if (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        counted = true;
+        for (size_t i = 0; i < count && counted; i++) {
+            part[i] = steps_to_stop(child);
+            counted = part[i] >= 0;
+        }
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+    }
+    if (!counted) {
+        skip();
+    }
 }
 
 #endif

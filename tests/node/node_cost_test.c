@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a request costs inside a node, in counts that no machine changes: memory
- * allocated, hand-overs, wake-ups. The node is bench/node_mill.h's, driven in
+ * allocated, hand-overs, wake-ups, instructions. The node is bench/node_mill.h's, driven in
  * batches as the shell does.
  */
 #include "tests/test.h"
 
 #include "bench/node_mill.h"
 #include "tests/allocations.h"
+#include "tests/steps.h"
 
 #include <pthread.h>
 
-enum { ACTORS = 601, FRAME = 64, ROUNDS = 100 };
+enum { ACTORS = 601, FRAME = 64, ROUNDS = 100, STEPPED = 16 };
 
 /* ---- cases */
 
@@ -78,6 +79,44 @@ static void an_echo_allocates_nothing(void **state)
 {
     (void)state;
     no_request_allocates(MILL_ECHO);
+}
+
+/* A frame that is served at once. */
+static void a_frame(void *context)
+{
+    const uint16_t kind = *(const uint16_t *)context;
+    static struct mill m;
+
+    mill_open_inline(&m, ACTORS, 3);
+    for (int i = 0; i < 10; i++) {
+        mill_warm(&m, kind, FRAME);
+    }
+    mill_make(&m, kind, STEPPED);
+    buffer_clear(&m.answers);
+    steps_begin();
+    mill_serve(&m);
+    steps_next();
+}
+
+/* In the build for tests; compiled as one (make LTO=1) it is less. */
+static void check_instructions(uint16_t kind, long most)
+{
+    long frame = 0;
+
+    steps_count(a_frame, &kind, &frame, 1);
+    assert_in_range(frame / STEPPED, 300, most);
+}
+
+static void a_command_of_a_key_takes_few_instructions(void **state)
+{
+    (void)state;
+    check_instructions(MILL_KV, 4300);
+}
+
+static void an_echo_takes_few_instructions(void **state)
+{
+    (void)state;
+    check_instructions(MILL_ECHO, 3500);
 }
 
 static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)
@@ -235,6 +274,8 @@ int main(void)
         cmocka_unit_test(a_request_of_a_key_allocates_nothing),
         cmocka_unit_test(an_echo_allocates_nothing),
         cmocka_unit_test(a_served_request_allocates_nothing),
+        cmocka_unit_test(a_command_of_a_key_takes_few_instructions),
+        cmocka_unit_test(an_echo_takes_few_instructions),
         cmocka_unit_test(a_frame_is_one_hand_over_there_and_one_wake_up_back),
         cmocka_unit_test(who_has_not_taken_all_is_not_woken_again),
         cmocka_unit_test(completions_come_in_order_however_many_they_are),

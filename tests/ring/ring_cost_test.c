@@ -36,53 +36,33 @@ static void by_text(const struct ring *r, size_t count)
     sink = sum;
 }
 
-/* In the child: stops before each part and after the last. */
-static void stop_and_work(const struct ring *r, work run)
-{
-    steps_child();
-    run(r, LOOKUPS);
-    (void)raise(SIGSTOP);
-    run(r, (size_t)2 * LOOKUPS);
-    (void)raise(SIGSTOP);
-    _exit(0);
-}
+struct lookups {
+    struct ring ring;
+    work run;
+};
 
-/* Instructions of one lookup: what twice as many take more. -1 = nobody may trace here. */
-static long cost_of(const struct ring *r, work run)
+/* Some lookups, then twice as many. */
+static void look_up(void *context)
 {
-    long once = -1;
-    long twice = -1;
-    pid_t child = fork();
+    const struct lookups *l = context;
 
-    assert_true(child >= 0);
-    if (child == 0) {
-        stop_and_work(r, run);
-    }
-    if (steps_begun(child)) {
-        once = steps_to_stop(child);
-        twice = once < 0 ? -1 : steps_to_stop(child);
-        (void)kill(child, SIGKILL);
-        (void)waitpid(child, NULL, 0);
-    }
-    return twice < 0 ? -1 : (twice - once) / LOOKUPS;
+    steps_begin();
+    l->run(&l->ring, LOOKUPS);
+    steps_next();
+    l->run(&l->ring, (size_t)2 * LOOKUPS);
+    steps_next();
 }
 
 static void check_cost(work run, long most)
 {
-    struct ring r;
-    long cost;
+    struct lookups l = {.run = run};
+    long part[2] = {0};
 
-    if (!steps_countable()) {
-        skip();
-    }
-    ring_init(&r, GRID);
-    ring_create(&r, 64, 1, 1);
-    cost = cost_of(&r, run);
-    ring_fini(&r);
-    if (cost < 0) {
-        skip();
-    }
-    assert_in_range(cost, 50, most);
+    ring_init(&l.ring, GRID);
+    ring_create(&l.ring, 64, 1, 1);
+    steps_count(look_up, &l, part, 2);
+    ring_fini(&l.ring);
+    assert_in_range((part[1] - part[0]) / LOOKUPS, 50, most);
 }
 
 static void a_number_finds_its_node_in_few_instructions(void **state)
