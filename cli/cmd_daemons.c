@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/query.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { DAEMONS_MAX = 1000 };
 
@@ -26,24 +26,23 @@ int cmd_daemons(int argc, char **argv)
     const int code = query_parse(&q, &command, argc, argv);
     char name[64];
     char by[128];
-    char *end = NULL;
+    Rh__AdminDaemons what = RH__ADMIN_DAEMONS__INIT;
 
     if (code >= 0) {
         return code;
     }
-    const unsigned long count = strtoul(q.arguments[1], &end, 10);
-    if (q.arguments[1][0] < '0' || q.arguments[1][0] > '9' || *end != '\0' || count > DAEMONS_MAX) {
-        (void)fprintf(
-            stderr, "ringhold daemons: COUNT must be a number from 0 to %d\n", DAEMONS_MAX);
+    if (!query_number("daemons",
+                      "COUNT",
+                      q.arguments[1],
+                      (struct option_range){0, DAEMONS_MAX},
+                      &what.count)) {
         return 1;
     }
-    Rh__AdminDaemons what = RH__ADMIN_DAEMONS__INIT;
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
-    what.count = (uint32_t)count;
     (void)query_who(by, sizeof by);
     what.by = by;
     char text[128];
-    (void)snprintf(text, sizeof text, "%s: %lu", name, count);
+    (void)snprintf(text, sizeof text, "%s: %" PRIu32, name, what.count);
     return query_do(&q, &what.base, text) ? 0 : 1;
 }

@@ -206,23 +206,22 @@ int cmd_node_weight(int argc, char **argv)
     Rh__AdminWeight what = RH__ADMIN_WEIGHT__INIT;
     char name[64];
     char by[128];
-    char *end = NULL;
 
     if (code >= 0) {
         return code;
     }
-    const unsigned long weight = strtoul(q.arguments[1], &end, 10);
-    if (q.arguments[1][0] < '0' || q.arguments[1][0] > '9' || *end != '\0' || weight < 1 ||
-        weight > VIEW_WEIGHT_MAX) {
-        (void)fprintf(stderr, "ringhold node weight: WEIGHT must be 1 to %d\n", VIEW_WEIGHT_MAX);
+    if (!query_number("node weight",
+                      "WEIGHT",
+                      q.arguments[1],
+                      (struct option_range){1, VIEW_WEIGHT_MAX},
+                      &what.weight)) {
         return 1;
     }
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
-    what.weight = (uint32_t)weight;
     (void)query_who(by, sizeof by);
     what.by = by;
     char text[128];
-    (void)snprintf(text, sizeof text, "%s has weight %lu", name, weight);
+    (void)snprintf(text, sizeof text, "%s has weight %" PRIu32, name, what.weight);
     return query_number_wish(&q, &what.wish, &what.seen) && query_do(&q, &what.base, text) ? 0 : 1;
 }

@@ -58,6 +58,26 @@ const struct option *query_options_more(struct query *q, const struct option *mo
     return table;
 }
 
+bool query_number(const char *command, const char *name, const char *word,
+                  struct option_range range, uint32_t *out)
+{
+    char *end = NULL;
+    const unsigned long number = strtoul(word, &end, 10);
+
+    if (word[0] < '0' || word[0] > '9' || *end != '\0' || number < range.min ||
+        number > range.max) {
+        (void)fprintf(stderr,
+                      "ringhold %s: %s must be a number from %" PRIu32 " to %" PRIu32 "\n",
+                      command,
+                      name,
+                      range.min,
+                      range.max);
+        return false;
+    }
+    *out = (uint32_t)number;
+    return true;
+}
+
 int query_parse(struct query *q, const struct command *command, int argc, char **argv)
 {
     const int code = options_parse(command, argc, argv, q->arguments, &q->argument_count);

@@ -32,6 +32,11 @@ const struct option *query_options_more(struct query *q, const struct option *mo
 /* Defaults, then flags. Returns -1 to go on, else the exit code. */
 int query_parse(struct query *q, const struct command *command, int argc, char **argv);
 
+/* The argument `word` as a number of that range, {least, greatest}; false if it is none, after
+ * printing what "ringhold COMMAND" wants in place of `name`. */
+bool query_number(const char *command, const char *name, const char *word,
+                  struct option_range range, uint32_t *out);
+
 /* Whom to ask, by these options, which it borrows. */
 struct admin_where query_where(const struct query *q);
 

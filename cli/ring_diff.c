@@ -76,19 +76,11 @@ static bool read_words(const struct query *q, const char *what, Rh__AdminPreview
     }
     out->what = words[i].what;
     out->weight = 1;
-    if (q->argument_count == 2) {
-        char *end = NULL;
-        const unsigned long weight = strtoul(q->arguments[1], &end, 10);
-
-        if (q->arguments[1][0] < '0' || q->arguments[1][0] > '9' || *end != '\0' || weight < 1 ||
-            weight > WEIGHT_MAX) {
-            (void)fprintf(
-                stderr, "ringhold ring: WEIGHT must be a number from 1 to %d\n", WEIGHT_MAX);
-            return false;
-        }
-        out->weight = (uint32_t)weight;
-    }
-    return true;
+    return q->argument_count < 2 || query_number("ring",
+                                                 "WEIGHT",
+                                                 q->arguments[1],
+                                                 (struct option_range){1, WEIGHT_MAX},
+                                                 &out->weight);
 }
 
 static int compare_us(const void *left, const void *right)

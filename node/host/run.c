@@ -479,6 +479,21 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
     admit_send_answer(h, running->peer, &answer);
 }
 
+/* The actor runs nothing any more; what came early for that order record may be next. */
+static void end_run(struct host *h, struct actor *a, struct order *order)
+{
+    a->work->running.order = NULL;
+    actor_end(h, a, ACTOR_IDLE);
+    if (order != NULL && actor_early(a) > 0) {
+        wake_early(h, a, order);
+    }
+    if (a->broken) {
+        fail_broken(h, a);
+    } else {
+        actor_proceed(h, a);
+    }
+}
+
 /* It did not run after all: its sender hears so, and may send it again. */
 static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_t aux)
 {
@@ -496,19 +511,10 @@ static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_
 
     order->last = running->before;
     order->running = false;
-    running->order = NULL;
     h->work.running--;
     requests_finish(&h->requests);
     admit_send_answer(h, running->peer, &answer);
-    actor_end(h, a, ACTOR_IDLE);
-    if (actor_early(a) > 0) {
-        wake_early(h, a, order);
-    }
-    if (a->broken) {
-        fail_broken(h, a);
-    } else {
-        actor_proceed(h, a);
-    }
+    end_run(h, a, order);
 }
 
 void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
@@ -525,16 +531,7 @@ void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
         answer_ran(h, a, c);
         retire_used(h, a);
     }
-    a->work->running.order = NULL;
-    actor_end(h, a, ACTOR_IDLE);
-    if (order != NULL && actor_early(a) > 0) {
-        wake_early(h, a, order);
-    }
-    if (a->broken) {
-        fail_broken(h, a);
-    } else {
-        actor_proceed(h, a);
-    }
+    end_run(h, a, order);
 }
 
 void run_expire(struct host *h, struct actor *a)

@@ -104,22 +104,6 @@ int64_t raftdb_ask(struct raftdb *db, const char *sql)
     return value;
 }
 
-static bool is_sound(struct raftdb *db)
-{
-    sqlite3_stmt *s = NULL;
-    bool sound = sqlite3_prepare_v2(db->sql, "PRAGMA quick_check(1)", -1, &s, NULL) == SQLITE_OK &&
-                 sqlite3_step(s) == SQLITE_ROW;
-
-    if (sound) {
-        const char *verdict = (const char *)sqlite3_column_text(s, 0);
-
-        sound = verdict != NULL && strcmp(verdict, "ok") == 0;
-    }
-
-    (void)sqlite3_finalize(s);
-    return sound;
-}
-
 static enum err refuse_fleet_format(struct raftdb *db, int64_t version)
 {
     char reason[160];
@@ -153,8 +137,8 @@ enum err raftdb_check_format(struct raftdb *db)
     }
     db->changed = format == RAFTDB_FORMAT_CHANGED;
     db->fleet_format = (uint32_t)(version >> RAFTDB_FLEET_BITS) + 1;
-    return is_sound(db) ? raftdb_load_self(db)
-                        : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
+    return statement_check(db->sql) ? raftdb_load_self(db)
+                                    : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
 }
 
 static enum err read_self(struct raftdb *db, sqlite3_stmt *s)

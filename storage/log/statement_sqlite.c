@@ -137,3 +137,18 @@ void statement_script(sqlite3 *db, const char *sql)
 {
     must(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
+
+bool statement_check(sqlite3 *db)
+{
+    sqlite3_stmt *s = NULL;
+    bool sound = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &s, NULL) == SQLITE_OK &&
+                 sqlite3_step(s) == SQLITE_ROW;
+
+    if (sound) {
+        const char *verdict = (const char *)sqlite3_column_text(s, 0);
+
+        sound = verdict != NULL && strcmp(verdict, "ok") == 0;
+    }
+    (void)sqlite3_finalize(s);
+    return sound;
+}

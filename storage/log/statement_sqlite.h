@@ -63,6 +63,9 @@ bool statement_get_text(struct statement *q, char *out, size_t size);
 /* Borrowed until the next row. */
 struct bytes statement_get_blob(struct statement *q);
 
+/* Does SQLite find its file sound? False for an error, too. */
+bool statement_check(sqlite3 *db);
+
 /* Run a text of statements without results. */
 void statement_script(sqlite3 *db, const char *sql);
 

@@ -215,21 +215,6 @@ static void compare_cache(struct recover_folder *f, struct recover_file *file, s
     replay_fini(&replay);
 }
 
-static bool cache_is_sound(sqlite3 *sql)
-{
-    sqlite3_stmt *s = NULL;
-    bool sound = sqlite3_prepare_v2(sql, "PRAGMA quick_check(1)", -1, &s, NULL) == SQLITE_OK &&
-                 sqlite3_step(s) == SQLITE_ROW;
-
-    if (sound) {
-        const char *verdict = (const char *)sqlite3_column_text(s, 0);
-
-        sound = verdict != NULL && strcmp(verdict, "ok") == 0;
-    }
-    (void)sqlite3_finalize(s);
-    return sound;
-}
-
 static void look_cache(struct recover_folder *f, bool deep)
 {
     char path[PATH_SIZE];
@@ -246,7 +231,7 @@ static void look_cache(struct recover_folder *f, bool deep)
     const enum err error = readonly_open(&readonly, path, f->in_use);
     if (error != ERR_OK) {
         recover_blame(file, RECOVER_DAMAGED, readonly.why, cache_remedy);
-    } else if (!cache_is_sound(readonly.sql) || !read_cache(f, readonly.sql)) {
+    } else if (!statement_check(readonly.sql) || !read_cache(f, readonly.sql)) {
         recover_blame(file, RECOVER_DAMAGED, "the database is damaged", cache_remedy);
     } else if (deep && f->has_state && !f->in_use) {
         compare_cache(f, file, readonly.sql);
