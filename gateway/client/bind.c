@@ -124,6 +124,9 @@ bool binding_ask(struct client *c, struct bytes key, const struct target *to,
     if (c->binding != NULL) {
         return false;
     }
+    if (wish->type != NOTE_BIND) {
+        client_session_close(c, c->now_us, c->effects); // of a session before that
+    }
     struct binding *b = binding_new(c, key, to);
     const uint32_t attempted = (uint32_t)wish->back.attempt << ROUND_ATTEMPT_AT;
 

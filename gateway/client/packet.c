@@ -257,9 +257,6 @@ static void on_bind(struct client *c, const struct request_packet *r, struct bin
                "requests are in progress: bind before the first request");
         return;
     }
-    if (keeps && c->binding == NULL) {
-        client_session_close(c, c->now_us, c->effects); // of a session before that
-    }
     if (!binding_ask(c, r->id, &to, &wish, make_ticket(r->request, TICKET_BIND))) {
         refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is already bound: unbind first");
     }

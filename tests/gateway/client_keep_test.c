@@ -556,6 +556,30 @@ static void one_that_is_rebound_leaves_and_keeps_its_answers(void **state)
     stop(&t);
 }
 
+/* Its client is faster than the word to its former actor: the session that it had there is closed
+ * all the same (fleet_sim --profile sessions --seed 18). */
+static void one_that_is_rebound_and_binds_at_once_has_one_session(void **state)
+{
+    struct talk t;
+
+    (void)state;
+    (void)keeps(&t);
+    client_rig_answer(&t.r, 2, ANSWER_OK, of("x"));
+    hears_answer(&t, 5, STATUS_OK);
+    rebound(&t, 1, 1);
+    assert_int_equal(hear(&t).type, PACKET_REBOUND);
+    packet_put_request(
+        &t.said,
+        PACKET_BIND,
+        &(struct request_packet){
+            .request = 9, .flags = PACKET_KEEP, .kind = 7, .id = of("me"), .payload = of("")});
+    send(&t);
+    const struct note note = note_at(&t, 4, NOTE_KEEP);
+    answers_kept(&t, 4, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
+    (void)hears_session(&t, 9);
+    stop(&t); // the gateway asserts that no session is left when its clients are gone
+}
+
 /* It may have run before its actor was lost, of which its client has not heard yet. */
 static void what_is_sent_again_keeps_its_version(void **state)
 {
@@ -663,6 +687,7 @@ int main(void)
         cmocka_unit_test(a_gap_is_asked_for),
         cmocka_unit_test(one_that_was_begun_afresh_is_told),
         cmocka_unit_test(one_that_is_rebound_leaves_and_keeps_its_answers),
+        cmocka_unit_test(one_that_is_rebound_and_binds_at_once_has_one_session),
         cmocka_unit_test(what_is_sent_again_keeps_its_version),
         cmocka_unit_test(a_gateway_that_stops_takes_what_is_sent_again),
         cmocka_unit_test(a_bind_without_an_answer_is_asked_again),
