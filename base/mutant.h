@@ -168,6 +168,7 @@
 
 /* Of sessions that move with their actors, and are lost with them: sim/players/players.h. */
 #define MUTANT_PLAYER_LIST(X)                                                           \
+    X(M_REBINDONCE, "who was passed on and did not hear of it is not told again")       \
     X(M_BONDSTAYS, "a client stays behind when its actor moves")                        \
     X(M_OLDKEY, "a session that is begun afresh keeps its name")                        \
     X(M_NOTETWICE, "a note that binds runs at a second incarnation")                    \

@@ -35,7 +35,8 @@ enum {
     FLEET_KIND_MAIL = 13,
     FLEET_KIND_SESSION =
         14, /* with sessions, see sim/players/players.h: a newer client takes the place … */
-    FLEET_KIND_REJECTING = 15, /* … or is refused */
+    FLEET_KIND_REJECTING = 15, /* … or is refused … */
+    FLEET_KIND_SEVERAL = 16,   /* … or several are bound */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
     PAST_SPANS_MAX = 32,    /* a history ends after two minutes */
@@ -291,7 +292,7 @@ struct fleet {
     uint64_t client_gap_us;
     struct process operator_process;
     struct net_end *operator_end[FLEET_COORDINATORS_MAX];
-    struct host_kind kinds[4];
+    struct host_kind kinds[5];
     uint64_t instance_count;
     uint64_t task_count;
     uint64_t wishes;

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"
+#include "sim/players/players.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -165,7 +166,7 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
         world_violate(&f->world, "codec", "%s sent a record that does not decode", g->process.name);
         return;
     }
-    if (r.kind == FLEET_KIND_SESSION || r.kind == FLEET_KIND_REJECTING) {
+    if (sim_players_has(r.kind)) {
         send(f, g->node[e->slot], FRAME_REQUEST, bytes);
         return;
     }

@@ -90,6 +90,11 @@ static enum profile hunting_ground(enum mutant m)
         [M_BONDSTAYS] = PROFILE_SESSIONS,
         [M_OLDKEY] = PROFILE_SESSIONS,
         [M_NOTETWICE] = PROFILE_CALM,
+        [M_EACHOTHER] = PROFILE_SESSIONS,
+        [M_FIRSTPUSHED] = PROFILE_SESSIONS,
+        [M_FIRSTMOVES] = PROFILE_SESSIONS,
+        [M_TOOMANY] = PROFILE_SESSIONS,
+        [M_REBINDONCE] = PROFILE_SESSIONS,
         [M_JOINTWICE] = PROFILE_SESSIONS,
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
@@ -163,16 +168,8 @@ static const struct {
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of broadcasts plants it"},
     {"M_CASTEDGE", "no broadcast pauses, likewise: the test of broadcasts plants it"},
-    {"M_EACHOTHER",
-     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
-    {"M_FIRSTPUSHED",
-     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
-    {"M_FIRSTMOVES",
-     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
     {"M_UNFOUNDED",
      "it takes a crash between two writes: raft_sim --change takes the same rule off"},
-    {"M_TOOMANY",
-     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
 };
 
 static void say_elsewhere(void)
@@ -209,8 +206,7 @@ static void hunt(const struct campaign *c, struct prey *p)
 /* Of sessions or of a restore, and no seed shows it; or one of six hundred, and raft_sim does. */
 static bool is_elsewhere(enum mutant m)
 {
-    return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
-           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY || m == M_ELDERAGAIN ||
+    return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
            m == M_TOOSURE || m == M_BACKUPLEASE;
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "sim/fleet.h"
+#include "sim/players/players.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,8 +93,9 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
     f->kinds[1] = (struct host_kind){.number = FLEET_KIND_DURABLE, .idle_ms = f->faults.idle_ms};
     f->kinds[2] = (struct host_kind){.number = FLEET_KIND_SESSION, .idle_ms = f->faults.idle_ms};
     f->kinds[3] = (struct host_kind){.number = FLEET_KIND_REJECTING, .idle_ms = f->faults.idle_ms};
+    f->kinds[4] = (struct host_kind){.number = FLEET_KIND_SEVERAL, .idle_ms = f->faults.idle_ms};
     c.kinds = f->kinds;
-    c.kind_count = f->players != NULL ? 4 : 2;
+    c.kind_count = f->players == NULL ? 2 : f->players->actors == SESSION_ACTORS ? 4 : 5;
     c.actors_max = f->faults.actors_max;
     roles_config(f, n, &c);
     poison_config(f, n, &c);
@@ -442,8 +444,7 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
         if (e->type == HOST_SUBMIT && (verb == VERB_RUN || verb == VERB_ACTIVATE)) {
             check_begins(f, n);
         }
-        if (e->submission.verb == VERB_RUN && actor_kind(e->actor) != FLEET_KIND_SESSION &&
-            actor_kind(e->actor) != FLEET_KIND_REJECTING) {
+        if (e->submission.verb == VERB_RUN && !sim_players_has(actor_kind(e->actor))) {
             const struct bytes asked =
                 node_called(f, &e->submission, bytes_of(n->out.bytes.data + e->at, e->size));
             struct reader in = {.at = asked.data, .left = asked.size};

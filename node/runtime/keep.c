@@ -93,7 +93,9 @@ static void send_rest(struct client_bond *c, uint64_t got)
         c->next_number = got + 1; // else it has all, or lies
     }
     push_unacked(c, c->next_number);
-    push_rebind(c);
+    if (!mutant(M_REBINDONCE)) {
+        push_rebind(c);
+    }
 }
 
 static void is_back(struct client_bond *c)

@@ -158,7 +158,9 @@ struct place check_pushed(struct fleet *f, struct pushed push)
 {
     struct spell *s = push.spell == 0 ? NULL : spell_at(f, push.spell);
 
-    if (s == NULL || (push.own != 0 && push.own != s->made + 1)) {
+    const bool counts = push.own != 0 && (push.own & TO_ALL_MARK) == 0;
+
+    if (s == NULL || (counts && push.own != s->made + 1)) {
         world_violate(&f->world,
                       "session",
                       "push %llu of a spell was made twice, or to nobody",
@@ -176,7 +178,7 @@ struct place check_pushed(struct fleet *f, struct pushed push)
                                              .own = push.own,
                                              .upto = before + 4 + push.size,
                                              .made_us = f->world.now_us};
-    s->made += push.own != 0;
+    s->made += counts;
     return (struct place){s->bond, push.spell, b->count};
 }
 
@@ -198,7 +200,7 @@ void check_player_run(struct fleet *f, const struct session_actor *h, uint64_t n
           "runs request %llu of device %zu",
           (unsigned long long)number,
           d->number);
-    UNLESS(f, d->actor == h, "%s runs a request that was not for it", h->who.id);
+    UNLESS(f, a->actor == h, "%s runs a request that was not for it", h->who.id);
     UNLESS(f, ++a->runs == 1, "request %llu of a player ran twice", (unsigned long long)number);
     UNLESS(f,
            !a->never,
@@ -314,6 +316,18 @@ static void on_push(struct fleet *f, struct device *d, const struct rhc_event *e
     d->seen = e->sequence;
     f->players->total.pushes++;
     f->players->total.lost += e->lost;
+    if (d->actor->several) {
+        check_known_push(f, d, e);
+        UNLESS(f,
+               e->lost == 0 || d->bond == 0 || f->world.checker != NULL ||
+                   may_be_lost(f, bond_at(f, d->bond), e->sequence - 1),
+               "device %zu of %s lost %llu pushes in front of %llu for no reason",
+               d->number,
+               d->actor->who.id,
+               (unsigned long long)e->lost,
+               (unsigned long long)e->sequence);
+        return;
+    }
     const struct place place = place_of(f, d, e);
 
     if (f->world.checker != NULL) {
@@ -370,10 +384,13 @@ uint64_t check_rivals(const struct fleet *f, const struct device *d)
 
 /* Since it went to be bound, another one was: the other device, or it itself, by a bind that came
  * late, behind a newer one; a resume that does takes nobody's place. Or its actor was begun cold,
- * and forgot who that was; or took back one that it had forgotten. */
+ * and forgot who that was; or took back one that it had forgotten. With several, a place is given
+ * by who has it for longest: by then all others have come since, and one more. */
 static bool was_replaced(const struct device *d)
 {
-    return session_actor_turns(d->actor) > (d->keeps ? d->turns : d->stood.turns) + 1;
+    const uint64_t others = d->actor->several ? SEVERAL_MAX : 1;
+
+    return session_actor_turns(d->actor) > (d->keeps ? d->turns : d->stood.turns) + others;
 }
 
 /* Somebody else may be bound: another device, or a line of its own that it has left, and whose
@@ -388,6 +405,7 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
     UNLESS(f, fresh || d->keeps, "device %zu resumed what it has not", d->number);
     d->bound = true;
     if (!fresh) {
+        d->turns = d->actor->several ? d->stood.turns : d->turns;
         return;
     }
     UNLESS(f,
@@ -401,6 +419,7 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
     d->turns = d->stood.turns;
     d->old = d->stood.spell > d->old ? d->stood.spell : d->old;
     d->spell = 0;
+    d->bond = 0;
     d->seen = 0;
 }
 
@@ -413,7 +432,18 @@ static void on_begun(struct fleet *f, struct device *d)
            d->actor->who.id);
     d->old = d->spell > d->old ? d->spell : d->old;
     d->spell = 0;
+    d->bond = 0;
     d->seen = 0;
+}
+
+/* It plays the one whom its actor named, and begins there afresh. */
+static void on_rebound(struct fleet *f, struct device *d, const struct rhc_event *e)
+{
+    UNLESS(f, d->actor->rebinds > 0, "%s passed nobody on", d->actor->who.id);
+    d->actor = session_actor_named(f, bytes_of(e->payload.data, e->payload.size));
+    d->bound = d->keeps = false;
+    d->unordered = f->players->ask_count;
+    d->spell = d->bond = d->seen = 0;
 }
 
 static bool may_kick(const struct device *d, uint32_t code)
@@ -483,9 +513,11 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
     case RHC_EVENT_UNBOUND:
         d->bound = d->keeps = false;
         break;
+    case RHC_EVENT_REBOUND:
+        on_rebound(f, d, e);
+        break;
     case RHC_EVENT_READY:
     case RHC_EVENT_KNOWN:
-    case RHC_EVENT_REBOUND:
         break;
     }
 }
@@ -510,6 +542,8 @@ static const char *device_waits(const struct fleet *f, const struct device *d)
         what = "is not bound";
     } else if (d->open > 0) {
         what = "has no answer";
+    } else if (h->several) {
+        what = check_known_waits(f, d);
     } else if (s == NULL || d->spell != h->spell || d->seen != bond_at(f, s->bond)->count) {
         what = "has not all pushes";
     }
@@ -527,9 +561,10 @@ const char *sim_players_wait(struct fleet *f)
                        (unsigned long long)missed);
         return waits_for;
     }
-    for (size_t i = 0; f->players != NULL && i < SESSION_ACTORS; i++) {
+    for (size_t i = 0; f->players != NULL && i < f->players->actors; i++) {
         const struct session_actor *h = &f->players->actor[i];
-        unsigned bound = 0;
+        const size_t clients = h->several ? check_known_count(h) : h->client == CLIENT_THERE;
+        size_t bound = 0;
 
         for (size_t k = 0; k < f->players->devices; k++) {
             const struct device *d = &f->players->device[k];
@@ -548,13 +583,13 @@ const char *sim_players_wait(struct fleet *f)
             }
             bound += d->actor == h && d->bound;
         }
-        if (bound > 1 || (bound == 1) != (h->client == CLIENT_THERE)) {
+        if (bound != clients) {
             (void)snprintf(waits_for,
                            sizeof waits_for,
-                           "%s: %u devices are bound, and it %s",
+                           "%s: %zu devices are bound, and it has %zu clients",
                            h->who.id,
                            bound,
-                           h->client == CLIENT_THERE ? "has a client" : "has none");
+                           clients);
             return waits_for;
         }
     }

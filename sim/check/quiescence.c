@@ -41,7 +41,7 @@ static const char *node_waits(const struct fleet *f, const struct sim_node *n)
     }
     // Session actors with a client are asked to retire again and again where actors are too many,
     // and refuse.
-    if (host_running(n->core) > (f->players != NULL ? SESSION_ACTORS : 0)) {
+    if (host_running(n->core) > (f->players != NULL ? f->players->actors : 0)) {
         return WAITS("an actor still runs on %s", n->process.name);
     }
     if (!same_ring(&host_view(n->core)->ring, truth)) {

@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 #include "sim/fleet.h"
+#include "sim/players/players.h"
 #include "wire/cursor.h"
 #include "wire/frame.h"
 
@@ -54,9 +55,7 @@ static uint64_t uid_of(const struct request_record *r)
     const bool named = (r->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK;
     struct reader in = {.at = body.data, .left = body.size};
 
-    return r->kind == FLEET_KIND_SESSION || r->kind == FLEET_KIND_REJECTING || !named
-               ? 0
-               : get_u64(&in);
+    return sim_players_has(r->kind) || !named ? 0 : get_u64(&in);
 }
 
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r)
@@ -135,7 +134,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
     const uint64_t uid = uid_of(r);
     struct ask *a = ledger_find(f, uid);
 
-    if (r->kind == FLEET_KIND_SESSION || r->kind == FLEET_KIND_REJECTING) {
+    if (sim_players_has(r->kind)) {
         return;
     }
     if (a == NULL || r->hops > f->ledger.view_count - a->view) {

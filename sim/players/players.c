@@ -35,8 +35,11 @@ static void draw_session_actor(struct sim_players *p, size_t i)
 {
     struct session_actor *h = &p->actor[i];
 
-    h->rejects = i % 2 == 1;
-    h->who.kind = h->rejects ? FLEET_KIND_REJECTING : FLEET_KIND_SESSION;
+    h->several = i >= SESSION_ACTORS;
+    h->rejects = !h->several && i % 2 == 1;
+    h->who.kind = h->several   ? FLEET_KIND_SEVERAL
+                  : h->rejects ? FLEET_KIND_REJECTING
+                               : FLEET_KIND_SESSION;
     // Another id would be another place in the ring, and each seed another history.
     (void)snprintf(h->who.id, sizeof h->who.id, "hero%zu", i);
     h->who.id_size = strlen(h->who.id);
@@ -49,7 +52,8 @@ static uint64_t maybe(struct sim_players *p, uint64_t per_mille, uint64_t low, u
     return prng_between(&p->prng, 1, 1000) <= per_mille ? value : 0;
 }
 
-static void draw_device(struct fleet *f, size_t i)
+/* From the `first` on they play actors with several sessions. */
+static void draw_device(struct fleet *f, size_t i, size_t first)
 {
     struct device *d = &f->players->device[i];
     const struct rhc_options options = {.abi = RHC_ABI,
@@ -61,7 +65,8 @@ static void draw_device(struct fleet *f, size_t i)
                                         .back_off_max_ms = 2000};
 
     d->number = i;
-    d->actor = &f->players->actor[i % SESSION_ACTORS];
+    d->actor =
+        &f->players->actor[i < first ? i % SESSION_ACTORS : SESSION_ACTORS + i % SEVERAL_ACTORS];
     d->rhc = rhc_init(mem_new(1, rhc_size(&options)), &options);
     d->begin_us = 1;
 }
@@ -77,6 +82,18 @@ static bool are_drawn(const struct fleet *f, uint64_t drawn)
     return f->profile == PROFILE_SESSIONS || f->options.played || (some && drawn % 4 == 0);
 }
 
+static void draw_several(struct fleet *f)
+{
+    struct sim_players *p = f->players;
+    const size_t first = p->devices;
+
+    p->actors += SEVERAL_ACTORS;
+    p->devices += SEVERAL_DEVICES;
+    for (size_t i = first; i < p->devices; i++) {
+        draw_device(f, i, first);
+    }
+}
+
 void sim_players_draw(struct fleet *f)
 {
     const uint64_t drawn = table_mix(f->world.seed ^ UINT64_C(0x706c6179657273));
@@ -89,7 +106,8 @@ void sim_players_draw(struct fleet *f)
 
     f->players = p;
     p->prng.state = drawn;
-    for (size_t i = 0; i < SESSION_ACTORS; i++) {
+    p->actors = SESSION_ACTORS;
+    for (size_t i = 0; i < SESSION_ACTORS + SEVERAL_ACTORS; i++) {
         draw_session_actor(p, i);
     }
     p->devices = prng_between(&p->prng, SESSION_ACTORS, calm ? SESSION_ACTORS : DEVICES);
@@ -103,11 +121,14 @@ void sim_players_draw(struct fleet *f)
     p->kicks_pm = maybe(p, calm ? 0 : 300, 1, 30);
     p->ends_pm = maybe(p, calm ? 0 : 300, 1, 30);
     for (size_t i = 0; i < p->devices; i++) {
-        draw_device(f, i);
+        draw_device(f, i, p->devices);
     }
     p->groups = f->faults.node_calls;
     p->joins_pm = prng_between(&p->prng, 20, 400);
     p->broadcasts_pm = maybe(p, 800, 10, 300);
+    if (f->profile == PROFILE_SESSIONS && drawn % 3 == 0) {
+        draw_several(f);
+    }
     if (f->options.played) { // a busy one: whoever hunts does not wait
         p->mischief_us = 100 * MS;
         p->ask_gap_us = 50 * MS;
@@ -353,6 +374,9 @@ static void take_event(struct fleet *f, struct device *d, const struct rhc_event
           e->type == RHC_EVENT_PUSH ? 0 : (int)e->payload.size,
           (const char *)e->payload.data);
     check_player_event(f, d, e);
+    if (e->type == RHC_EVENT_REBOUND) {
+        look(f, d);
+    }
     if (e->type == RHC_EVENT_REFUSED) {
         d->refused = true;
     }
@@ -446,7 +470,7 @@ static void ask(struct fleet *f, struct device *d)
         p->ask_cap = p->ask_cap == 0 ? 256 : 2 * p->ask_cap;
         p->ask = mem_resize(p->ask, p->ask_cap * sizeof *p->ask);
     }
-    p->ask[p->ask_count++] = (struct player_ask){.device = d->number};
+    p->ask[p->ask_count++] = (struct player_ask){.device = d->number, .actor = d->actor};
     p->total.asked++;
     TRACE(
         &f->world, d->actor->who.id, "device %zu asks %llu", d->number, (unsigned long long)number);

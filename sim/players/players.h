@@ -25,7 +25,12 @@
 
 enum {
     SESSION_ACTORS = 4,
-    DEVICES = 6, /* the last two play the first two actors, too */
+    DEVICES = 6,        /* the last two play the first two actors, too */
+    SEVERAL_ACTORS = 2, /* session actors as well, behind the others: several play one at a time,
+                           see several_sessions.c */
+    SEVERAL_MAX = 2,    /* so many */
+    SEVERAL_DEVICES = 5,
+    KNOWN_MAX = 16, /* with those who are away, of whose end nothing tells */
     FILLER_MAX = 12000,
     SESSION_RESUME_MS = 8000,
     BRIEF_RESUME_MS = 2000,
@@ -34,6 +39,9 @@ enum {
 
 /* First word of a push to a group, where other pushes have their spell. */
 static const uint64_t BROADCAST_MARK = UINT64_MAX;
+/* First word of a push to all clients of an actor that has several; in struct push_made's number,
+ * too. */
+static const uint64_t TO_ALL_MARK = UINT64_C(1) << 62;
 
 /* A session actor as the owner of groups: they, and who is in them as it knows, by their bits. */
 struct group_actor {
@@ -76,6 +84,7 @@ struct push_bond {
     struct push_made *push; /* owned */
     uint64_t count;
     uint64_t cap;
+    const struct device *device; /* of such an actor: who got one of them; NULL = nobody yet */
 };
 
 /* State that a session actor knows about a client's spell: a new one begins when the actor came
@@ -83,15 +92,35 @@ struct push_bond {
 struct spell {
     size_t actor;
     uint64_t bond;
-    uint64_t losses; /* of its actor, then */
-    uint64_t made;   /* of its own */
+    uint64_t session; /* of such an actor: rh_session.session */
+    uint64_t losses;  /* of its actor, then */
+    uint64_t made;    /* of its own */
+};
+
+/* One session of an actor with several, as that knows it. */
+struct known_session {
+    uint64_t session; /* rh_session.session */
+    uint64_t spell;
+    uint64_t made;      /* pushes of that spell to it alone */
+    uint64_t missed_us; /* it is away since then; 0 = it is there */
+    enum {
+        KNOWN_STAYS,
+        KNOWN_KICKED,
+        KNOWN_REBOUND,
+        KNOWN_ENDS
+    } leaves; /* by the will of its actor */
 };
 
 /* The truth of it, whatever incarnation is asked. */
 struct session_actor {
     struct entity who; /* its name, for check_owns() */
     bool rejects;      /* its kind does: who comes second is refused */
-    uint64_t spell;    /* that goes on; 0 = none was */
+    bool several;      /* its kind allows several; then it has no `client`, but these */
+    struct known_session known[KNOWN_MAX];
+    size_t known_count;
+    uint64_t broadcasts; /* pushes to all of them */
+    uint64_t rebinds;    /* times that it passed one on */
+    uint64_t spell;      /* that goes on; 0 = none was */
     enum { CLIENT_NONE, CLIENT_THERE, CLIENT_AWAY } client;
     bool fresh;         /* it was begun cold, and has no spell yet */
     uint64_t away_us;   /* since then … */
@@ -113,6 +142,7 @@ struct session_actor {
 
 struct player_ask {
     size_t device;
+    const struct session_actor *actor;
     bool answered;
     bool never; /* it was answered that it did not run */
     unsigned runs;
@@ -153,8 +183,9 @@ struct device {
         uint64_t losses;
         uint64_t rivals;
         uint64_t turns;
-    } stood;                                 /* how things stood when it last began to be */
-    uint64_t seen;                           /* sequence of the last push */
+    } stood;       /* how things stood when it last began to be */
+    uint64_t bond; /* of such an actor: in which it got a push; 0 = in none yet */
+    uint64_t seen; /* sequence of the last push */
     uint64_t broadcast_seen[SESSION_ACTORS]; /* the last broadcast of that actor */
     uint64_t ran;                            /* newest of its requests that ran */
     bool leaves;                             /* its gateway stops */
@@ -168,8 +199,9 @@ struct device {
 
 struct sim_players {
     struct prng prng;
-    struct session_actor actor[SESSION_ACTORS];
-    struct device device[DEVICES];
+    struct session_actor actor[SESSION_ACTORS + SEVERAL_ACTORS];
+    size_t actors;
+    struct device device[DEVICES + SEVERAL_DEVICES];
     size_t devices;
     struct spell *spell; /* owned; by number - 1 */
     size_t spell_count;
@@ -230,7 +262,7 @@ static inline bool sim_players_chance(struct fleet *f, uint64_t per_mille)
 /* Kinds of session actors. */
 static inline bool sim_players_has(uint16_t kind)
 {
-    return kind == FLEET_KIND_SESSION || kind == FLEET_KIND_REJECTING;
+    return kind == FLEET_KIND_SESSION || kind == FLEET_KIND_REJECTING || kind == FLEET_KIND_SEVERAL;
 }
 
 /* ---- devices and their lines: players.c */
@@ -265,8 +297,17 @@ extern const struct rh_actor_ops rejecting_ops;
 /* A rejecting one, of seeds in which something fails: it waits for its client for a shorter time.
  */
 extern const struct rh_actor_ops brief_ops;
+/* Of several clients: several_sessions.c. */
+extern const struct rh_actor_ops several_ops;
 /* The actor with this id. */
 struct session_actor *session_actor_named(struct fleet *f, struct bytes id);
+/* The code of the actor runs, in this turn. */
+void session_actor_ran(const struct fleet *f, struct session_actor *h);
+/* The actor had not run before for so long that a client that was missed can't come back. */
+bool session_actor_stood_still(const struct fleet *f, const struct session_actor *h);
+/* Bytes behind the head of a push: as many as fit into what is kept, now and then, so that some are
+ * let go; mostly in a quarter of the seeds. */
+size_t session_actor_filler(struct fleet *f);
 /* The spell in which an incarnation (by rh_actor_ops' instance) pushes: its own; or the spell
  * before, if it came with a client of which it has not heard yet. */
 uint64_t session_actor_spell(const void *instance);
@@ -287,6 +328,25 @@ void group_actor_broadcasts(struct rh_actor *actor, struct fleet *f, const struc
 /* Join, leave and push, or not. */
 void group_actor_acts(struct rh_actor *actor, struct fleet *f, const struct session_actor *h,
                       const struct group_actor *r);
+
+/* ---- what is judged of several sessions: check/several_sessions.c */
+
+/* Such an actor hears of a client; `had` is what it knew of that one, or of `former`; NULL =
+ * nothing. */
+void check_known_heard(struct fleet *f, struct session_actor *h, const struct rh_session *e,
+                       const struct known_session *had);
+/* One that was handed over knows what it knew, and one that is begun afresh nothing. */
+void check_several_begins(struct fleet *f, struct session_actor *h,
+                          const struct known_session *known, size_t known_count, bool has_state);
+/* A spell for a session; `goes_on`: in the bond that the session had. Its number. */
+uint64_t check_known_spell(struct fleet *f, struct session_actor *h, uint64_t session,
+                           bool goes_on);
+/* A device got a push: it has to be the one with that number in its session's bond. */
+void check_known_push(struct fleet *f, struct device *d, const struct rhc_event *e);
+/* A device waits for something of such an actor; NULL = it does not. */
+const char *check_known_waits(const struct fleet *f, const struct device *d);
+/* Clients that it has, and that are to stay. */
+size_t check_known_count(const struct session_actor *h);
 
 /* ---- what is judged of groups: check/broadcast.c */
 

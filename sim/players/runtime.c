@@ -435,9 +435,11 @@ bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_ef
                        struct bytes bytes)
 {
     struct sim_runtime *s = n->runtime;
-    const struct rh_actor_ops *ops = actor_kind(e->actor) == FLEET_KIND_SESSION ? &session_actor_ops
-                                     : f->profile == PROFILE_CALM               ? &rejecting_ops
-                                                                                : &brief_ops;
+    const struct rh_actor_ops *ops = actor_kind(e->actor) == FLEET_KIND_SEVERAL ? &several_ops
+                                     : actor_kind(e->actor) == FLEET_KIND_SESSION
+                                         ? &session_actor_ops
+                                     : f->profile == PROFILE_CALM ? &rejecting_ops
+                                                                  : &brief_ops;
     struct submission what;
 
     if (s == NULL || !sim_players_has(actor_kind(e->actor))) {

@@ -35,7 +35,7 @@ struct life {
 
 struct session_actor *session_actor_named(struct fleet *f, struct bytes id)
 {
-    for (size_t i = 0; i < SESSION_ACTORS; i++) {
+    for (size_t i = 0; i < f->players->actors; i++) {
         struct session_actor *h = &f->players->actor[i];
 
         if (bytes_equal(id, bytes_of(h->who.id, h->who.id_size))) {
@@ -54,37 +54,29 @@ uint64_t session_actor_spell(const void *instance)
 
 /* ---- time ---- */
 
-static void ran(const struct life *l)
+void session_actor_ran(const struct fleet *f, struct session_actor *h)
 {
-    struct session_actor *h = l->actor;
-
-    if (h->ran_us != l->fleet->world.now_us) {
+    if (h->ran_us != f->world.now_us) {
         h->rested_us = h->ran_us;
-        h->ran_us = l->fleet->world.now_us;
+        h->ran_us = f->world.now_us;
     }
 }
 
 /* When its code ran before this turn. Its node may have had no lease since then, and have missed
  * its client long before its actor can be told. */
-static uint64_t ran_before(const struct life *l)
+static uint64_t ran_before(const struct fleet *f, const struct session_actor *h)
 {
-    const struct session_actor *h = l->actor;
-
-    return h->ran_us == l->fleet->world.now_us ? h->rested_us : h->ran_us;
+    return h->ran_us == f->world.now_us ? h->rested_us : h->ran_us;
 }
 
-/* For so long that who was missed can't come back. */
-static bool stood_still(const struct life *l)
+bool session_actor_stood_still(const struct fleet *f, const struct session_actor *h)
 {
-    return l->fleet->world.now_us - ran_before(l) >=
-           session_actor_resume_ms(l->fleet, l->actor) * 900;
+    return f->world.now_us - ran_before(f, h) >= session_actor_resume_ms(f, h) * 900;
 }
 
 /* ---- pushes ---- */
 
-/* As many bytes as fit into what is kept, now and then, so that some are let go; mostly in a
- * quarter of the seeds. */
-static size_t filler_size(struct fleet *f)
+size_t session_actor_filler(struct fleet *f)
 {
     const bool bulky = f->world.seed % 4 == 0;
 
@@ -95,7 +87,7 @@ static size_t filler_size(struct fleet *f)
 static void push(struct rh_actor *actor, struct life *l)
 {
     static const uint8_t filler[FILLER_MAX];
-    const size_t more = filler_size(l->fleet);
+    const size_t more = session_actor_filler(l->fleet);
     const uint64_t head[2] = {l->memory.spell, l->memory.made + 1};
     struct buffer payload = {0};
 
@@ -118,7 +110,8 @@ static void push(struct rh_actor *actor, struct life *l)
     } else if (l->memory.kicked == 0) {
         // It was kicked, so it has to hear next that it is gone; see check_heard().
         l->memory.kicked = 1;
-        if (result != RH_NO_SESSION || (l->actor->colds == 0 && !stood_still(l))) {
+        if (result != RH_NO_SESSION ||
+            (l->actor->colds == 0 && !session_actor_stood_still(l->fleet, l->actor))) {
             world_violate(&l->fleet->world,
                           "session",
                           "%s may not push (%d), although its client is there",
@@ -140,7 +133,7 @@ static void on_timer(struct rh_actor *actor, void *instance, uint64_t timer, voi
     } else {
         (void)rh_timer_stop(actor, timer);
     }
-    ran(l);
+    session_actor_ran(l->fleet, l->actor);
 }
 
 /* ---- its life ---- */
@@ -182,7 +175,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     } else {
         group_actor_open(&l->groups);
     }
-    ran(l);
+    session_actor_ran(l->fleet, l->actor);
     check_session_actor_begins(
         f, h, sim_runtime_node(s), state != NULL, l->memory.spell, l->memory.made);
     l->due_us = f->world.now_us + f->players->push_ms * 1070; // at the latest
@@ -289,7 +282,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     }
     if (number == 0) {
         group_actor_hears(l->fleet, l->actor, &l->groups, message->payload);
-        ran(l);
+        session_actor_ran(l->fleet, l->actor);
         return;
     }
     check_timer(l->fleet, l->actor, sim_runtime_node(l->runtime), l->due_us);
@@ -298,7 +291,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
     }
     do_something(actor, l);
-    ran(l);
+    session_actor_ran(l->fleet, l->actor);
     if (number % 2 != 0) {
         (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
     }
@@ -319,7 +312,7 @@ static void begin_spell(struct rh_actor *actor, struct life *l, bool goes_on)
 static void on_lost(struct rh_actor *actor, struct life *l, uint32_t why)
 {
     l->actor->client = l->memory.client = CLIENT_AWAY;
-    l->actor->away_us = ran_before(l);
+    l->actor->away_us = ran_before(l->fleet, l->actor);
     l->actor->missed_us = l->fleet->world.now_us;
     (void)why;
     l->memory.kicked = 0;
@@ -360,7 +353,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
         on_lost(actor, l, e->why);
         break;
     }
-    ran(l);
+    session_actor_ran(l->fleet, l->actor);
     return RH_OK;
 }
 
