@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { TICK_MS = 10, STATE_MS = 50, RECONFIGURATION_MS = 300 };
+enum { STATE_MS = 50, RECONFIGURATION_MS = 300 };
 
 void daemon_wake(void *context)
 {
@@ -47,12 +47,26 @@ static void on_async(uv_async_t *handle)
     d->due = true;
 }
 
-static void on_tick(uv_timer_t *handle)
+/* When the next tick is due at the latest, if all that it would look after rests; else 0. */
+static uint64_t rests_until_us(const struct daemon *d)
 {
-    struct daemon *d = handle->data;
+    const uint32_t rests_ms = coordinator_rests_ms(d->machine);
+    const uint64_t replica_us = replica_due_us(d->replica);
+    const uint64_t most_us = d->pace.ticked_us + (uint64_t)rests_ms * 1000;
+
+    if (rests_ms == 0 || replica_us == 0 || d->stop_us != 0 || d->wish.peer != 0 ||
+        d->refused_count > 0 || !links_rest(d->links)) {
+        return 0;
+    }
+    return replica_us < most_us ? replica_us : most_us;
+}
+
+static void tick(struct daemon *d)
+{
     const uint64_t now_us = clock_boottime_us();
     struct coordinator_event event = {.type = COORDINATOR_TICK};
 
+    pace_ticked(&d->pace, now_us);
     links_set_pristine(d->links, replica_pristine(d->replica));
     links_poll(d->links, now_us);
     replica_poll(d->replica, now_us);
@@ -70,14 +84,37 @@ static void on_tick(uv_timer_t *handle)
     }
 }
 
+static void on_tick(uv_timer_t *handle)
+{
+    struct daemon *d = handle->data;
+
+    tick(d);
+}
+
+/* What the tick would look after again makes it go by its usual pace, as of this turn. */
+static void pace(struct daemon *d)
+{
+    const uint64_t until_us = pace_is_open(&d->pace) ? rests_until_us(d) : 0;
+
+    if (pace_is_open(&d->pace) && pace_is_to_set(&d->pace, until_us)) {
+        uv_update_time(&d->loop);
+        (void)uv_timer_start(
+            &d->tick, on_tick, pace_delay_ms(&d->pace, until_us, clock_boottime_us()), 0);
+    }
+}
+
 static void on_prepare(uv_prepare_t *handle)
 {
     struct daemon *d = handle->data;
 
+    if (d->pace.rests && pace_is_along(&d->pace, clock_boottime_us())) {
+        tick(d); // awake as it is, it need not wake again for that
+    }
     daemon_tell_refusals(d);
     while (d->due) {
         daemon_poll(d);
     }
+    pace(d);
     links_flush(d->links);
 }
 
@@ -105,7 +142,7 @@ static void start_loop(struct daemon *d)
     (void)uv_prepare_init(&d->loop, &d->before_sleep);
     (void)uv_signal_init(&d->loop, &d->on_term);
     (void)uv_signal_init(&d->loop, &d->on_int);
-    (void)uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
+    (void)uv_timer_start(&d->tick, on_tick, PACE_MS, 0);
     (void)uv_prepare_start(&d->before_sleep, on_prepare);
     (void)uv_signal_start(&d->on_term, on_signal, SIGTERM);
     (void)uv_signal_start(&d->on_int, on_signal, SIGINT);

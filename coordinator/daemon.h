@@ -13,6 +13,7 @@
 #define COORDINATOR_DAEMON_H
 
 #include "base/list.h"
+#include "base/pace.h"
 #include "base/table.h"
 #include "coordinator/coordinator_uv.h"
 #include "coordinator/watermark.h"
@@ -63,6 +64,7 @@ struct daemon {
     bool due;         /* the loop is to poll before it sleeps */
     uv_async_t wake;
     uv_timer_t tick;
+    struct pace pace;
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
     uv_signal_t on_int;

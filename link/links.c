@@ -344,6 +344,28 @@ void links_poll(struct links *links, uint64_t now_us)
     }
 }
 
+bool links_rest(const struct links *links)
+{
+    struct list_link *at;
+
+    if (!list_empty(&links->closing) || !list_empty(&links->lost)) {
+        return false;
+    }
+    for (at = list_front(&links->conns); at != NULL; at = list_next(&links->conns, at)) {
+        const struct conn *conn = CONTAINER_OF(at, struct conn, in_links);
+
+        if (conn->link == NULL || !conn->link->up) {
+            return false;
+        }
+    }
+    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
+        if (!CONTAINER_OF(at, struct link, in_links)->up) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void links_set_gate(struct links *links, uint64_t until_us)
 {
     links->gate_us = until_us;

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000, DRAIN_MS = 10 * 60 * 1000 };
+enum { REST_MS = 50, COMPLAIN_US = 5 * 1000 * 1000, DRAIN_MS = 10 * 60 * 1000 };
 
 /* Counted up by node_stop_any(), which a signal handler may call. */
 static atomic_uint stops_asked;
@@ -116,12 +116,12 @@ static void plant(struct shell *s)
 #endif
 }
 
-static void on_tick(uv_timer_t *handle)
+static void tick(struct shell *s)
 {
-    struct shell *s = handle->data;
     struct host_event event = {.type = HOST_TICK};
 
     shell_poll(s);
+    pace_ticked(&s->pace, s->now_us);
     plant(s);
     calls_tick(s->calls, s->now_us);
     shell_pushes_tick(s);
@@ -134,6 +134,38 @@ static void on_tick(uv_timer_t *handle)
     look_for_stops(s);
     look_at_drain(s);
     complain_if_alone(s);
+}
+
+static void on_tick(uv_timer_t *handle)
+{
+    struct shell *s = handle->data;
+
+    tick(s);
+}
+
+/* When the next tick is due at the latest, if all that it would look after rests; else 0. */
+static uint64_t rests_until_us(const struct shell *s)
+{
+    const uint64_t most_us = s->pace.ticked_us + (uint64_t)REST_MS * 1000;
+    const uint64_t host_us = host_rests_until_us(s->host);
+
+    if (host_us == 0 || s->leaving || s->exiting || s->coordinators_up == 0 ||
+        s->backlog_size > 0 || !calls_rest(s->calls) || !links_rest(s->links)) {
+        return 0;
+    }
+    return host_us < most_us ? host_us : most_us;
+}
+
+/* What the tick would look after again makes it go by its usual pace, as of this turn. */
+static void pace(struct shell *s)
+{
+    const uint64_t until_us = pace_is_open(&s->pace) ? rests_until_us(s) : 0;
+
+    if (pace_is_open(&s->pace) && pace_is_to_set(&s->pace, until_us)) {
+        uv_update_time(&s->loop);
+        (void)uv_timer_start(
+            &s->tick, on_tick, pace_delay_ms(&s->pace, until_us, clock_boottime_us()), 0);
+    }
 }
 
 static bool all_sent(const struct shell *s)
@@ -155,9 +187,13 @@ static void on_turn_end(uv_prepare_t *handle)
 {
     struct shell *s = handle->data;
 
+    if (s->pace.rests && pace_is_along(&s->pace, clock_boottime_us())) {
+        tick(s); // awake as it is, it need not wake again for that
+    }
     dispatcher_send(s);
     dispatcher_end_turn(s);
     shell_drop_peers(s);
+    pace(s);
     links_flush(s->links);
     // Who was fenced has nothing left to say.
     if (s->exiting && (s->exit_code != 0 || all_sent(s) || clock_boottime_us() >= s->exit_by_us)) {
@@ -176,7 +212,7 @@ static void start_loop(struct shell *s)
     (void)uv_prepare_init(&s->loop, &s->before_sleep);
     (void)uv_signal_init(&s->loop, &s->on_term);
     (void)uv_signal_init(&s->loop, &s->on_int);
-    (void)uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    (void)uv_timer_start(&s->tick, on_tick, PACE_MS, 0);
     (void)uv_prepare_start(&s->before_sleep, on_turn_end);
     if (s->options->node.keep_signals == 0) {
         (void)uv_signal_start(&s->on_term, on_signal, SIGTERM);

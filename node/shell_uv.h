@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/pace.h"
 #include "base/table.h"
 #include "daemon/reload_uv.h"
 #include "link/link.h"
@@ -110,6 +111,7 @@ struct shell {
     uv_async_t wake;
     uv_async_t completed; /* some worker has completed something */
     uv_timer_t tick;
+    struct pace pace;
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
     uv_signal_t on_int;

@@ -351,6 +351,27 @@ static void stand_if_due(struct replica_io *io)
     }
 }
 
+uint64_t replica_io_due_us(const struct replica_io *io)
+{
+    const struct raft *raft = io->raft;
+    const int role = raft_state(io->raft);
+
+    if (io->stand_us != 0 || !io->admitted) {
+        return 0;
+    }
+    if (role == RAFT_LEADER) {
+        return io->next_tick_us;
+    }
+    if (role != RAFT_FOLLOWER || raft->follower_state.current_leader.id == 0) {
+        return 0;
+    }
+    const uint64_t patience_us =
+        ((uint64_t)raft->election_timer_start + raft->follower_state.randomized_election_timeout) *
+        1000;
+
+    return patience_us > io->next_tick_us ? patience_us : io->next_tick_us;
+}
+
 void replica_io_tick(struct replica_io *io, uint64_t now_us)
 {
     io->now_us = now_us;

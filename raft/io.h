@@ -66,6 +66,9 @@ void replica_io_fini(struct replica_io *io);
 
 /* Stand for election `after_us` from now, unless a leader is heard of first. */
 void replica_io_stand(struct replica_io *io, uint64_t after_us);
+/* When libraft's clock has something to do: the next heartbeat of who leads, the end of the
+ * patience of who follows a leader; 0: at each tick. */
+uint64_t replica_io_due_us(const struct replica_io *io);
 /* Run libraft's clock if it is due. */
 void replica_io_tick(struct replica_io *io, uint64_t now_us);
 /* Hand over what the store has finished. */

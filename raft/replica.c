@@ -689,6 +689,13 @@ static void leave(struct replica *r, struct heap *before)
     (void)heap_enter(before);
 }
 
+uint64_t replica_due_us(const struct replica *r)
+{
+    return r->running && list_empty(&r->waiting) && list_empty(&r->in_flight)
+               ? replica_io_due_us(&r->io)
+               : 0;
+}
+
 void replica_tick(struct replica *r, uint64_t now_us)
 {
     struct heap *before = enter(r, now_us);

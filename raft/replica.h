@@ -91,7 +91,10 @@ MUST_CHECK enum err replica_open(struct replica **out, const struct replica_conf
 /* Crash-only: stop without flushing what is not acknowledged. No callback is made. Takes NULL. */
 void replica_close(struct replica *r);
 
-/* Call every heartbeat_ms / 2 or so. */
+/* When replica_tick() has something to do at the latest; 0: call it soon, as commands or an
+ * election are under way. */
+uint64_t replica_due_us(const struct replica *r);
+/* Call every heartbeat_ms / 2 or so, or by replica_due_us(). */
 void replica_tick(struct replica *r, uint64_t now_us);
 /* Call on `wake`, and after a batch of receive() or propose(). Cheap when there is nothing. */
 void replica_poll(struct replica *r, uint64_t now_us);

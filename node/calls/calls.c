@@ -84,14 +84,22 @@ bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a,
     return true;
 }
 
-/* A leaving node waits for what its actors asked for, as long as it waits for gateways. */
-static void look_for_open(struct calls *c, bool quiet)
+bool calls_rest(const struct calls *c)
 {
     struct router_stats f;
 
+    if (c->router == NULL) {
+        return true;
+    }
     router_stats(c->router, &f);
-    const bool open =
-        f.in_flight > 0 || !list_empty(&c->broadcasts.boxes) || !list_empty(&c->broadcasts.barred);
+    return f.in_flight == 0 && list_empty(&c->broadcasts.boxes) &&
+           list_empty(&c->broadcasts.barred);
+}
+
+/* A leaving node waits for what its actors asked for, as long as it waits for gateways. */
+static void look_for_open(struct calls *c, bool quiet)
+{
+    const bool open = !calls_rest(c);
 
     if (open ? !c->awaits : c->awaits && quiet) {
         c->awaits = !c->awaits;

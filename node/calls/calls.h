@@ -86,6 +86,8 @@ void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
 /* True: it answers a call of mine. False: it is for the host, to be passed on; or of a peer that
  * the view does not name. */
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
+/* True while nothing was asked that has no answer yet. */
+bool calls_rest(const struct calls *c);
 /* Every 10..50 ms. */
 void calls_tick(struct calls *c, uint64_t now_us);
 /* A probe came, from another node or as CALLS_PROBE, and the host says that of it. */

@@ -42,7 +42,7 @@ static int whom_to_ask(const struct host *h)
     return -1;
 }
 
-static bool needs_config(const struct host *h)
+bool config_is_wanted(const struct host *h)
 {
     return (h->membership.life != LIFE_JOINING || mutant(M_RESTART)) &&
            h->membership.life != LIFE_OVER &&
@@ -54,7 +54,7 @@ void config_fetch(struct host *h)
     Rh__Control c = RH__CONTROL__INIT;
     Rh__GetConfig get = RH__GET_CONFIG__INIT;
 
-    if (!needs_config(h) || h->now_us < h->topology.fetch_us) {
+    if (!config_is_wanted(h) || h->now_us < h->topology.fetch_us) {
         return;
     }
     h->topology.fetch_us = h->now_us + (uint64_t)h->config.resend_ms * MS;

@@ -465,6 +465,23 @@ size_t host_serve(struct host *h, const struct host_event *event, const struct r
     return served;
 }
 
+uint64_t host_rests_until_us(const struct host *h)
+{
+    const struct lease *lease = &h->lease_policy.lease;
+    const uint64_t soft_us = lease_soft_us(lease);
+    const bool leased = !lease->in_force || lease->state == LEASE_ACTIVE;
+
+    if (h->membership.life != LIFE_SERVING || h->membership.stopping || !leased ||
+        leader_of(&h->membership) < 0 || config_is_wanted(h) || h->work.tasks > 0 ||
+        h->work.running > 0 || h->requests.room.count > 0 || h->txns.disk_dirty ||
+        h->txns.participant.part_count > 0 || h->backpressure.later.count > 0 ||
+        h->backpressure.cold.count > 0 || h->autostart.count > 0 ||
+        h->lease_policy.gate.count > 0) {
+        return 0;
+    }
+    return h->membership.renew_us < soft_us ? h->membership.renew_us : soft_us;
+}
+
 /* ---- check and figures ---- */
 
 /* What is counted on the way must be what is there. */

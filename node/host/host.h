@@ -149,7 +149,7 @@ enum host_effect_type {
 };
 
 enum host_event_type {
-    HOST_TICK,           /* every 10..50 ms */
+    HOST_TICK,           /* every 10..50 ms; see host_rests_until_us() */
     HOST_COORDINATOR_UP, /* coordinator: index of a coordinator link */
     HOST_COORDINATOR_DOWN,
     HOST_CONTROL, /* coordinator, message */
@@ -304,6 +304,9 @@ size_t host_running(const struct host *h);
 /* At this time no task may run any more: until - kill margin. */
 uint64_t host_hard_end_us(const struct host *h);
 
+/* When the next tick is due at the latest, other than by the 50 ms: nothing runs, waits or moves,
+ * and the lease is whole. 0: tick every 10 ms, as something does. */
+uint64_t host_rests_until_us(const struct host *h);
 /* True if the host put work off that was too much for one step: feed HOST_GO_ON when the effects of
  * this step are done. (A HOST_TICK does it too.) */
 bool host_has_more(const struct host *h);

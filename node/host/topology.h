@@ -35,6 +35,8 @@ void config_distrust(struct topology *t);
 enum view_result host_take_delta(struct host *h, const Rh__Delta *delta);
 /* Ask for what is missing, if it is time to. */
 void config_fetch(struct host *h);
+/* There is a newer ring than mine. */
+bool config_is_wanted(const struct host *h);
 void config_on_answer(struct host *h, const Rh__ConfigAnswer *answer);
 /* The planted bug of hole 6: a change that is old is made once more. */
 void config_regress(struct host *h, const Rh__Delta *delta);

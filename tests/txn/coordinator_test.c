@@ -400,6 +400,21 @@ static void expect_rest(void)
     }
 }
 
+/* So is the clock: it ticks as seldom as may be, until a node is silent. Long before it is
+ * suspected the ticks come as ever. */
+static void expect_few_ticks(void)
+{
+    const uint64_t suspect_us = (uint64_t)coordinator_config_default().suspect_ms * 1000;
+    const uint64_t begin_us = w.now_us;
+
+    assert_int_equal(coordinator_rests_ms(w.c), 50);
+    while (coordinator_rests_ms(w.c) > 0) {
+        w.now_us += (uint64_t)coordinator_rests_ms(w.c) * 1000;
+        step((struct coordinator_event){.type = COORDINATOR_TICK});
+    }
+    assert_in_range(w.now_us - begin_us, 50000, suspect_us * 2 / 3);
+}
+
 static void after_any_storm_everything_comes_to_rest(void **state)
 {
     const char *only = getenv("SEED");
@@ -417,6 +432,7 @@ static void after_any_storm_everything_comes_to_rest(void **state)
             print_message("seed %u: %zu pending\n", (unsigned)seed, state_pending_count(&w.state));
         }
         expect_rest();
+        expect_few_ticks();
         committed += w.committed;
         aborted += w.aborted;
         stop();

@@ -18,6 +18,8 @@
 enum {
     CLAIM_MS = 1000, /* the leader says so again */
     SLEPT_PART = 4,  /* of suspect_ms without a step: I slept */
+    RESTS_MS = 50,   /* between two ticks, when nothing goes on */
+    FOLLOWS_MS = 100,
 };
 
 struct coordinator_config coordinator_config_default(void)
@@ -288,6 +290,21 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->out = NULL;
     c->steps++;
     coordinator_check(c);
+}
+
+uint32_t coordinator_rests_ms(const struct coordinator *c)
+{
+    const uint32_t notice_ms = c->config.suspect_ms / (2 * SLEPT_PART); // else I slept
+
+    if (!c->leading) {
+        return FOLLOWS_MS;
+    }
+    if (!c->state->begun || c->proposals.count > 0 || c->barrier.count > 0 ||
+        state_pending_count(c->state) > 0 || rebalance_planned(c) > 0 || rebalance_planning(c) ||
+        past_found(c) || !fence_rests(c)) {
+        return 0;
+    }
+    return notice_ms < RESTS_MS ? notice_ms : RESTS_MS;
 }
 
 uint64_t coordinator_plans_made(const struct coordinator *c)

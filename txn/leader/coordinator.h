@@ -43,7 +43,7 @@ enum coordinator_event_type {
     COORDINATOR_MESSAGE, /* a Control from a peer */
     COORDINATOR_VOTERS,  /* other voters from now on; whoever is linked is told */
     COORDINATOR_NOTE,    /* the shell has something for the history: note. Lost if I don't lead */
-    COORDINATOR_TICK,    /* every 10..50 ms */
+    COORDINATOR_TICK,    /* every 10..50 ms; while coordinator_rests_ms() says so, later */
 };
 
 /* Something that was done and changes no state, for the audit history. All are texts, none NULL. */
@@ -157,6 +157,9 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
                       struct coordinator_effects *out);
+/* For so long from the last step there is nothing that a COORDINATOR_TICK brings further: no
+ * proposal, no transaction, and no node that may fall under suspicion. 0: tick as ever. */
+uint32_t coordinator_rests_ms(const struct coordinator *c);
 /* How often the leader had to think: plans made that had something to do, ever. */
 uint64_t coordinator_plans_made(const struct coordinator *c);
 /* Abort unless every invariant holds (I9-I11). */

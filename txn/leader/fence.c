@@ -132,6 +132,19 @@ static void look_who_is_heard(struct coordinator *c)
     c->fence.deaf_us = mutant(M_FIRSTHEARD) ? c->fence.deaf_us : c->now_us;
 }
 
+bool fence_rests(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *node = &c->state->node[i];
+
+        if (node->barred ? ring_owned_count(&c->state->view.ring, node->slot) > 0
+                         : node->stopping || node->leaving || !is_fresh(c, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool fence_suspects(struct coordinator *c, const struct state_node *node)
 {
     return !node->barred && peers_gone(c, node) &&

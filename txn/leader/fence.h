@@ -23,6 +23,8 @@ struct fence {
 void fence_propose(struct coordinator *c, const struct state_node *node, bool clean);
 void fence_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result);
+/* True if all nodes were heard of lately, and none stops, leaves or awaits its end. */
+bool fence_rests(const struct coordinator *c);
 /* True if the node is silent, others are not, and one of the others could have what it owns. */
 bool fence_suspects(struct coordinator *c, const struct state_node *node);
 /* Fence who is silent; reassign what fenced nodes own once their leases surely ended. */
