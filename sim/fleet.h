@@ -572,6 +572,8 @@ const char *lives_waits(const struct fleet *f);
 /* Begin what HOST_SUBMIT wants done, at once or when a worker comes to it. */
 void lives_submit(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                   struct bytes bytes);
+/* Session actors of the node that were asked to retire, and have not told whether they do. */
+size_t lives_retiring(const struct sim_node *n);
 /* Give back to the node what was not begun in time. */
 void lives_recall(struct fleet *f, struct sim_node *n);
 /* Forget what was given for this actor; NULL = for all. */
@@ -647,6 +649,8 @@ void sim_runtime_open(struct fleet *f, struct sim_node *n);
 void sim_runtime_close(struct sim_node *n);
 void sim_runtime_tick(struct fleet *f, struct sim_node *n);
 void sim_runtime_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
+/* Answers of those that were asked to retire, which are on their way to the host. */
+size_t sim_runtime_retiring(const struct sim_node *n);
 /* The node has a new incarnation: drop what its runtime said and its gate still keeps. */
 void sim_runtime_renew(struct sim_node *n);
 /* Is it of a session actor? Then do it. */

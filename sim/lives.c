@@ -8,6 +8,7 @@
  */
 #include "base/mem.h"
 #include "sim/fleet.h"
+#include "sim/players/players.h"
 
 #include <string.h>
 
@@ -351,6 +352,17 @@ void lives_submit(struct fleet *f, struct sim_node *n, const struct host_effect 
         lives_drop(n, e->actor);
     }
     begin(f, n, e, bytes);
+}
+
+size_t lives_retiring(const struct sim_node *n)
+{
+    size_t count = sim_runtime_retiring(n);
+
+    for (const struct task *t = n->task; t != NULL; t = t->next) {
+        count += t->effect.submission.verb == VERB_RETIRE &&
+                 sim_players_has(actor_kind(t->effect.actor));
+    }
+    return count;
 }
 
 void lives_recall(struct fleet *f, struct sim_node *n)

@@ -190,7 +190,8 @@ void check_discard(struct fleet *f, struct instance *i)
     rest(f, i);
 }
 
-/* An idempotent one, that a former life did: it does nothing, and its run has no end. */
+/* A former life did it: it does nothing, and its run has no end. Only an idempotent one may come
+ * twice; who keeps what he did would answer any other as if nothing were wrong. */
 static bool ran_before(struct fleet *f, const struct instance *i, uint64_t uid)
 {
     bool known = !i->entity->durable && lives_did(f, i, uid);
@@ -206,7 +207,9 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
     const struct entity *e = i->entity;
     const struct ask *a = ledger_find(f, uid);
 
-    if (!ran_before(f, i, uid)) {
+    const bool before = ran_before(f, i, uid);
+
+    if (!before) {
         record_run(f, HISTORY_EXEC_BEGIN, i, uid);
     }
     if (a == NULL || &f->ledger.entity[a->entity] != e || a->foreign) {
@@ -219,6 +222,14 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
     }
     if (f->profile == PROFILE_CLOCKS) {
         return;
+    }
+    if (before && !a->idempotent && !past_hides(f, a)) {
+        world_violate(&f->world,
+                      "twice",
+                      "request %llu to %s, which did it, runs on %s once more",
+                      (unsigned long long)uid,
+                      e->id,
+                      i->node->process.name);
     }
     if (i->running || e->live != i) {
         world_violate(&f->world,

@@ -67,8 +67,10 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
         return true;
     }
     // So many of its session ran after it that what it answered is not kept any more: those were
-    // sent to its owner, while its own answer is held up behind a forward.
-    if (a->runs > 0 && a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX) {
+    // sent to its owner, while its own answer is held up behind a forward, or with a gateway that
+    // its client left.
+    if (a->runs > 0 && (a->resumed || (a->nodes & (a->nodes - 1)) != 0) &&
+        a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX) {
         return true;
     }
     // The quarantine refuses one copy of it while another one waits.

@@ -4,7 +4,6 @@
  */
 #include "ring/plan.h"
 #include "sim/fleet.h"
-#include "sim/players/players.h"
 #include "sim/raft/group.h"
 
 #include <stdio.h>
@@ -41,7 +40,7 @@ static const char *node_waits(const struct fleet *f, const struct sim_node *n)
     }
     // Session actors with a client are asked to retire again and again where actors are too many,
     // and refuse.
-    if (host_running(n->core) > (f->players != NULL ? f->players->actors : 0)) {
+    if (host_running(n->core) > lives_retiring(n)) {
         return WAITS("an actor still runs on %s", n->process.name);
     }
     if (!same_ring(&host_view(n->core)->ring, truth)) {

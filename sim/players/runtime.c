@@ -472,6 +472,17 @@ const struct sim_node *sim_runtime_node(const struct sim_runtime *s)
     return s->node;
 }
 
+size_t sim_runtime_retiring(const struct sim_node *n)
+{
+    size_t count = 0;
+
+    for (const struct completed *t = n->runtime == NULL ? NULL : n->runtime->first; t != NULL;
+         t = t->next) {
+        count += t->completion.verb == VERB_RETIRE && t->completion.actor != NULL;
+    }
+    return count;
+}
+
 uint64_t sim_runtime_idle_us(const struct sim_node *n)
 {
     return n->runtime->idle_us;
