@@ -21,7 +21,7 @@
 enum { LOOK_NS = 50000000, LOOKS_PER_LINE = 10, FAILED_MAX = 64 };
 
 /* What one worker tells the parent, in memory that both see. */
-struct worker {
+struct campaign_worker {
     uint64_t seed; /* at work on */
     struct totals totals;
 };
@@ -29,7 +29,7 @@ struct worker {
 struct board {
     uint64_t next; /* of the list, to take */
     bool stop;
-    struct worker worker[CAMPAIGN_JOBS_MAX];
+    struct campaign_worker worker[CAMPAIGN_JOBS_MAX];
 };
 
 /* Seeds that broke a rule. One, or all where the run goes on. */
@@ -185,7 +185,8 @@ static uint64_t *list_seeds(const struct campaign *c)
 
 /* ---- workers ---- */
 
-static void work(const struct campaign *c, const uint64_t *list, struct board *b, struct worker *w)
+static void work(const struct campaign *c, const uint64_t *list, struct board *b,
+                 struct campaign_worker *w)
 {
     while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED)) {
         const uint64_t at = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
@@ -217,7 +218,7 @@ static void progress(const struct campaign *c, const struct board *b, double sta
 }
 
 static pid_t start_worker(const struct campaign *c, const uint64_t *list, struct board *b,
-                          struct worker *w)
+                          struct campaign_worker *w)
 {
     const pid_t pid = fork();
 

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct options {
+struct fleet_sim_options {
     struct campaign campaign;
     bool one; /* --seed */
     bool mutants;
@@ -47,7 +47,7 @@ static bool number(const char *text, uint64_t *value)
 }
 
 /* One without a value. */
-static bool parse_flag(const char *a, struct options *o)
+static bool parse_flag(const char *a, struct fleet_sim_options *o)
 {
     if (strcmp(a, "--trace") == 0) {
         o->campaign.trace = true;
@@ -65,7 +65,7 @@ static bool parse_flag(const char *a, struct options *o)
     return true;
 }
 
-static bool parse_number(const char *a, uint64_t n, struct options *o)
+static bool parse_number(const char *a, uint64_t n, struct fleet_sim_options *o)
 {
     struct campaign *c = &o->campaign;
 
@@ -88,7 +88,7 @@ static bool parse_number(const char *a, uint64_t n, struct options *o)
     return true;
 }
 
-static bool parse_value(const char *a, const char *value, struct options *o)
+static bool parse_value(const char *a, const char *value, struct fleet_sim_options *o)
 {
     uint64_t n = 0;
 
@@ -106,7 +106,7 @@ static bool parse_value(const char *a, const char *value, struct options *o)
     return number(value, &n) && parse_number(a, n, o);
 }
 
-static bool parse(int argc, char **argv, struct options *o)
+static bool parse(int argc, char **argv, struct fleet_sim_options *o)
 {
     for (int i = 1; i < argc; i++) {
         if (parse_flag(argv[i], o)) {
@@ -122,7 +122,7 @@ static bool parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.campaign = {.fleet = {.seconds = 20}, .seeds = 200, .from = 1}};
+    struct fleet_sim_options o = {.campaign = {.fleet = {.seconds = 20}, .seeds = 200, .from = 1}};
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     o.campaign.jobs = cores < 1 ? 1 : (unsigned)cores;

@@ -27,7 +27,7 @@
 
 enum { EXIT_FOUND = 1, EXIT_USAGE = 2, JOBS_MAX = 64, SCENARIO_SEEDS = 20 };
 
-struct totals {
+struct raft_totals {
     struct raft_world_result sum;
     uint64_t seeds;
     uint64_t bad_seeds;
@@ -36,7 +36,7 @@ struct totals {
     char why[160];
 };
 
-struct campaign {
+struct raft_campaign {
     struct raft_world_options options;
     uint64_t first_seed;
     uint64_t seeds;
@@ -85,13 +85,13 @@ static void add(struct raft_world_result *sum, const struct raft_world_result *o
     }
 }
 
-struct child {
+struct raft_child {
     pid_t process;
     int in; /* its report comes here */
 };
 
 /* Run every `stride`th seed from `seed` on; in the child. */
-static void run_seeds(const struct campaign *c, uint64_t seed, uint64_t stride, int pipe_end)
+static void run_seeds(const struct raft_campaign *c, uint64_t seed, uint64_t stride, int pipe_end)
 {
     struct report report = {0};
 
@@ -115,7 +115,7 @@ static void run_seeds(const struct campaign *c, uint64_t seed, uint64_t stride, 
     }
 }
 
-static struct child spawn(const struct campaign *c, uint64_t seed, uint64_t stride)
+static struct raft_child spawn(const struct raft_campaign *c, uint64_t seed, uint64_t stride)
 {
     int ends[2];
 
@@ -131,10 +131,10 @@ static struct child spawn(const struct campaign *c, uint64_t seed, uint64_t stri
         _exit(0);
     }
     (void)close(ends[1]);
-    return (struct child){.process = child, .in = ends[0]};
+    return (struct raft_child){.process = child, .in = ends[0]};
 }
 
-static void collect(struct totals *t, struct child child, uint64_t seed)
+static void collect(struct raft_totals *t, struct raft_child child, uint64_t seed)
 {
     struct report report;
     int status = 0;
@@ -161,9 +161,9 @@ static void collect(struct totals *t, struct child child, uint64_t seed)
 }
 
 /* A share of the seeds for each job. */
-static void run_shared(const struct campaign *c, struct totals *t)
+static void run_shared(const struct raft_campaign *c, struct raft_totals *t)
 {
-    struct child child[JOBS_MAX];
+    struct raft_child child[JOBS_MAX];
 
     for (unsigned j = 0; j < c->jobs; j++) {
         child[j] = spawn(c, c->first_seed + j, c->jobs);
@@ -174,10 +174,10 @@ static void run_shared(const struct campaign *c, struct totals *t)
 }
 
 /* One seed a process, until one is bad. */
-static void run_isolated(const struct campaign *c, struct totals *t)
+static void run_isolated(const struct raft_campaign *c, struct raft_totals *t)
 {
     for (uint64_t i = 0; i < c->seeds; i += c->jobs) {
-        struct child child[JOBS_MAX];
+        struct raft_child child[JOBS_MAX];
         for (unsigned j = 0; j < c->jobs; j++) {
             child[j] = spawn(c, c->first_seed + i + j, 1);
         }
@@ -198,7 +198,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void print_totals(const struct totals *t, double took)
+static void print_totals(const struct raft_totals *t, double took)
 {
     const struct raft_world_result *s = &t->sum;
     const double hours = (double)s->virtual_us / 3.6e9;
@@ -241,9 +241,9 @@ static void print_totals(const struct totals *t, double took)
     }
 }
 
-static int run_campaign(const struct campaign *c)
+static int run_campaign(const struct raft_campaign *c)
 {
-    struct totals totals = {0};
+    struct raft_totals totals = {0};
     const double start = seconds_now();
 
     printf("raft_sim: seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64 " s each, %u voters, disks "
@@ -262,11 +262,11 @@ static int run_campaign(const struct campaign *c)
 }
 
 /* One row of the table: what must be caught, or must not be there. */
-static bool run_guard_row(const struct campaign *all, const char *name, unsigned rules_off,
+static bool run_guard_row(const struct raft_campaign *all, const char *name, unsigned rules_off,
                           enum raft_scenario scenario)
 {
-    struct campaign c = *all;
-    struct totals totals = {0};
+    struct raft_campaign c = *all;
+    struct raft_totals totals = {0};
     const double start = seconds_now();
 
     c.options.rules_off = rules_off;
@@ -297,7 +297,7 @@ static bool run_guard_row(const struct campaign *all, const char *name, unsigned
     return bad == wanted;
 }
 
-static int run_guards(const struct campaign *c)
+static int run_guards(const struct raft_campaign *c)
 {
     bool good = true;
 
@@ -308,7 +308,7 @@ static int run_guards(const struct campaign *c)
     good = run_guard_row(c, "without G2, foreign tail", GUARD_G2, FOREIGN_TAIL) && good;
     good = run_guard_row(c, "without G2", GUARD_G2, RANDOM_FAULTS) && good;
     good = run_guard_row(c, "without G3", GUARD_G3, RANDOM_FAULTS) && good;
-    struct campaign changes = *c;
+    struct raft_campaign changes = *c;
     changes.options.change = true;
     good = run_guard_row(&changes, "all rules, other voters", 0, RANDOM_FAULTS) && good;
     good =
@@ -347,7 +347,7 @@ static bool parse_number(const char *text, uint64_t most, uint64_t *out)
 }
 
 /* Flags that stand alone. False: none of them. */
-static bool parse_flag(const char *name, struct campaign *c, bool *guards)
+static bool parse_flag(const char *name, struct raft_campaign *c, bool *guards)
 {
     if (strcmp(name, "--no-g1") == 0) {
         c->options.rules_off |= GUARD_G1;
@@ -378,7 +378,7 @@ static bool parse_flag(const char *name, struct campaign *c, bool *guards)
 }
 
 /* Flags with a number. False: unknown, or the number is bad. */
-static bool parse_option(const char *name, const char *value, struct campaign *c)
+static bool parse_option(const char *name, const char *value, struct raft_campaign *c)
 {
     uint64_t n = 0;
 
@@ -414,7 +414,7 @@ static bool parse_option(const char *name, const char *value, struct campaign *c
 int main(int argc, char **argv)
 {
     bool guards = false;
-    struct campaign c = {
+    struct raft_campaign c = {
         .options =
             {.seconds = 60, .voters = 3, .disk_min_ms = 8, .disk_max_ms = 28, .loss_ppm = 5000},
         .first_seed = 1,

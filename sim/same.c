@@ -161,7 +161,7 @@ STATIC_SIZE(state_suspect, 344);
 STATIC_SIZE(view_member, 376);
 STATIC_SIZE(state, 1088);
 
-struct table {
+struct compared {
     const struct field *field;
     size_t count;
     bool valued[FIELDS_MAX]; /* some history gave it a value other than zero */
@@ -175,8 +175,8 @@ struct table {
     }
 
 static struct {
-    struct table state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect, lost,
-        struck;
+    struct compared state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect,
+        lost, struck;
 } tables = {TABLE(of_state),
             TABLE(of_view),
             TABLE(of_ring),
@@ -192,7 +192,7 @@ static struct {
             TABLE(of_lost),
             TABLE(of_struck)};
 
-static const char *differs(struct table *t, const void *a, const void *b)
+static const char *differs(struct compared *t, const void *a, const void *b)
 {
     for (size_t i = 0; i < t->count; i++) {
         const uint8_t *x = (const uint8_t *)a + t->field[i].at;
@@ -208,7 +208,7 @@ static const char *differs(struct table *t, const void *a, const void *b)
 }
 
 /* Both have `count` of them, of `size` bytes each. */
-static const char *rows_differ(struct table *t, const void *a, const void *b, size_t count,
+static const char *rows_differ(struct compared *t, const void *a, const void *b, size_t count,
                                size_t size)
 {
     const char *what = NULL;
@@ -265,7 +265,7 @@ static const char *view_differs(const struct view *a, const struct view *b)
 const char *same_state(const struct state *a, const struct state *b)
 {
     const struct {
-        struct table *table;
+        struct compared *table;
         const void *a;
         const void *b;
         size_t count;
@@ -290,8 +290,8 @@ const char *same_state(const struct state *a, const struct state *b)
 
 const char *same_never_valued(void)
 {
-    for (size_t k = 0; k < sizeof tables / sizeof(struct table); k++) {
-        const struct table *t = (const struct table *)&tables + k;
+    for (size_t k = 0; k < sizeof tables / sizeof(struct compared); k++) {
+        const struct compared *t = (const struct compared *)&tables + k;
 
         for (size_t i = 0; i < t->count; i++) {
             if (!t->valued[i]) {

@@ -35,7 +35,7 @@ enum {
 };
 
 /* What a node has to say. */
-struct words {
+struct scale_node {
     uint64_t incarnation; /* 0 = not registered yet */
     char name[16];
 };
@@ -49,7 +49,7 @@ struct scale {
     struct coordinator_effects out;
     uint64_t last_at; /* of the effect that was read last: a broadcast has one text for all */
     Rh__Control *last;
-    struct words *node;      /* owned; by link - 1 */
+    struct scale_node *node; /* owned; by link - 1 */
     unsigned nodes;          /* that are linked */
     struct router **gateway; /* owned */
     struct router_effects effects;
@@ -256,7 +256,7 @@ static void on_renew(void *context, const struct world_event *event)
 
 static void link_node(struct scale *s, uint64_t link)
 {
-    struct words *n = &s->node[link - 1];
+    struct scale_node *n = &s->node[link - 1];
 
     (void)snprintf(n->name, sizeof n->name, "node-%04u", (unsigned)link);
     step(s,

@@ -12,7 +12,7 @@
 #include "wire/cursor.h"
 
 /* One call of host_serve(). */
-struct serving {
+struct sim_serving {
     struct fleet *fleet;
     struct sim_node *node;
     uint64_t peer;
@@ -27,7 +27,7 @@ bool serve_drawn(uint64_t seed)
     return table_mix(seed ^ 0x6272696566u) % ONE_OF == 0;
 }
 
-static void run_at_once(struct serving *v, struct instance *i, uint64_t uid,
+static void run_at_once(struct sim_serving *v, struct instance *i, uint64_t uid,
                         struct completion *done)
 {
     struct fleet *f = v->fleet;
@@ -53,7 +53,7 @@ static enum host_ran run(void *context, const struct actor *a, struct submission
                          struct bytes body, struct completion *done)
 {
     enum { TENTHS = 10, BUSY = 1, LATER = 3 };
-    struct serving *v = context;
+    struct sim_serving *v = context;
     struct fleet *f = v->fleet;
     struct instance *i = actor_instance(a);
     struct reader in = {.at = body.data, .left = body.size};
@@ -79,7 +79,7 @@ static enum host_ran run(void *context, const struct actor *a, struct submission
 static bool answer(void *context, const struct answer_record *answer)
 {
     enum { THOUSAND = 1000 };
-    struct serving *v = context;
+    struct sim_serving *v = context;
     struct fleet *f = v->fleet;
     struct net_end *end = network_end(&f->network, v->peer);
     struct buffer record = {0};
@@ -101,7 +101,7 @@ static bool answer(void *context, const struct answer_record *answer)
 bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r)
 {
-    struct serving v = {.fleet = f, .node = n, .peer = peer};
+    struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
     const struct host_server server = {&v, run, answer, &n->out};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
     uint64_t position = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses histories and hands each line to the court.
+ * Parses histories and hands each line to the judge.
  */
 #include "sim/history/history.h"
 

@@ -2,7 +2,7 @@
  *
  * The judge of histories: one walk over the events in order of time.
  */
-#include "sim/history/court.h"
+#include "sim/history/judge.h"
 
 #include "base/assert.h"
 #include "base/list.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void court_accuse(struct court *c, const struct history_event *e, enum history_rule rule,
+void judge_accuse(struct judge *c, const struct history_event *e, enum history_rule rule,
                   const char *format, ...)
 {
     struct history_verdict *v = c->v;
@@ -53,7 +53,7 @@ static struct fact *fact_put(struct table *t, uint64_t number, uint64_t value)
 
 /* ---- agreement and fences: K5, K6 ---- */
 
-static void check_outcome(struct court *c, bool committed, uint64_t version)
+static void check_outcome(struct judge *c, bool committed, uint64_t version)
 {
     const struct history_event *e = c->now;
     const uint64_t value = committed ? 1 : 2;
@@ -75,7 +75,7 @@ static void check_outcome(struct court *c, bool committed, uint64_t version)
     }
 }
 
-static void check_digest(struct court *c)
+static void check_digest(struct judge *c)
 {
     const struct history_event *e = c->now;
     struct fact *f = fact_of(&c->digest, e->version);
@@ -96,9 +96,9 @@ static void check_digest(struct court *c)
     }
 }
 
-static void on_view(struct court *c)
+static void on_view(struct judge *c)
 {
-    struct process *p = &c->process[c->now->process];
+    struct judged_process *p = &c->process[c->now->process];
 
     if (c->now->version < p->version) {
         ACCUSE(c,
@@ -112,9 +112,9 @@ static void on_view(struct court *c)
     check_digest(c);
 }
 
-static void on_store(struct court *c)
+static void on_store(struct judge *c)
 {
-    struct actor *a = &c->actor[c->now->entity];
+    struct judged_actor *a = &c->actor[c->now->entity];
 
     if (!c->now->accepted) {
         c->v->refused++;
@@ -131,9 +131,9 @@ static void on_store(struct court *c)
     a->stored = c->now->fence > a->stored ? c->now->fence : a->stored;
 }
 
-static void on_lease(struct court *c)
+static void on_lease(struct judge *c)
 {
-    struct process *p = &c->process[c->now->process];
+    struct judged_process *p = &c->process[c->now->process];
 
     p->leased = true;
     p->until_us = c->now->until_us > p->until_us ? c->now->until_us : p->until_us;
@@ -141,7 +141,7 @@ static void on_lease(struct court *c)
 
 /* ---- the walk ---- */
 
-static void take_log_event(struct court *c)
+static void take_log_event(struct judge *c)
 {
     const struct history_event *e = c->now;
 
@@ -159,7 +159,7 @@ static void take_log_event(struct court *c)
     }
 }
 
-static void take(struct court *c)
+static void take(struct judge *c)
 {
     switch ((enum history_event_type)c->now->type) {
     case HISTORY_ACTIVATE:
@@ -168,12 +168,12 @@ static void take(struct court *c)
     case HISTORY_STOP:
     case HISTORY_EXEC_BEGIN:
     case HISTORY_EXEC_END:
-        court_actor_event(c);
+        judge_actor_event(c);
         return;
     case HISTORY_SEND:
     case HISTORY_ANSWER:
     case HISTORY_CLOSE:
-        court_client_event(c);
+        judge_client_event(c);
         return;
     case HISTORY_COMMITTED:
     case HISTORY_ABORTED:
@@ -182,7 +182,7 @@ static void take(struct court *c)
         take_log_event(c);
         return;
     case HISTORY_OUTPUT:
-        court_check_actor(c);
+        judge_check_actor(c);
         return;
     case HISTORY_STORE:
         on_store(c);
@@ -195,7 +195,7 @@ static void take(struct court *c)
         on_lease(c);
         return;
     case HISTORY_CRASH:
-        court_crash(c);
+        judge_crash(c);
         return;
     case HISTORY_PAUSE:
         c->process[c->now->of].paused = true;
@@ -245,7 +245,7 @@ static void put_in_order(struct history_book *b)
 void history_judge(struct history_book *b, const struct history_bounds *bounds,
                    struct history_verdict *out)
 {
-    struct court c = {.book = b, .bounds = bounds, .v = out};
+    struct judge c = {.book = b, .bounds = bounds, .v = out};
     const size_t words = b->word_count + 1;
 
     *out = (struct history_verdict){.events = b->event_count, .processes = b->processes};
@@ -257,8 +257,8 @@ void history_judge(struct history_book *b, const struct history_bounds *bounds,
         c.now = b->order[i];
         take(&c);
     }
-    court_close_requests(&c);
-    court_free_lives(&c);
+    judge_close_requests(&c);
+    judge_free_lives(&c);
     free_facts(&c.outcome);
     free_facts(&c.digest);
     free_facts(&c.over);

@@ -8,20 +8,20 @@
  * is paused, the first one's instance is *out*: it must not begin anything any
  * more. What it had begun may end (lease.on_overrun = gate), with no effect.
  */
-#include "sim/history/court.h"
+#include "sim/history/judge.h"
 
 #include "base/list.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
 
-static struct instance *instance_of(struct court *c, const struct history_event *e)
+static struct judged_instance *instance_of(struct judge *c, const struct history_event *e)
 {
-    const uint64_t hash = court_mix(e->process, e->entity, 1);
-    struct instance *i = NULL;
+    const uint64_t hash = judge_mix(e->process, e->entity, 1);
+    struct judged_instance *i = NULL;
 
     for (struct table_link *l = table_first(&c->instance, hash); l != NULL; l = table_same(l)) {
-        i = CONTAINER_OF(l, struct instance, link);
+        i = CONTAINER_OF(l, struct judged_instance, link);
         if (i->process == e->process && i->entity == e->entity) {
             return i;
         }
@@ -34,13 +34,13 @@ static struct instance *instance_of(struct court *c, const struct history_event 
 }
 
 /* It can't have said that it stopped, and may not act any more. */
-static bool is_out(const struct court *c, const struct process *p)
+static bool is_out(const struct judge *c, const struct judged_process *p)
 {
     return p->paused || (p->leased && c->now->time_us >= p->until_us);
 }
 
 /* K6: nothing of an incarnation that was reassigned. */
-static void check_fenced(struct court *c)
+static void check_fenced(struct judge *c)
 {
     const uint64_t inc = c->process[c->now->process].inc;
 
@@ -53,7 +53,7 @@ static void check_fenced(struct court *c)
     }
 }
 
-static void check_alive(struct court *c)
+static void check_alive(struct judge *c)
 {
     if (c->process[c->now->process].dead) {
         ACCUSE(c, RULE_LIVE_TWICE, "%s acts after its crash", word(c, c->now->process));
@@ -61,9 +61,9 @@ static void check_alive(struct court *c)
 }
 
 /* What it begins now, it begins under its lease. */
-static void check_lease(struct court *c)
+static void check_lease(struct judge *c)
 {
-    const struct process *p = &c->process[c->now->process];
+    const struct judged_process *p = &c->process[c->now->process];
 
     if (p->leased && c->now->time_us >= p->until_us) {
         ACCUSE(c,
@@ -76,16 +76,16 @@ static void check_lease(struct court *c)
     }
 }
 
-void court_check_actor(struct court *c)
+void judge_check_actor(struct judge *c)
 {
     check_alive(c);
     check_lease(c);
     check_fenced(c);
 }
 
-static void begin_life(struct court *c, struct instance *i)
+static void begin_life(struct judge *c, struct judged_instance *i)
 {
-    struct actor *a = &c->actor[i->entity];
+    struct judged_actor *a = &c->actor[i->entity];
 
     if (a->live != NULL && a->live != i) {
         if (is_out(c, &c->process[a->live->process])) {
@@ -103,13 +103,13 @@ static void begin_life(struct court *c, struct instance *i)
     i->life = LIFE_LIVE;
     i->runs = NULL;
     a->live = i;
-    court_check_actor(c);
+    judge_check_actor(c);
 }
 
-static void on_activate(struct court *c, struct instance *i)
+static void on_activate(struct judge *c, struct judged_instance *i)
 {
     const struct history_event *e = c->now;
-    struct actor *a = &c->actor[i->entity];
+    struct judged_actor *a = &c->actor[i->entity];
 
     if (i->life == LIFE_LIVE) {
         ACCUSE(c,
@@ -150,7 +150,7 @@ static void on_activate(struct court *c, struct instance *i)
     a->last = i->process;
 }
 
-static void on_unfreeze(struct court *c, struct instance *i)
+static void on_unfreeze(struct judge *c, struct judged_instance *i)
 {
     if (i->life != LIFE_FROZEN) {
         ACCUSE(c,
@@ -162,9 +162,9 @@ static void on_unfreeze(struct court *c, struct instance *i)
     begin_life(c, i);
 }
 
-static void end_life(struct court *c, struct instance *i, enum life life)
+static void end_life(struct judge *c, struct judged_instance *i, enum life life)
 {
-    struct actor *a = &c->actor[i->entity];
+    struct judged_actor *a = &c->actor[i->entity];
 
     if (life == LIFE_FROZEN && i->runs != NULL && i->life == LIFE_LIVE) {
         ACCUSE(c,
@@ -178,14 +178,14 @@ static void end_life(struct court *c, struct instance *i, enum life life)
     a->live = a->live == i ? NULL : a->live;
 }
 
-void court_crash(struct court *c)
+void judge_crash(struct judge *c)
 {
     const uint32_t who = c->now->of != 0 ? c->now->of : c->now->process;
     struct table_walk walk = {0};
 
     for (struct table_link *l = table_walk(&c->instance, &walk); l != NULL;
          l = table_walk(&c->instance, &walk)) {
-        struct instance *i = CONTAINER_OF(l, struct instance, link);
+        struct judged_instance *i = CONTAINER_OF(l, struct judged_instance, link);
 
         if (i->process == who) {
             end_life(c, i, LIFE_GONE);
@@ -196,9 +196,9 @@ void court_crash(struct court *c)
     c->v->crashes++;
 }
 
-void court_actor_event(struct court *c)
+void judge_actor_event(struct judge *c)
 {
-    struct instance *i = instance_of(c, c->now);
+    struct judged_instance *i = instance_of(c, c->now);
 
     c->v->entities += !c->actor[i->entity].known;
     c->actor[i->entity].known = true;
@@ -212,20 +212,20 @@ void court_actor_event(struct court *c)
         end_life(c, i, LIFE_GONE);
         c->actor[i->entity].broke = c->actor[i->entity].broke || c->now->broken;
     } else if (c->now->type == HISTORY_EXEC_BEGIN) {
-        court_exec_begin(c, i);
+        judge_exec_begin(c, i);
     } else {
         check_alive(c);
-        court_exec_end(c, i);
+        judge_exec_end(c, i);
     }
 }
 
-void court_free_lives(struct court *c)
+void judge_free_lives(struct judge *c)
 {
     struct table_walk walk = {0};
 
     for (struct table_link *l = table_walk(&c->instance, &walk); l != NULL;
          l = table_walk(&c->instance, &walk)) {
-        mem_free(CONTAINER_OF(l, struct instance, link));
+        mem_free(CONTAINER_OF(l, struct judged_instance, link));
     }
     table_fini(&c->instance);
 }

@@ -2,7 +2,7 @@
  *
  * Judges requests in a history: begun once, answered truly, in order.
  */
-#include "sim/history/court.h"
+#include "sim/history/judge.h"
 
 #include "base/list.h"
 #include "base/mem.h"
@@ -10,13 +10,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static struct lane *lane_of(struct court *c, const struct history_event *e)
+static struct judged_lane *lane_of(struct judge *c, const struct history_event *e)
 {
-    const uint64_t hash = court_mix(e->session, e->entity, 2);
-    struct lane *lane = NULL;
+    const uint64_t hash = judge_mix(e->session, e->entity, 2);
+    struct judged_lane *lane = NULL;
 
     for (struct table_link *l = table_first(&c->lane, hash); l != NULL; l = table_same(l)) {
-        lane = CONTAINER_OF(l, struct lane, link);
+        lane = CONTAINER_OF(l, struct judged_lane, link);
         if (lane->session == e->session && lane->entity == e->entity) {
             return lane;
         }
@@ -29,13 +29,13 @@ static struct lane *lane_of(struct court *c, const struct history_event *e)
 }
 
 /* NULL = never sent. */
-static struct request *request_of(const struct court *c, const struct history_event *e)
+static struct judged_request *request_of(const struct judge *c, const struct history_event *e)
 {
     for (struct table_link *l =
-             table_first(&c->request, court_mix(e->session, e->entity, e->seq + 2));
+             table_first(&c->request, judge_mix(e->session, e->entity, e->seq + 2));
          l != NULL;
          l = table_same(l)) {
-        struct request *r = CONTAINER_OF(l, struct request, link);
+        struct judged_request *r = CONTAINER_OF(l, struct judged_request, link);
 
         if (r->send->session == e->session && r->send->entity == e->entity &&
             r->send->seq == e->seq) {
@@ -45,22 +45,22 @@ static struct request *request_of(const struct court *c, const struct history_ev
     return NULL;
 }
 
-static void on_send(struct court *c)
+static void on_send(struct judge *c)
 {
     const struct history_event *e = c->now;
 
     if (request_of(c, e) != NULL) {
         return; // a further copy
     }
-    struct request *r = mem_new(1, sizeof *r);
+    struct judged_request *r = mem_new(1, sizeof *r);
     r->send = e;
-    table_put(&c->request, &r->link, court_mix(e->session, e->entity, e->seq + 2));
+    table_put(&c->request, &r->link, judge_mix(e->session, e->entity, e->seq + 2));
     c->v->requests++;
     c->v->no_reply += e->no_reply;
 }
 
 /* "c7's request 12 to ada" */
-static const char *request_text(const struct court *c, char *out, size_t size)
+static const char *request_text(const struct judge *c, char *out, size_t size)
 {
     const struct history_event *e = c->now;
 
@@ -73,9 +73,9 @@ static const char *request_text(const struct court *c, char *out, size_t size)
     return out;
 }
 
-static void check_request_begins(struct court *c, const struct request *r, const char *text)
+static void check_request_begins(struct judge *c, const struct judged_request *r, const char *text)
 {
-    const struct lane *lane = lane_of(c, c->now);
+    const struct judged_lane *lane = lane_of(c, c->now);
     const bool again = r->runs > 0;
 
     if (r->answered && (r->code == HISTORY_REJECTED || r->code == HISTORY_NOKIND)) {
@@ -92,13 +92,13 @@ static void check_request_begins(struct court *c, const struct request *r, const
     }
 }
 
-void court_exec_begin(struct court *c, struct instance *i)
+void judge_exec_begin(struct judge *c, struct judged_instance *i)
 {
-    struct request *r = request_of(c, c->now);
+    struct judged_request *r = request_of(c, c->now);
     char text[HISTORY_TEXT_SIZE];
 
     (void)request_text(c, text, sizeof text);
-    court_check_actor(c);
+    judge_check_actor(c);
     if (i->life != LIFE_LIVE) {
         static const char *const names[] = {"is not", "is", "is frozen", "has lost its lease"};
 
@@ -115,9 +115,9 @@ void court_exec_begin(struct court *c, struct instance *i)
     i->runs = r;
 }
 
-static void count_run(struct court *c, struct request *r, const char *text)
+static void count_run(struct judge *c, struct judged_request *r, const char *text)
 {
-    struct lane *lane = lane_of(c, c->now);
+    struct judged_lane *lane = lane_of(c, c->now);
 
     r->runs++;
     c->v->runs++;
@@ -132,9 +132,9 @@ static void count_run(struct court *c, struct request *r, const char *text)
     lane->last = c->now->seq > lane->last ? c->now->seq : lane->last;
 }
 
-void court_exec_end(struct court *c, struct instance *i)
+void judge_exec_end(struct judge *c, struct judged_instance *i)
 {
-    struct request *r = request_of(c, c->now);
+    struct judged_request *r = request_of(c, c->now);
     char text[HISTORY_TEXT_SIZE];
 
     (void)request_text(c, text, sizeof text);
@@ -151,10 +151,10 @@ void court_exec_end(struct court *c, struct instance *i)
     i->runs = NULL;
 }
 
-static void on_answer(struct court *c)
+static void on_answer(struct judge *c)
 {
     const struct history_event *e = c->now;
-    struct request *r = request_of(c, e);
+    struct judged_request *r = request_of(c, e);
     char text[HISTORY_TEXT_SIZE];
 
     (void)request_text(c, text, sizeof text);
@@ -186,9 +186,9 @@ static void on_answer(struct court *c)
     }
 }
 
-void court_client_event(struct court *c)
+void judge_client_event(struct judge *c)
 {
-    struct session *s = &c->session[c->now->session];
+    struct judged_session *s = &c->session[c->now->session];
 
     c->v->sessions += !s->known;
     s->known = true;
@@ -202,13 +202,13 @@ void court_client_event(struct court *c)
 }
 
 /* K9: each request has its answer, or nobody waits for it. Frees them. */
-void court_close_requests(struct court *c)
+void judge_close_requests(struct judge *c)
 {
     struct table_walk walk = {0};
 
     for (struct table_link *l = table_walk(&c->request, &walk); l != NULL;
          l = table_walk(&c->request, &walk)) {
-        struct request *r = CONTAINER_OF(l, struct request, link);
+        struct judged_request *r = CONTAINER_OF(l, struct judged_request, link);
         const struct history_event *e = r->send;
 
         if (!r->answered && !e->no_reply) {
@@ -217,7 +217,7 @@ void court_close_requests(struct court *c)
             } else {
                 c->v->open++;
                 if (!c->bounds->unfinished) {
-                    court_accuse(c,
+                    judge_accuse(c,
                                  e,
                                  RULE_UNANSWERED,
                                  "request %" PRIu64 " of %.40s to %.60s was never answered",
@@ -233,7 +233,7 @@ void court_close_requests(struct court *c)
     walk = (struct table_walk){0};
     for (struct table_link *l = table_walk(&c->lane, &walk); l != NULL;
          l = table_walk(&c->lane, &walk)) {
-        mem_free(CONTAINER_OF(l, struct lane, link));
+        mem_free(CONTAINER_OF(l, struct judged_lane, link));
     }
     table_fini(&c->lane);
 }

@@ -42,7 +42,7 @@ enum {
 
 /* ---- the node's side of order: what tests/node/order_test.c has at length */
 
-struct saved {
+struct walk_saved {
     uint64_t seq;
     uint8_t code;
     uint8_t size;
@@ -54,22 +54,22 @@ struct line_order {
     uint64_t last;
     uint64_t base;
     uint32_t epoch;
-    struct saved saved[KEPT_ANSWERS];
+    struct walk_saved saved[KEPT_ANSWERS];
 };
 
 /* ---- a link: what is on its way, first in, first out */
 
-struct queue {
+struct walk_queue {
     struct buffer item[QUEUE];
     bool push[QUEUE]; /* a push record; else an answer, or a request */
     size_t first;
     size_t count;
 };
 
-struct gateway {
+struct walk_gateway {
     struct client_rig r;
-    struct queue up;
-    struct queue down;
+    struct walk_queue up;
+    struct walk_queue down;
     uint64_t id;
     uint64_t slow_us; /* nothing of its own arrives until then */
     uint64_t gone_us; /* the one before died; it is missed then */
@@ -93,12 +93,12 @@ struct seat {
 
 /* ---- the room: an actor of another node */
 
-struct room {
+struct walk_room {
     struct prng prng;
     struct rig rig; /* for the view */
     struct calls *calls;
-    struct queue up;
-    struct queue down;
+    struct walk_queue up;
+    struct walk_queue down;
     uint64_t peer;  /* its link */
     uint64_t said;  /* to the actor: the last number, … */
     uint64_t heard; /* … and the last that came */
@@ -107,7 +107,7 @@ struct room {
 
 /* ---- a player */
 
-struct player {
+struct walk_player {
     unsigned number;
     struct client *client; /* NULL = no line */
     size_t gateway;
@@ -130,14 +130,14 @@ struct player {
     bool over;    /* its line is of no use */
 };
 
-struct world {
+struct walk_world {
     struct prng prng;
     struct runtime *runtime;
     struct rh_actor *actor;
     struct rh_actor_ops ops;
-    struct gateway gateway[GATEWAYS];
-    struct player player[PLAYERS];
-    struct room room;
+    struct walk_gateway gateway[GATEWAYS];
+    struct walk_player player[PLAYERS];
+    struct walk_room room;
     struct line_order order[ORDERS];
     size_t order_count;
     uint64_t now_us;
@@ -163,7 +163,7 @@ struct world {
     uint64_t moved;
 };
 
-static struct world *w; /* of the seed that runs */
+static struct walk_world *w; /* of the seed that runs */
 static uint64_t seed_now;
 
 static inline bool chance(unsigned per_mille)
@@ -182,7 +182,7 @@ static inline bool chance(unsigned per_mille)
 
 /* ---- links */
 
-static inline void queue_put(struct queue *q, struct bytes bytes, bool push)
+static inline void queue_put(struct walk_queue *q, struct bytes bytes, bool push)
 {
     CHECK(q->count < QUEUE, "a link of this test is too short");
     const size_t at = (q->first + q->count++) % QUEUE;
@@ -192,7 +192,7 @@ static inline void queue_put(struct queue *q, struct bytes bytes, bool push)
     q->push[at] = push;
 }
 
-static inline struct buffer *queue_take(struct queue *q, bool *push)
+static inline struct buffer *queue_take(struct walk_queue *q, bool *push)
 {
     struct buffer *b = &q->item[q->first];
 
@@ -202,14 +202,14 @@ static inline struct buffer *queue_take(struct queue *q, bool *push)
     return b;
 }
 
-static inline void queue_fini(struct queue *q)
+static inline void queue_fini(struct walk_queue *q)
 {
     for (size_t i = 0; i < QUEUE; i++) {
         buffer_fini(&q->item[i]);
     }
 }
 
-static inline void do_effects(struct gateway *g, struct router_effects *effects)
+static inline void do_effects(struct walk_gateway *g, struct router_effects *effects)
 {
     for (size_t i = 0; i < effects->count; i++) {
         const struct router_effect *e = &effects->item[i];
@@ -227,20 +227,20 @@ static inline void do_effects(struct gateway *g, struct router_effects *effects)
     }
 }
 
-static inline void own_effects(struct gateway *g)
+static inline void own_effects(struct walk_gateway *g)
 {
     do_effects(g, &g->r.effects);
     router_effects_clear(&g->r.effects);
 }
 
-static inline void event(struct gateway *g, struct router_event e)
+static inline void event(struct walk_gateway *g, struct router_event e)
 {
     g->r.rig.now_us = w->now_us;
     rig_step(&g->r.rig, e);
     do_effects(g, &g->r.rig.effects);
 }
 
-static inline void gateway_open(struct gateway *g)
+static inline void gateway_open(struct walk_gateway *g)
 {
     const struct clients_config clients = clients_config_default();
     struct router_config router = router_config_default();
@@ -255,14 +255,14 @@ static inline void gateway_open(struct gateway *g)
     client_rig_ring(&g->r);
 }
 
-static inline void gateway_close(struct gateway *g)
+static inline void gateway_close(struct walk_gateway *g)
 {
     clients_free(g->r.all);
     router_effects_fini(&g->r.effects);
     rig_fini(&g->r.rig);
 }
 
-static inline void link_breaks(struct gateway *g)
+static inline void link_breaks(struct walk_gateway *g)
 {
     g->up.count = 0;
     g->down.count = 0;

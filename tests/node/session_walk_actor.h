@@ -277,7 +277,7 @@ static inline struct line_order *order_at(uint64_t session)
     return o;
 }
 
-static inline void answer(struct queue *down, const struct request_record *q, uint8_t code,
+static inline void answer(struct walk_queue *down, const struct request_record *q, uint8_t code,
                           struct bytes body)
 {
     struct buffer record = {0};
@@ -330,23 +330,24 @@ static inline bool comes_again(const struct request_record *q)
            (note.type == NOTE_RESUME || note.type == NOTE_RENEW);
 }
 
-static inline void run(struct queue *down, const struct request_record *q, struct line_order *o)
+static inline void run(struct walk_queue *down, const struct request_record *q,
+                       struct line_order *o)
 {
     const struct runtime_message m = {.ticket = 1, .flags = q->flags, .body = q->body};
-    struct saved *s = &o->saved[q->seq % KEPT_ANSWERS];
+    struct walk_saved *s = &o->saved[q->seq % KEPT_ANSWERS];
 
     o->last = q->seq;
     look_for_broadcast(q);
     w->comes_again = comes_again(q);
     runtime_run(w->actor, &m);
     CHECK(w->answer.size <= sizeof s->body, "an answer too large for this test");
-    *s = (struct saved){.seq = q->seq, .size = (uint8_t)w->answer.size};
+    *s = (struct walk_saved){.seq = q->seq, .size = (uint8_t)w->answer.size};
     memcpy(s->body, w->answer.data == NULL ? (const void *)"" : w->answer.data, w->answer.size);
     answer(down, q, ANSWER_OK, bytes_of(s->body, s->size));
     turn();
 }
 
-static inline void on_request(struct queue *down, struct bytes bytes)
+static inline void on_request(struct walk_queue *down, struct bytes bytes)
 {
     struct reader in = {.at = bytes.data, .left = bytes.size};
     struct request_record q;
@@ -357,7 +358,7 @@ static inline void on_request(struct queue *down, struct bytes bytes)
         return;
     }
     struct line_order *o = order_at(q.session);
-    const struct saved *s = &o->saved[q.seq % KEPT_ANSWERS];
+    const struct walk_saved *s = &o->saved[q.seq % KEPT_ANSWERS];
 
     if (q.session_epoch < o->epoch) {
         return; // fenced
@@ -373,7 +374,7 @@ static inline void on_request(struct queue *down, struct bytes bytes)
     }
 }
 
-static inline void on_down(struct gateway *g, struct bytes bytes, bool push)
+static inline void on_down(struct walk_gateway *g, struct bytes bytes, bool push)
 {
     struct reader in = {.at = bytes.data, .left = bytes.size};
     struct answer_record a;

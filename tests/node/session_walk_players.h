@@ -7,16 +7,16 @@
 
 #include "tests/node/session_walk_actor.h"
 
-static inline void say(struct player *p, struct buffer *said)
+static inline void say(struct walk_player *p, struct buffer *said)
 {
-    struct gateway *g = &w->gateway[p->gateway];
+    struct walk_gateway *g = &w->gateway[p->gateway];
 
     client_on_bytes(p->client, buffer_bytes(said), w->now_us, &g->r.effects);
     own_effects(g);
     buffer_fini(said);
 }
 
-static inline void ask(struct player *p, enum packet_type type, const struct request_packet *r)
+static inline void ask(struct walk_player *p, enum packet_type type, const struct request_packet *r)
 {
     struct buffer said = {0};
 
@@ -24,7 +24,7 @@ static inline void ask(struct player *p, enum packet_type type, const struct req
     say(p, &said);
 }
 
-static inline uint32_t lowest_open(const struct player *p)
+static inline uint32_t lowest_open(const struct walk_player *p)
 {
     for (uint32_t i = 1; i <= p->named; i++) {
         if (p->open[i]) {
@@ -34,9 +34,9 @@ static inline uint32_t lowest_open(const struct player *p)
     return p->named + 1;
 }
 
-static inline void hang_up(struct player *p)
+static inline void hang_up(struct walk_player *p)
 {
-    struct gateway *g = &w->gateway[p->gateway];
+    struct walk_gateway *g = &w->gateway[p->gateway];
 
     client_free(p->client, w->now_us, &g->r.effects);
     own_effects(g);
@@ -48,9 +48,9 @@ static inline void hang_up(struct player *p)
     p->lost_us = w->now_us;
 }
 
-static inline void dial(struct player *p)
+static inline void dial(struct walk_player *p)
 {
-    struct gateway *g = NULL;
+    struct walk_gateway *g = NULL;
     struct buffer said = {0};
 
     p->gateway = prng_between(&w->prng, 0, GATEWAYS - 1);
@@ -61,19 +61,19 @@ static inline void dial(struct player *p)
     p->asked = true;
 }
 
-static inline void forget(struct player *p)
+static inline void forget(struct walk_player *p)
 {
     p->keeps = false;
     memset(p->open, 0, sizeof p->open);
 }
 
 /* A bind may run behind that of `p`. */
-static inline bool another_binds(const struct player *p)
+static inline bool another_binds(const struct walk_player *p)
 {
     bool binds = w->late;
 
     for (size_t i = 0; i < PLAYERS; i++) {
-        const struct player *other = &w->player[i];
+        const struct walk_player *other = &w->player[i];
 
         binds = binds || (other != p && other->asked && !other->resumes);
     }
@@ -81,7 +81,7 @@ static inline bool another_binds(const struct player *p)
 }
 
 /* As a new client would. */
-static inline void log_in(struct player *p)
+static inline void log_in(struct walk_player *p)
 {
     forget(p);
     dial(p);
@@ -95,7 +95,7 @@ static inline void log_in(struct player *p)
         &(struct request_packet){.request = 1, .flags = PACKET_KEEP, .id = bytes_of("a", 1)});
 }
 
-static inline void come_back(struct player *p)
+static inline void come_back(struct walk_player *p)
 {
     uint8_t payload[PACKET_RETURN_SIZE];
 
@@ -111,7 +111,7 @@ static inline void come_back(struct player *p)
             .request = 1, .id = bytes_of("a", 1), .payload = bytes_of(payload, sizeof payload)});
 }
 
-static inline void request(struct player *p, uint32_t name, uint8_t flags)
+static inline void request(struct walk_player *p, uint32_t name, uint8_t flags)
 {
     const uint32_t word[3] = {p->number, p->life, name};
 
@@ -125,7 +125,7 @@ static inline void request(struct player *p, uint32_t name, uint8_t flags)
 
 /* Send requests again. Requests of before `begun` are UNKNOWN to the player; all are when the
  * session is over. */
-static inline void send_again(struct player *p)
+static inline void send_again(struct walk_player *p)
 {
     for (uint32_t i = 1; i <= p->named && p->client != NULL; i++) {
         if (i <= p->before && p->open[i]) {
@@ -136,7 +136,7 @@ static inline void send_again(struct player *p)
     }
 }
 
-static inline void is_seated(struct player *p, struct bytes payload)
+static inline void is_seated(struct walk_player *p, struct bytes payload)
 {
     struct session_packet session;
 
@@ -156,7 +156,7 @@ static inline void is_seated(struct player *p, struct bytes payload)
 }
 
 /* A bind or a resume was not taken. */
-static inline void is_refused(struct player *p, uint8_t status)
+static inline void is_refused(struct walk_player *p, uint8_t status)
 {
     p->asked = false;
     p->over = true;
@@ -167,7 +167,7 @@ static inline void is_refused(struct player *p, uint8_t status)
     }
 }
 
-static inline void on_response(struct player *p, struct bytes body)
+static inline void on_response(struct walk_player *p, struct bytes body)
 {
     struct response_packet r;
     uint32_t name = 0;
@@ -192,7 +192,7 @@ static inline void on_response(struct player *p, struct bytes body)
     }
 }
 
-static inline void on_push(struct player *p, struct bytes body)
+static inline void on_push(struct walk_player *p, struct bytes body)
 {
     struct push_packet push;
     uint64_t number = 0;
@@ -207,7 +207,7 @@ static inline void on_push(struct player *p, struct bytes body)
     }
 }
 
-static inline void on_begun(struct player *p, struct bytes body)
+static inline void on_begun(struct walk_player *p, struct bytes body)
 {
     CHECK(packet_get_session(body, &p->session) == ERR_OK && p->session.next == 1, "no begun");
     p->seen = 0;
@@ -217,7 +217,7 @@ static inline void on_begun(struct player *p, struct bytes body)
 }
 
 /* Another one took its place. A line of its own of before, whose resume comes late, does not. */
-static inline void on_kick(struct player *p, struct bytes body)
+static inline void on_kick(struct walk_player *p, struct bytes body)
 {
     struct notice_packet n;
 
@@ -228,7 +228,7 @@ static inline void on_kick(struct player *p, struct bytes body)
     p->over = true;
 }
 
-static inline void hear(struct player *p, const struct packet *packet)
+static inline void hear(struct walk_player *p, const struct packet *packet)
 {
     switch (packet->type) {
     case PACKET_RESPONSE:
@@ -248,7 +248,7 @@ static inline void hear(struct player *p, const struct packet *packet)
     }
 }
 
-static inline void listen(struct player *p)
+static inline void listen(struct walk_player *p)
 {
     const struct bytes out = client_output(p->client);
     struct packet packet;
@@ -272,7 +272,7 @@ static inline void listen(struct player *p)
     }
 }
 
-static inline void acknowledge(struct player *p)
+static inline void acknowledge(struct walk_player *p)
 {
     struct buffer said = {0};
 
@@ -281,7 +281,7 @@ static inline void acknowledge(struct player *p)
 }
 
 /* One that logs in takes the place of who is there, or of who is away, unless there is room. */
-static inline void others_are_not_safe(const struct player *p)
+static inline void others_are_not_safe(const struct walk_player *p)
 {
     for (size_t i = 0; i < PLAYERS; i++) {
         if (&w->player[i] != p && !is_roomy()) {
@@ -290,7 +290,7 @@ static inline void others_are_not_safe(const struct player *p)
     }
 }
 
-static inline void act(struct player *p)
+static inline void act(struct walk_player *p)
 {
     if (p->client == NULL && p->keeps && chance(100)) {
         come_back(p);

@@ -13,10 +13,10 @@
 #include "tests/node/session_walk_players.h"
 #include "tests/planted.h"
 
-static void gateway_dies(struct gateway *g)
+static void gateway_dies(struct walk_gateway *g)
 {
     for (size_t i = 0; i < PLAYERS; i++) {
-        struct player *p = &w->player[i];
+        struct walk_player *p = &w->player[i];
 
         if (p->client != NULL && &w->gateway[p->gateway] == g) {
             hang_up(p);
@@ -30,7 +30,7 @@ static void gateway_dies(struct gateway *g)
     gateway_open(g);
 }
 
-static void deliver(struct gateway *g)
+static void deliver(struct walk_gateway *g)
 {
     bool push = false;
 
@@ -149,7 +149,7 @@ static void room_link_breaks(void)
 
 static void room_turn(void)
 {
-    struct room *r = &w->room;
+    struct walk_room *r = &w->room;
     bool push = false;
 
     calls_tick(r->calls, w->now_us);
@@ -174,7 +174,7 @@ static void room_turn(void)
     room_effects();
 }
 
-static void gateway_turn(struct gateway *g)
+static void gateway_turn(struct walk_gateway *g)
 {
     g->r.rig.now_us = w->now_us;
     event(g, (struct router_event){.type = ROUTER_TICK});
@@ -191,7 +191,7 @@ static void gateway_turn(struct gateway *g)
 
 static void fault(void)
 {
-    struct gateway *g = &w->gateway[prng_between(&w->prng, 0, GATEWAYS - 1)];
+    struct walk_gateway *g = &w->gateway[prng_between(&w->prng, 0, GATEWAYS - 1)];
 
     if (chance(10)) {
         link_breaks(g);
@@ -220,7 +220,7 @@ static void step(void)
     }
     room_turn();
     for (size_t i = 0; i < PLAYERS; i++) {
-        struct player *p = &w->player[i];
+        struct walk_player *p = &w->player[i];
 
         act(p);
         if (p->client != NULL && client_has_input(p->client)) {
@@ -243,7 +243,7 @@ static void step(void)
 }
 
 /* All that its session was pushed. */
-static bool has_all(const struct player *p)
+static bool has_all(const struct walk_player *p)
 {
     for (size_t i = 0; i < SEATS; i++) {
         const struct seat *s = &w->seat[i];
@@ -261,7 +261,7 @@ static void check_end(void)
     size_t there = 0;
 
     for (size_t i = 0; i < PLAYERS; i++) {
-        const struct player *p = &w->player[i];
+        const struct walk_player *p = &w->player[i];
 
         CHECK(!p->keeps || p->seated, "a session is not resumed");
         CHECK(!p->seated || lowest_open(p) == p->named + 1, "a request has no answer");
@@ -333,7 +333,7 @@ static void close_world(void)
     mem_free(w);
 }
 
-struct totals {
+struct walk_totals {
     uint64_t returned;
     uint64_t replaced;
     uint64_t begun;
@@ -341,7 +341,7 @@ struct totals {
     uint64_t broadcasts;
 };
 
-static void walk(uint64_t seed, struct totals *sum)
+static void walk(uint64_t seed, struct walk_totals *sum)
 {
     seed_now = seed;
     open_world();
@@ -366,7 +366,7 @@ static void sessions_hold_whatever_happens(void **state)
     const char *given = getenv("SEED");
     const char *count = getenv("SEEDS");
     const uint64_t seeds = count != NULL ? strtoull(count, NULL, 10) : SEEDS;
-    struct totals sum = {0};
+    struct walk_totals sum = {0};
 
     (void)state;
     if (given != NULL) {

@@ -9,23 +9,16 @@
 #include "txn/leader/coordinator.h"
 #include "wire/control.h"
 
-#include "tests/test.h"
+#include "tests/txn/proposed.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
     NODES_MAX = 101,
-    ENTRIES = 1024,
     MAIL = 4096,
     STEP_US = 1000,
     LOG_US = 2000, /* a command takes so long through the log */
-};
-
-struct entry {
-    uint64_t tag;
-    uint64_t ready_us;
-    Rh__Command *command; /* owned; NULL: a barrier */
 };
 
 struct vote {
@@ -39,8 +32,7 @@ static struct {
     struct coordinator *c;
     struct coordinator_effects effects;
     uint64_t now_us;
-    struct entry entry[ENTRIES];
-    size_t entry_count;
+    struct proposed_log log;
     struct vote vote[MAIL];
     size_t vote_count;
     uint64_t incarnation[NODES_MAX]; /* by link - 1; 0 = none yet */
@@ -90,12 +82,7 @@ static void step(struct coordinator_event event)
             control_free(control);
             continue;
         }
-        assert_true(w.entry_count < ENTRIES);
-        w.entry[w.entry_count++] = (struct entry){
-            .tag = e->tag,
-            .ready_us = w.now_us + LOG_US,
-            .command = e->type == COORDINATOR_PROPOSE ? command_get(bytes) : NULL,
-        };
+        proposed_add(&w.log, &w.effects, e)->ready_us = w.now_us + LOG_US;
     }
 }
 
@@ -145,12 +132,10 @@ static void note_commit(const Rh__Command *command, const struct state_result *r
 
 static void run_log(void)
 {
-    while (w.entry_count > 0 && w.entry[0].ready_us <= w.now_us) {
-        const struct entry e = w.entry[0];
+    while (w.log.count > 0 && w.log.entry[0].ready_us <= w.now_us) {
+        const struct proposed e = proposed_take(&w.log);
         struct state_result result;
 
-        w.entry_count--;
-        memmove(&w.entry[0], &w.entry[1], w.entry_count * sizeof e);
         if (e.command != NULL) {
             state_apply(&w.state, e.command, &result);
             if (e.command->body_case == RH__COMMAND__BODY_COMMIT) {
@@ -253,9 +238,7 @@ static void start(uint32_t vnodes, uint32_t txns_per_node)
 
 static void stop(void)
 {
-    for (size_t i = 0; i < w.entry_count; i++) {
-        command_free(w.entry[i].command);
-    }
+    proposed_fini(&w.log);
     coordinator_free(w.c);
     coordinator_effects_fini(&w.effects);
     state_fini(&w.state);

@@ -23,6 +23,7 @@
 
 #include "tests/planted.h"
 #include "tests/stories.h"
+#include "tests/txn/proposed.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -30,13 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS = 16, ENTRIES = 64, WORDS = 8 };
-
-struct entry {
-    enum coordinator_effect_type type;
-    uint64_t tag;
-    Rh__Command *command; /* owned; NULL: a barrier */
-};
+enum { LINKS = 16, WORDS = 8 };
 
 struct wire {
     bool up;
@@ -57,8 +52,7 @@ static struct {
     bool quiet;            /* GRANTs and LEADERs aren't told */
     bool mute;             /* nothing is told; PREPARE is answered */
     uint64_t asked[LINKS]; /* a transaction to vote on; 0 = none */
-    struct entry entry[ENTRIES];
-    size_t entry_count;
+    struct proposed_log log;
     struct wire wire[LINKS];
     FILE *out;
 } w;
@@ -426,28 +420,17 @@ static void step(struct coordinator_event event)
             control_free(control);
             continue;
         }
-        assert_true(w.entry_count < ENTRIES);
-        w.entry[w.entry_count] = (struct entry){.type = e->type, .tag = e->tag};
-        if (e->type == COORDINATOR_PROPOSE) {
-            w.entry[w.entry_count].command = command_get(bytes);
-            say_command(w.entry[w.entry_count].command);
+        const struct proposed *added = proposed_add(&w.log, &w.effects, e);
+
+        if (added->command != NULL) {
+            say_command(added->command);
         }
-        w.entry_count++;
     }
-}
-
-static struct entry next_entry(void)
-{
-    const struct entry e = w.entry[0];
-
-    w.entry_count--;
-    memmove(&w.entry[0], &w.entry[1], w.entry_count * sizeof w.entry[0]);
-    return e;
 }
 
 static void apply_next(void)
 {
-    const struct entry e = next_entry();
+    const struct proposed e = proposed_take(&w.log);
     struct state_result result;
 
     if (e.command != NULL) {
@@ -466,17 +449,17 @@ static void apply_next(void)
 
 static void apply_all(void)
 {
-    while (w.entry_count > 0) {
+    while (w.log.count > 0) {
         apply_next();
     }
 }
 
 static void lose_all(void)
 {
-    size_t count = w.entry_count;
+    size_t count = w.log.count;
 
     for (; count > 0; count--) {
-        const struct entry e = next_entry();
+        const struct proposed e = proposed_take(&w.log);
 
         command_free(e.command);
         step((struct coordinator_event){
@@ -499,9 +482,7 @@ static void message(uint64_t link, Rh__Control__BodyCase body, void *part)
 
 static void stop(void)
 {
-    while (w.entry_count > 0) {
-        command_free(next_entry().command);
-    }
+    proposed_fini(&w.log);
     if (w.c != NULL) {
         coordinator_free(w.c);
         coordinator_effects_fini(&w.effects);
@@ -801,7 +782,7 @@ static bool play_log(char **word)
     } else if (strcmp(word[0], "release") == 0) {
         w.hold = false;
     } else if (strcmp(word[0], "pass") == 0) {
-        assert_true(w.hold && w.entry_count > 0);
+        assert_true(w.hold && w.log.count > 0);
         apply_next();
     } else if (strcmp(word[0], "lose") == 0) {
         w.hold = false;

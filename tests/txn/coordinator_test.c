@@ -13,18 +13,13 @@
 #include "txn/leader/coordinator.h"
 #include "wire/control.h"
 
-#include "tests/test.h"
+#include "tests/txn/proposed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 6, ENTRIES = 256, MAIL = 512, FOLLOWERS = 2 };
-
-struct entry {
-    uint64_t tag;
-    Rh__Command *command; /* owned; NULL: a barrier */
-};
+enum { NODES = 6, MAIL = 512, FOLLOWERS = 2 };
 
 /* A node that has no actors: it votes, sooner or later. */
 struct fake {
@@ -53,8 +48,7 @@ static struct {
     uint64_t links;
     bool storm;
     bool leading;
-    struct entry entry[ENTRIES];
-    size_t entry_count;
+    struct proposed_log log;
     struct fake node[NODES];
     struct letter mail[MAIL];
     size_t mail_count;
@@ -140,18 +134,14 @@ static void step(struct coordinator_event event)
             on_send(e->peer, control);
             control_free(control);
         } else {
-            assert_true(w.entry_count < ENTRIES);
-            w.entry[w.entry_count++] = (struct entry){
-                .tag = e->tag,
-                .command = e->type == COORDINATOR_PROPOSE ? command_get(bytes) : NULL,
-            };
+            (void)proposed_add(&w.log, &w.effects, e);
         }
     }
 }
 
 /* ---- the log ---- */
 
-static void apply(const struct entry *e, bool tell)
+static void apply(const struct proposed *e, bool tell)
 {
     const uint64_t number = w.state.number;
     struct state_result result;
@@ -174,10 +164,9 @@ static void apply(const struct entry *e, bool tell)
 static void lose_leadership(void)
 {
     w.leading = false;
-    for (; w.entry_count > 0; w.entry_count--) {
-        const struct entry e = w.entry[0];
+    while (w.log.count > 0) {
+        const struct proposed e = proposed_take(&w.log);
 
-        memmove(&w.entry[0], &w.entry[1], (w.entry_count - 1) * sizeof e);
         // Its outcome is unknown: some of the tail survives.
         step((struct coordinator_event){
             .type = COORDINATOR_DONE, .tag = e.tag, .error = ERR_TIMEOUT});
@@ -191,12 +180,10 @@ static void lose_leadership(void)
 
 static void run_log(void)
 {
-    while (w.entry_count > 0 && !chance(20)) {
-        const struct entry e = w.entry[0];
+    while (w.log.count > 0 && !chance(20)) {
+        const struct proposed e = proposed_take(&w.log);
         const bool lost = chance(3);
 
-        w.entry_count--;
-        memmove(&w.entry[0], &w.entry[1], w.entry_count * sizeof e);
         if (e.command != NULL && !lost) {
             apply(&e, true);
         }
@@ -361,9 +348,7 @@ static void start(uint64_t seed)
 
 static void stop(void)
 {
-    for (size_t i = 0; i < w.entry_count; i++) {
-        command_free(w.entry[i].command);
-    }
+    proposed_fini(&w.log);
     for (unsigned i = 0; i < NODES; i++) {
         view_fini(&w.node[i].view);
     }

@@ -12,12 +12,12 @@
 #include "wire/control.h"
 
 #include "tests/planted.h"
-#include "tests/test.h"
+#include "tests/txn/proposed.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { NODES = 6, LEADERS = 3, ENTRIES = 256, LEASES = 4096, LEASE_MS = 3000 };
+enum { NODES = 6, LEADERS = 3, LEASES = 4096, LEASE_MS = 3000 };
 
 /* ---- settings ---- */
 
@@ -63,13 +63,7 @@ struct held {
 
 /* ---- the storm: one log, coordinators that take turns at leading it ---- */
 
-struct entry {
-    unsigned leader; /* who proposed it */
-    uint64_t tag;
-    Rh__Command *command; /* owned; NULL: a barrier */
-};
-
-struct fake {
+struct renewer {
     uint64_t nonce;
     uint64_t incarnation;
     uint64_t silent_until_us;
@@ -86,9 +80,8 @@ static struct {
     uint64_t now_us;
     int leading; /* -1 = nobody */
     bool calm;   /* no faults but those that the test makes */
-    struct entry entry[ENTRIES];
-    size_t entry_count;
-    struct fake node[NODES];
+    struct proposed_log log;
+    struct renewer node[NODES];
     struct held held[LEASES]; /* of every incarnation ever */
     size_t held_count;
     unsigned reassigned;
@@ -127,7 +120,7 @@ static void expect_lease_over(uint64_t incarnation)
 
 static void on_send(uint64_t link, const Rh__Control *m)
 {
-    struct fake *n = &w.node[link - 1];
+    struct renewer *n = &w.node[link - 1];
 
     if (m->body_case == RH__CONTROL__BODY_REG_OK && m->reg_ok->nonce == n->nonce) {
         n->incarnation = m->reg_ok->incarnation;
@@ -159,12 +152,7 @@ static void step(unsigned leader, struct coordinator_event event)
             control_free(control);
             continue;
         }
-        assert_true(w.entry_count < ENTRIES);
-        w.entry[w.entry_count++] = (struct entry){
-            .leader = leader,
-            .tag = e->tag,
-            .command = e->type == COORDINATOR_PROPOSE ? command_get(bytes) : NULL,
-        };
+        proposed_add(&w.log, &w.effects, e)->leader = leader;
     }
 }
 
@@ -186,11 +174,9 @@ static void judge(const Rh__Command *command)
 
 static void run_log(void)
 {
-    while (w.entry_count > 0) {
-        const struct entry e = w.entry[0];
+    while (w.log.count > 0) {
+        const struct proposed e = proposed_take(&w.log);
 
-        w.entry_count--;
-        memmove(&w.entry[0], &w.entry[1], w.entry_count * sizeof e);
         if ((int)e.leader != w.leading) {
             command_free(e.command);
             continue;
@@ -253,7 +239,7 @@ static void node_register(unsigned number)
 }
 
 /* The process is gone; the next is on another machine, where nothing proves that. */
-static void node_moves_house(struct fake *n)
+static void node_moves_house(struct renewer *n)
 {
     n->silent_until_us = w.now_us + prng_between(&w.prng, 100000, 6000000);
     n->incarnation = 0;
@@ -263,7 +249,7 @@ static void node_moves_house(struct fake *n)
 
 static void node_tick(unsigned number)
 {
-    struct fake *n = &w.node[number];
+    struct renewer *n = &w.node[number];
     Rh__Renew renew = RH__RENEW__INIT;
 
     if (w.now_us < n->silent_until_us || w.now_us - n->renewed_us < 500000) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the judge of histories share: private to sim/history_*.c.
+ * What the parts of the judge of histories share: private to sim/history/.
  *
- *     history_judge.c      the walk over the events; agreement: K5, K6
- *     history_lives.c      actors and where they live: K1
- *     history_requests.c   requests, their runs and answers: K3, K4, K7, K9
+ *     judge.c      the walk over the events; agreement: K5, K6
+ *     lives.c      actors and where they live: K1
+ *     requests.c   requests, their runs and answers: K3, K4, K7, K9
  */
-#ifndef SIM_HISTORY_COURT_H
-#define SIM_HISTORY_COURT_H
+#ifndef SIM_HISTORY_JUDGE_H
+#define SIM_HISTORY_JUDGE_H
 
 #include "sim/history/history.h"
 
 /* A request: (session, entity, seq). */
-struct request {
+struct judged_request {
     struct table_link link;
     const struct history_event *send;
     bool answered;
@@ -22,7 +22,7 @@ struct request {
 };
 
 /* The last request that ran of one (session, entity). */
-struct lane {
+struct judged_lane {
     struct table_link link;
     uint32_t session;
     uint32_t entity;
@@ -32,27 +32,27 @@ struct lane {
 enum life { LIFE_GONE, LIFE_LIVE, LIFE_FROZEN, LIFE_OUT };
 
 /* An actor in a process. */
-struct instance {
+struct judged_instance {
     struct table_link link;
     uint32_t process;
     uint32_t entity;
     enum life life;
-    struct request *runs; /* NULL = nothing */
+    struct judged_request *runs; /* NULL = nothing */
 };
 
 /* An actor, wherever it is. */
-struct actor {
+struct judged_actor {
     bool known;
-    struct instance *live; /* NULL = nowhere */
-    uint32_t last;         /* process where it was activated last */
-    uint64_t token;        /* highest fence it was activated with */
-    uint64_t stored;       /* highest fence that a store took */
+    struct judged_instance *live; /* NULL = nowhere */
+    uint32_t last;                /* process where it was activated last */
+    uint64_t token;               /* highest fence it was activated with */
+    uint64_t stored;              /* highest fence that a store took */
     uint64_t effects;
     uint64_t losses; /* of the fleet when the effects were counted */
     bool broke;      /* it stopped broken since: it may know less, and never more */
 };
 
-struct process {
+struct judged_process {
     bool dead;
     bool paused;
     bool leased; /* it writes its leases down */
@@ -61,7 +61,7 @@ struct process {
     uint64_t version;
 };
 
-struct session {
+struct judged_session {
     bool known;
     bool closed;
 };
@@ -75,14 +75,14 @@ struct fact {
     uint64_t more;
 };
 
-struct court {
+struct judge {
     struct history_book *book;
     const struct history_bounds *bounds;
     struct history_verdict *v;
     const struct history_event *now;
-    struct actor *actor;     /* owned; by word */
-    struct process *process; /* owned; by word */
-    struct session *session; /* owned; by word */
+    struct judged_actor *actor;     /* owned; by word */
+    struct judged_process *process; /* owned; by word */
+    struct judged_session *session; /* owned; by word */
     struct table request;
     struct table lane;
     struct table instance;
@@ -93,17 +93,17 @@ struct court {
 };
 
 /* A rule was broken by the event at hand, or by `e`. */
-void court_accuse(struct court *c, const struct history_event *e, enum history_rule rule,
+void judge_accuse(struct judge *c, const struct history_event *e, enum history_rule rule,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-#define ACCUSE(c, rule, ...) court_accuse(c, (c)->now, rule, __VA_ARGS__)
+#define ACCUSE(c, rule, ...) judge_accuse(c, (c)->now, rule, __VA_ARGS__)
 
 /* As it was written. */
-static inline const char *word(const struct court *c, uint32_t number)
+static inline const char *word(const struct judge *c, uint32_t number)
 {
     return history_book_word(c->book, number);
 }
 
-static inline uint64_t court_mix(uint32_t a, uint32_t b, uint64_t salt)
+static inline uint64_t judge_mix(uint32_t a, uint32_t b, uint64_t salt)
 {
     return table_mix(((uint64_t)a << 32 | b) ^ table_mix(salt));
 }
@@ -112,17 +112,17 @@ static inline uint64_t court_mix(uint32_t a, uint32_t b, uint64_t salt)
 struct fact *fact_of(const struct table *t, uint64_t number);
 
 /* ACTIVATE, FREEZE, UNFREEZE, STOP, EXEC_BEGIN, EXEC_END. */
-void court_actor_event(struct court *c);
-void court_crash(struct court *c);
+void judge_actor_event(struct judge *c);
+void judge_crash(struct judge *c);
 /* The process of the event at hand may act: it lives, has a lease, was not reassigned. */
-void court_check_actor(struct court *c);
-void court_free_lives(struct court *c);
+void judge_check_actor(struct judge *c);
+void judge_free_lives(struct judge *c);
 
 /* SEND, ANSWER, CLOSE. */
-void court_client_event(struct court *c);
-void court_exec_begin(struct court *c, struct instance *i);
-void court_exec_end(struct court *c, struct instance *i);
+void judge_client_event(struct judge *c);
+void judge_exec_begin(struct judge *c, struct judged_instance *i);
+void judge_exec_end(struct judge *c, struct judged_instance *i);
 /* The history is over. Frees the requests and lanes. */
-void court_close_requests(struct court *c);
+void judge_close_requests(struct judge *c);
 
 #endif
