@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { STATE_MS = 50, RECONFIGURATION_MS = 300 };
+enum { STATE_MS = 50, INDEX_MS = 1000, RECONFIGURATION_MS = 300 };
 
 void daemon_wake(void *context)
 {
@@ -75,7 +75,7 @@ static void tick(struct daemon *d)
     daemon_heed_state(d);
     daemon_drive_wish(d);
     daemon_note_generation(d);
-    if (now_us - d->committed_us >= (uint64_t)STATE_MS * 1000) {
+    if (now_us - d->committed_us >= (uint64_t)(d->changed ? STATE_MS : INDEX_MS) * 1000) {
         d->committed_us = now_us;
         daemon_commit_state(d);
     }

@@ -79,6 +79,7 @@ struct daemon {
     struct state state;
     struct state_db *db;
     uint64_t applied_index; /* of the last entry; state.db may be behind */
+    bool changed;           /* by more than the index: a command was applied */
     uint64_t committed_us;  /* when state.db was last brought up to date */
     struct watermark *watermark;
     struct coordinator *machine;

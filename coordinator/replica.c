@@ -78,6 +78,7 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     }
     state_apply(&d->state, command, &result);
     state_db_apply(d->db, &d->state, command, &result);
+    d->changed = true;
     inject_applied(d, command, &result);
     struct coordinator_event event = {.type = COORDINATOR_APPLIED,
                                       .tag = tag,
@@ -131,6 +132,7 @@ void daemon_heed_state(struct daemon *d)
 void daemon_commit_state(struct daemon *d)
 {
     state_db_commit(d->db, d->applied_index);
+    d->changed = false;
 }
 
 static void on_snapshot(void *context, struct buffer *out)

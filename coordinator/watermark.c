@@ -15,7 +15,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PAUSE_MS = 100 }; /* between two writes: they would slow those of raft.db */
+enum {
+    PAUSE_MS = 100, /* between two writes: they would slow those of raft.db */
+    /* While no number is drawn. The index grows with the leases' renewals, as barriers are entries.
+     */
+    IDLE_PAUSE_MS = 1000,
+};
 
 struct watermark {
     struct number *file;
@@ -25,7 +30,8 @@ struct watermark {
     pthread_cond_t changed;
     struct watermark_record noted;
     struct watermark_record written;
-    bool pausing; /* not to be woken by what is noted */
+    bool pausing; /* not to be woken by what is noted; while it is idle, unless a number is */
+    bool idle;
     bool stopping;
 };
 
@@ -39,21 +45,32 @@ static void store(struct watermark *w, const struct watermark_record *note)
     }
 }
 
-/* Only who stops may shorten it: whatever is noted meanwhile goes with the next write. */
+static struct timespec after(const struct timespec *since, long ms)
+{
+    const long ns = since->tv_nsec + ms % 1000 * 1000000L;
+
+    return (struct timespec){.tv_sec = since->tv_sec + ms / 1000 + ns / 1000000000L,
+                             .tv_nsec = ns % 1000000000L};
+}
+
+/* Only who stops may shorten it, and a number that was drawn the second part: whatever is noted
+ * meanwhile goes with the next write. */
 static void pause_writing(struct watermark *w)
 {
-    struct timespec until;
+    struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PAUSE_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const struct timespec until = after(&now, PAUSE_MS);
+    const struct timespec idle_until = after(&now, IDLE_PAUSE_MS);
+
     w->pausing = true;
     while (!w->stopping && pthread_cond_timedwait(&w->changed, &w->lock, &until) == 0) {
     }
-    w->pausing = false;
+    w->idle = true;
+    while (!w->stopping && w->noted.number == w->written.number &&
+           pthread_cond_timedwait(&w->changed, &w->lock, &idle_until) == 0) {
+    }
+    w->pausing = w->idle = false;
 }
 
 static void *run(void *argument)
@@ -149,7 +166,7 @@ void watermark_put(struct watermark *w, uint64_t number, uint64_t index)
     (void)pthread_mutex_lock(&w->lock);
     if (index > w->noted.index) {
         w->noted = (struct watermark_record){number, index};
-        if (!w->pausing) {
+        if (!w->pausing || (w->idle && number != w->written.number)) {
             (void)pthread_cond_signal(&w->changed);
         }
     }
