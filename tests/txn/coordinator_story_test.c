@@ -12,8 +12,8 @@
  * leaves it out, or not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE
  * [BOOT [nolock|copy]] | renew N [stopping|newer] | renew-all MS | bye N prepared N TXN
  * [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N
- * status|nodes|ring|txns | admin N where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals
- * tell a clock that runs so from here on
+ * status|nodes|ring|txns | admin N where|drain|stay|remove|txn|kick WHAT | clock N PERCENT:
+ * renewals tell a clock that runs so from here on
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -553,6 +553,7 @@ static void play_link(char **word)
                                     .role = role,
                                     .name = word[3],
                                     .incarnation = w.wire[link].incarnation,
+                                    .protocol = LINK_PROTOCOL,
                                     .identity = voter ? number(word[4]) : 0,
                                     .address = voter ? word[5] : NULL});
 }
@@ -690,7 +691,7 @@ static void play_get(char **word, uint64_t link)
 static void play_admin(char **word, uint64_t link)
 {
     static const char *const names[] = {
-        "status", "nodes", "ring", "txns", "where", "drain", "stay", "remove", "txn"};
+        "status", "nodes", "ring", "txns", "where", "drain", "stay", "remove", "txn", "kick"};
     Rh__Admin in = RH__ADMIN__INIT;
     Rh__AdminStatus status = RH__ADMIN_STATUS__INIT;
     Rh__AdminNodes nodes = RH__ADMIN_NODES__INIT;
@@ -700,7 +701,10 @@ static void play_admin(char **word, uint64_t link)
     Rh__AdminDrain drain = RH__ADMIN_DRAIN__INIT;
     Rh__AdminRemove removal = RH__ADMIN_REMOVE__INIT;
     Rh__AdminTxn txn = RH__ADMIN_TXN__INIT;
-    void *const parts[] = {&status, &nodes, &ring, &txns, &where, &drain, &drain, &removal, &txn};
+    Rh__AdminOperatorRequest kick = RH__ADMIN_OPERATOR_REQUEST__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+    void *const parts[] = {
+        &status, &nodes, &ring, &txns, &where, &drain, &drain, &removal, &txn, &kick};
     const Rh__Admin__WhatCase cases[] = {RH__ADMIN__WHAT_STATUS,
                                          RH__ADMIN__WHAT_NODES,
                                          RH__ADMIN__WHAT_RING,
@@ -709,7 +713,8 @@ static void play_admin(char **word, uint64_t link)
                                          RH__ADMIN__WHAT_DRAIN,
                                          RH__ADMIN__WHAT_DRAIN,
                                          RH__ADMIN__WHAT_REMOVE,
-                                         RH__ADMIN__WHAT_TXN};
+                                         RH__ADMIN__WHAT_TXN,
+                                         RH__ADMIN__WHAT_OPERATOR_REQUEST};
     size_t at = 0;
 
     while (strcmp(names[at], word[2]) != 0) {
@@ -717,11 +722,13 @@ static void play_admin(char **word, uint64_t link)
         assert_true(at < sizeof names / sizeof names[0]);
     }
     if (word[3] != NULL) {
-        where.id = proto_bytes(bytes_of(word[3], strlen(word[3])));
+        actor.id = where.id = proto_bytes(bytes_of(word[3], strlen(word[3])));
         drain.name = removal.name = word[3];
         txn.txn = isdigit((unsigned char)word[3][0]) ? stamp(word[3]) : 0;
     }
     drain.cancel = strcmp(word[2], "stay") == 0;
+    kick.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
+    kick.actor = &actor;
     in.tag = 5;
     in.what_case = cases[at];
     in.status = parts[at]; // any member of the union

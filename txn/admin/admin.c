@@ -112,23 +112,10 @@ static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number
     admin_set_text(&reply->error, text);
 }
 
-/* It would be written to the log. */
-static bool is_wish(const Rh__Admin *in)
-{
-    return in->what_case == RH__ADMIN__WHAT_DRAIN || in->what_case == RH__ADMIN__WHAT_REMOVE ||
-           in->what_case == RH__ADMIN__WHAT_WEIGHT || in->what_case == RH__ADMIN__WHAT_DAEMONS ||
-           in->what_case == RH__ADMIN__WHAT_QUARANTINE || in->what_case == RH__ADMIN__WHAT_REPAIR;
-}
-
 /* True: it is answered later. */
 static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__Admin *in)
 {
-    if (past_found(c) && is_wish(in)) {
-        admin_set_text(&reply->error,
-                       "the coordinators' database went back (docs/recovery.md#went-back)");
-        return false;
-    }
     switch (in->what_case) {
     case RH__ADMIN__WHAT_STATUS:
         admin_add_nodes(c, reply);

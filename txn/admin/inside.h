@@ -21,8 +21,8 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
 
 /* The field becomes a copy. */
 void admin_set_text(char **field, const char *text);
-/* Nothing can be proposed now. */
-void admin_not_ready(Rh__AdminReply *reply);
+/* Nothing can be proposed now, or in this era. */
+void admin_not_ready(const struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_voters(struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_vnodes(const struct coordinator *c, Rh__AdminReply *reply);

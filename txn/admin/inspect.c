@@ -219,7 +219,7 @@ bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__A
     }
     p = fault == NULL ? propose_note(c, patient, in) : NULL;
     if (p == NULL && fault == NULL) {
-        admin_not_ready(reply);
+        admin_not_ready(c, reply);
         return false;
     }
     if (p == NULL) {

@@ -134,7 +134,7 @@ bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
     if (p == NULL) {
         control_free(operator_request);
         if (fault == NULL) {
-            admin_not_ready(reply);
+            admin_not_ready(c, reply);
         } else {
             admin_set_text(&reply->error, fault);
         }

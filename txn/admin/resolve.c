@@ -229,7 +229,7 @@ bool resolve_on_question(struct coordinator *c, const struct leader_peer *peer,
     }
     p = propose(c, t, in);
     if (p == NULL) {
-        admin_not_ready(reply);
+        admin_not_ready(c, reply);
         return false;
     }
     p->peer = peer->id;

@@ -93,7 +93,7 @@ struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
     command.reason = in->reason;
     p = coordinator_propose(c, PROPOSAL_DAEMONS, &command);
     if (p == NULL) {
-        admin_not_ready(reply);
+        admin_not_ready(c, reply);
     }
     return p;
 }

@@ -19,10 +19,13 @@ void admin_set_text(char **field, const char *text)
     *field = mem_string(text);
 }
 
-void admin_not_ready(Rh__AdminReply *reply)
+void admin_not_ready(const struct coordinator *c, Rh__AdminReply *reply)
 {
-    admin_set_text(&reply->error, "the coordinators are not ready: try again");
-    reply->again = true;
+    reply->again = !past_found(c);
+    admin_set_text(&reply->error,
+                   reply->again
+                       ? "the coordinators are not ready: try again"
+                       : "the coordinators' database went back (docs/recovery.md#went-back)");
 }
 
 static const char *name_of(const struct coordinator *c, uint16_t slot)

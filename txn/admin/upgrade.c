@@ -176,7 +176,7 @@ struct proposal *upgrade_on_question(struct coordinator *c, Rh__AdminReply *repl
     command.reason = in->reason;
     p = coordinator_propose(c, PROPOSAL_FORMAT, &command);
     if (p == NULL) {
-        admin_not_ready(reply);
+        admin_not_ready(c, reply);
     }
     return p;
 }

@@ -115,7 +115,7 @@ static bool ask_desire(struct coordinator *c, const struct leader_peer *peer, Rh
 
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
-        admin_not_ready(reply);
+        admin_not_ready(c, reply);
     }
     return p != NULL;
 }
@@ -159,7 +159,7 @@ bool wish_remove(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
     p = live ? propose_desire(c, node, &wish) : propose_removal(c, node, in);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
-        admin_not_ready(reply);
+        admin_not_ready(c, reply);
     }
     return p != NULL;
 }
