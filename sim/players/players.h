@@ -127,8 +127,8 @@ struct session_actor {
     uint64_t missed_us; /* … and it was told then; what its moves took since … */
     uint64_t moving_us; /* … is not counted; one began then, 0 = none goes on */
     uint64_t thawed_us;
-    uint64_t ran_us;    /* when its code ran last … */
-    uint64_t rested_us; /* … and before that */
+    uint64_t listened_us; /* when it had a turn last, or was told of its client … */
+    uint64_t rested_us;   /* … and before that */
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
     uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
     uint64_t binds;  /* times that a client was bound anew, or again after it was lost … */
@@ -301,9 +301,9 @@ extern const struct rh_actor_ops brief_ops;
 extern const struct rh_actor_ops several_ops;
 /* The actor with this id. */
 struct session_actor *session_actor_named(struct fleet *f, struct bytes id);
-/* The code of the actor runs, in this turn. */
-void session_actor_ran(const struct fleet *f, struct session_actor *h);
-/* The actor had not run before for so long that a client that was missed can't come back. */
+/* The actor has a turn, or is told of its client. */
+void session_actor_listened(const struct fleet *f, struct session_actor *h);
+/* The actor could not be told for so long that a client that was missed can't come back. */
 bool session_actor_stood_still(const struct fleet *f, const struct session_actor *h);
 /* Bytes behind the head of a push: as many as fit into what is kept, now and then, so that some are
  * let go; mostly in a quarter of the seeds. */

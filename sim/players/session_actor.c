@@ -54,24 +54,24 @@ uint64_t session_actor_spell(const void *instance)
 
 /* ---- time ---- */
 
-void session_actor_ran(const struct fleet *f, struct session_actor *h)
+void session_actor_listened(const struct fleet *f, struct session_actor *h)
 {
-    if (h->ran_us != f->world.now_us) {
-        h->rested_us = h->ran_us;
-        h->ran_us = f->world.now_us;
+    if (h->listened_us != f->world.now_us) {
+        h->rested_us = h->listened_us;
+        h->listened_us = f->world.now_us;
     }
 }
 
-/* When its code ran before this turn. Its node may have had no lease since then, and have missed
- * its client long before its actor can be told. */
-static uint64_t ran_before(const struct fleet *f, const struct session_actor *h)
+/* When it could be told of its client before this. That its gateway is missed it is told in a turn,
+ * and requests that wait may run ahead of that: its node may have had no lease for long before. */
+static uint64_t listened_before(const struct fleet *f, const struct session_actor *h)
 {
-    return h->ran_us == f->world.now_us ? h->rested_us : h->ran_us;
+    return h->listened_us == f->world.now_us ? h->rested_us : h->listened_us;
 }
 
 bool session_actor_stood_still(const struct fleet *f, const struct session_actor *h)
 {
-    return f->world.now_us - ran_before(f, h) >= session_actor_resume_ms(f, h) * 900;
+    return f->world.now_us - listened_before(f, h) >= session_actor_resume_ms(f, h) * 900;
 }
 
 /* ---- pushes ---- */
@@ -133,7 +133,7 @@ static void on_timer(struct rh_actor *actor, void *instance, uint64_t timer, voi
     } else {
         (void)rh_timer_stop(actor, timer);
     }
-    session_actor_ran(l->fleet, l->actor);
+    session_actor_listened(l->fleet, l->actor);
 }
 
 /* ---- its life ---- */
@@ -175,7 +175,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     } else {
         group_actor_open(&l->groups);
     }
-    session_actor_ran(l->fleet, l->actor);
+    session_actor_listened(l->fleet, l->actor);
     check_session_actor_begins(
         f, h, sim_runtime_node(s), state != NULL, l->memory.spell, l->memory.made);
     l->due_us = f->world.now_us + f->players->push_ms * 1070; // at the latest
@@ -282,7 +282,6 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     }
     if (number == 0) {
         group_actor_hears(l->fleet, l->actor, &l->groups, message->payload);
-        session_actor_ran(l->fleet, l->actor);
         return;
     }
     check_timer(l->fleet, l->actor, sim_runtime_node(l->runtime), l->due_us);
@@ -291,7 +290,6 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
     }
     do_something(actor, l);
-    session_actor_ran(l->fleet, l->actor);
     if (number % 2 != 0) {
         (void)rh_reply(actor, rh_bytes_value(&number, sizeof number));
     }
@@ -312,7 +310,7 @@ static void begin_spell(struct rh_actor *actor, struct life *l, bool goes_on)
 static void on_lost(struct rh_actor *actor, struct life *l, uint32_t why)
 {
     l->actor->client = l->memory.client = CLIENT_AWAY;
-    l->actor->away_us = ran_before(l->fleet, l->actor);
+    l->actor->away_us = listened_before(l->fleet, l->actor);
     l->actor->missed_us = l->fleet->world.now_us;
     (void)why;
     l->memory.kicked = 0;
@@ -353,7 +351,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
         on_lost(actor, l, e->why);
         break;
     }
-    session_actor_ran(l->fleet, l->actor);
+    session_actor_listened(l->fleet, l->actor);
     return RH_OK;
 }
 

@@ -76,7 +76,6 @@ static void returns(const struct life *l)
         h->known_count = l->knows.count;
         memcpy(h->known, l->knows.known, sizeof h->known);
     }
-    session_actor_ran(l->fleet, h);
 }
 
 /* ---- pushes ---- */
@@ -183,6 +182,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     }
     check_several_begins(f, h, l->knows.known, l->knows.count, state != NULL);
     returns(l);
+    session_actor_listened(l->fleet, l->actor);
     return RH_OK;
 }
 
@@ -354,6 +354,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
         break;
     }
     returns(l);
+    session_actor_listened(l->fleet, l->actor);
     return RH_OK;
 }
 
