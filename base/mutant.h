@@ -167,18 +167,19 @@
     X(M_TOOMANY, "more are bound than may be")
 
 /* Of sessions that move with their actors, and are lost with them: sim/players/players.h. */
-#define MUTANT_PLAYER_LIST(X)                                                           \
-    X(M_REBINDONCE, "who was passed on and did not hear of it is not told again")       \
-    X(M_BONDSTAYS, "a client stays behind when its actor moves")                        \
-    X(M_OLDKEY, "a session that is begun afresh keeps its name")                        \
-    X(M_NOTETWICE, "a note that binds runs at a second incarnation")                    \
-    X(M_JOINTWICE, "who joins a group twice is pushed to twice")                        \
-    X(M_CASTLANE, "pushes to groups and what is sent behind them are numbered apart")   \
-    X(M_GROUPSTAYS, "who leaves a group is pushed to with the others")                  \
-    X(M_OLDLINE, "a client that is back gets replies to its former connection")         \
-    X(M_UNVOUCHED, "a client that may have left is taken to be here still")             \
-    X(M_CASTMOVED, "what an actor tells behind its move overtakes what it told before") \
-    X(M_CASTSHORT, "the last member of a group is not pushed to")                       \
+#define MUTANT_PLAYER_LIST(X)                                                            \
+    X(M_REBINDONCE, "who was passed on and did not hear of it is not told again")        \
+    X(M_BONDSTAYS, "a client stays behind when its actor moves")                         \
+    X(M_FENCELESS, "the stamp of a bond tells no fence, only what its node has counted") \
+    X(M_OLDKEY, "a session that is begun afresh keeps its name")                         \
+    X(M_NOTETWICE, "a note that binds runs at a second incarnation")                     \
+    X(M_JOINTWICE, "who joins a group twice is pushed to twice")                         \
+    X(M_CASTLANE, "pushes to groups and what is sent behind them are numbered apart")    \
+    X(M_GROUPSTAYS, "who leaves a group is pushed to with the others")                   \
+    X(M_OLDLINE, "a client that is back gets replies to its former connection")          \
+    X(M_UNVOUCHED, "a client that may have left is taken to be here still")              \
+    X(M_CASTMOVED, "what an actor tells behind its move overtakes what it told before")  \
+    X(M_CASTSHORT, "the last member of a group is not pushed to")                        \
     X(M_NEWESTGONE, "of more than is kept for a client the newest push is let go")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */

@@ -43,6 +43,7 @@ bool dispatcher_open(struct shell *s)
         .state_size_max = s->options->limits.staged_size_max,
         .limits = &d->limits,
         .broadcasting = &d->broadcasting,
+        .numbering = &d->numbering,
         .on_completed = on_worker,
         .context = s,
     };

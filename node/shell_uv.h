@@ -84,6 +84,7 @@ enum { DISPATCHER_WORKERS_MAX = CRASH_RECORD_SLOTS };
 struct dispatcher {
     struct limits limits;
     struct broadcasting broadcasting; /* of all workers */
+    struct numbering numbering;       /* likewise */
     struct worker *worker[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
     size_t first;    /* worker: what it completed is taken first */

@@ -89,6 +89,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ACKALL] = PROFILE_SESSIONS,
         [M_BONDSTAYS] = PROFILE_SESSIONS,
         [M_OLDKEY] = PROFILE_SESSIONS,
+        [M_FENCELESS] = PROFILE_SESSIONS,
         [M_NOTETWICE] = PROFILE_CALM,
         [M_EACHOTHER] = PROFILE_SESSIONS,
         [M_FIRSTPUSHED] = PROFILE_SESSIONS,

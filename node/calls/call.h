@@ -24,8 +24,8 @@
 struct call {
     uint32_t worker;    /* whose runtime asks */
     uint64_t run;       /* ticket of the message in whose midst it asks; 0 = it does not */
-    uint64_t number;    /* of the call in this process, never used again; 0 = rh_send() */
-    uint64_t session;   /* of the incarnation that calls, in this process: what it asks of one other
+    uint64_t number;    /* of the call at this node, never used again; 0 = rh_send() */
+    uint64_t session;   /* of the incarnation that calls, at this node: what it asks of one other
                            actor runs there in order */
     uint16_t from_kind; /* who calls */
     struct bytes from;
@@ -47,6 +47,14 @@ struct call {
 struct broadcasting {
     _Atomic size_t size;      /* bytes of those that wait */
     _Atomic uint64_t refused; /* for that was too much */
+};
+
+/* What all runtimes of a node number together, on any thread: an actor may come on another of them,
+ * and what it numbered on the one must be older than what it numbers on the other. */
+struct numbering {
+    _Atomic uint64_t bonds;   /* within one fence stamps of bonds grow, for a fence has one owner */
+    _Atomic uint64_t calls;   /* an answer that comes late finds nothing, never another call */
+    _Atomic uint64_t callers; /* the calls of two incarnations are not taken for one another's */
 };
 
 struct call_answer {

@@ -17,11 +17,6 @@ enum {
     PUSH_IDS_MAX = 65536, /* of one rh_push_ids() */
 };
 
-/* Of all runtimes of the process: an answer that comes late finds nothing, never another call. */
-static _Atomic uint64_t last_number;
-/* Likewise: the calls of two incarnations are never taken for one another's. */
-static _Atomic uint64_t last_session;
-
 static void call_free(struct open_call *c)
 {
     table_remove(&c->actor->runtime->calls, &c->by_number);
@@ -192,7 +187,7 @@ static void tell_call(struct rh_actor *a, struct call *call)
     const struct completion event = {.verb = VERB_CALL, .actor = name_of(a), .call = call};
 
     if (x->session == 0) {
-        x->session = atomic_fetch_add(&last_session, 1) + 1;
+        x->session = atomic_fetch_add(&a->runtime->config.numbering->callers, 1) + 1;
     }
     call->session = x->session;
     a->runtime->config.on_completion(a->runtime->config.context, &event);
@@ -227,7 +222,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     }
     struct open_call *c = mem_new(1, sizeof *c);
     c->actor = actor;
-    c->number = call.number = atomic_fetch_add(&last_number, 1) + 1;
+    c->number = call.number = atomic_fetch_add(&s->config.numbering->calls, 1) + 1;
     c->then = then;
     c->argument = argument;
     table_put(&s->calls, &c->by_number, table_mix(c->number));

@@ -127,6 +127,7 @@ struct rh_out {
 
 struct runtime {
     struct runtime_config config;
+    struct numbering alone; /* config.numbering, where nobody gave one */
     uint64_t now_us;
     uint64_t last_number; /* of timers */
     struct latch *latch;

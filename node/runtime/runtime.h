@@ -53,6 +53,7 @@ struct runtime_config {
     uint32_t worker;       /* for struct call */
     struct broadcasting
         *broadcasting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
+    struct numbering *numbering; /* likewise; NULL = the node has no other runtime */
 };
 
 struct runtime *runtime_new(const struct runtime_config *config);

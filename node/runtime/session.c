@@ -18,13 +18,12 @@ _Static_assert((int)RH_LOST_CLOSED == (int)NOTE_LOST_CLOSED &&
                    (int)RH_LOST_REBOUND == (int)NOTE_LOST_REBOUND,
                "the same reasons");
 
-/* Of all runtimes of the process: within one fence the stamps of bonds grow, for a fence has one
- * owner. */
-static _Atomic uint64_t last_count;
-
 struct bond_stamp session_stamp(const struct rh_actor *a)
 {
-    return (struct bond_stamp){.fence = a->fence, .count = atomic_fetch_add(&last_count, 1) + 1};
+    _Atomic uint64_t *count = &a->runtime->config.numbering->bonds;
+
+    return (struct bond_stamp){.fence = mutant(M_FENCELESS) ? 0 : a->fence,
+                               .count = atomic_fetch_add(count, 1) + 1};
 }
 
 void session_tell_bound(const struct client_bond *c)

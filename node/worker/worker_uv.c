@@ -33,6 +33,7 @@ struct worker *worker_new(const struct worker_config *config)
         .context = w,
         .state_size_max = config->state_size_max,
         .broadcasting = config->broadcasting,
+        .numbering = config->numbering,
         .worker = config->index,
     };
     pthread_condattr_t monotonic;

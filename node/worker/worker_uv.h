@@ -59,6 +59,7 @@ struct worker_config {
     struct watchdog *watchdog;              /* borrowed */
     struct crash_record_slot *crash_record; /* borrowed */
     struct broadcasting *broadcasting;      /* borrowed: runtime_config.broadcasting */
+    struct numbering *numbering;            /* likewise */
     void (*on_completed)(void *context);    /* from the worker: worker_take() has something */
     void *context;
 };

@@ -127,6 +127,19 @@ void check_heard(struct fleet *f, struct session_actor *h, const struct rh_sessi
     }
 }
 
+/* Of two clients that both say that they were bound the later one stays, by these. */
+void check_bond(struct fleet *f, struct session_actor *h, const struct sim_node *n,
+                struct bond_stamp stamp)
+{
+    UNLESS(f,
+           bond_stamp_before(h->stamp, stamp) || f->profile == PROFILE_CLOCKS ||
+               past_doubts(f, n->incarnation),
+           "%s: a bond of %s counts as older than one that was there before it",
+           h->who.id,
+           n->process.name);
+    h->stamp = stamp;
+}
+
 static uint64_t bond_new(struct sim_players *p)
 {
     if (p->bond_count == p->bond_cap) {

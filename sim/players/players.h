@@ -127,8 +127,9 @@ struct session_actor {
     uint64_t missed_us; /* … and it was told then; what its moves took since … */
     uint64_t moving_us; /* … is not counted; one began then, 0 = none goes on */
     uint64_t thawed_us;
-    uint64_t listened_us; /* when it had a turn last, or was told of its client … */
-    uint64_t rested_us;   /* … and before that */
+    uint64_t listened_us;    /* when it had a turn last, or was told of its client … */
+    uint64_t rested_us;      /* … and before that */
+    struct bond_stamp stamp; /* of the bond that was made last */
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
     uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
     uint64_t binds;  /* times that a client was bound anew, or again after it was lost … */
@@ -372,6 +373,9 @@ void check_session_actor_begins(struct fleet *f, struct session_actor *h, const 
 void check_heard(struct fleet *f, struct session_actor *h, const struct rh_session *e, int client,
                  bool again);
 /* A session actor begins a spell; `goes_on`: in the bond of the spell before. Its number. */
+/* A client was bound by that node, not again by a stamp that it brought. */
+void check_bond(struct fleet *f, struct session_actor *h, const struct sim_node *n,
+                struct bond_stamp stamp);
 uint64_t check_spell(struct fleet *f, struct session_actor *h, bool goes_on);
 /* A push with so many bytes: number `own` of its actor's, 0 = a broadcast. Returns where it stands.
  */

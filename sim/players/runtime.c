@@ -154,8 +154,8 @@ static void tell_host(struct sim_runtime *s, const struct completed *t)
     node_step(s->fleet, s->node, event);
 }
 
-/* What an incarnation asks of others is in its own order; the runtime's name for that is of all
- * fleets that ever ran here. */
+/* What an incarnation asks of others is in its own order; the other actors of the node, which are
+ * on no runtime, are named by the same count. */
 static void tell_calls(struct sim_runtime *s, const struct completed *t)
 {
     struct call call = *t->completion.call;
@@ -385,11 +385,39 @@ static void look_at_broadcast(struct fleet *f, const struct submission *what, st
     }
 }
 
+/* The stamp of the bond that the note is about, where the note gives none of its own. */
+static struct bond_stamp stamp_of(const struct submission *what, struct bytes body)
+{
+    struct caller from;
+    struct note note;
+
+    return ((what->flags & REQUEST_CALL) != 0 && caller_get(&body, &from) != ERR_OK) ||
+                   note_get(body, &note) != ERR_OK || note.type == NOTE_RESUME ||
+                   note.type == NOTE_RENEW
+               ? (struct bond_stamp){0}
+               : session_probe_stamp(what->activation, &note);
+}
+
+/* Whoever is bound anew, or comes back by a key, gets one of this node. */
+static void look_at_bond(struct sim_runtime *s, const struct submission *what, struct bytes body,
+                         struct bond_stamp before)
+{
+    const struct bond_stamp stamp = stamp_of(what, body);
+
+    if (stamp.count != 0 && (stamp.fence != before.fence || stamp.count != before.count)) {
+        check_bond(s->fleet,
+                   session_actor_named(s->fleet, activation_name(what->activation).id),
+                   s->node,
+                   stamp);
+    }
+}
+
 static void perform(struct sim_runtime *s, const struct submission *what, struct bytes bytes)
 {
     const bool note = what->verb == VERB_RUN && (what->flags & REQUEST_SESSION) != 0 &&
                       !activation_has_ended(what->activation); // that one is refused
     const struct bytes body = submission_rest(what, bytes);
+    struct bond_stamp stamp = {0};
     uint64_t before = 0;
 
     if (what->verb == VERB_ACTIVATE) {
@@ -400,11 +428,13 @@ static void perform(struct sim_runtime *s, const struct submission *what, struct
     }
     if (note) {
         before = session_probe_pushes(what->activation);
+        stamp = stamp_of(what, body);
         look_at_note(s, what, body);
     }
     runtime_perform(s->runtime, what, bytes);
     if (note) {
         look_at_broadcast(s->fleet, what, body, before);
+        look_at_bond(s, what, body, stamp);
     }
     if (what->verb == VERB_DISCARD) {
         part_end(s, what->activation);

@@ -34,6 +34,13 @@ bool session_probe_untold(const struct rh_actor *a)
     return c != NULL;
 }
 
+struct bond_stamp session_probe_stamp(const struct rh_actor *a, const struct note *note)
+{
+    const struct client_bond *c = bonds_of(a, note);
+
+    return c == NULL ? (struct bond_stamp){0} : c->bond.stamp;
+}
+
 const void *session_probe_instance(const struct rh_actor *a)
 {
     return a->instance;

@@ -6,6 +6,8 @@
 #ifndef SIM_PLAYERS_SESSION_PROBE_H
 #define SIM_PLAYERS_SESSION_PROBE_H
 
+#include "wire/session.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +21,9 @@ uint64_t session_probe_pushes_of(const struct rh_actor *a, uint64_t session);
 /* True if the actor came with a client of which its code was not told yet: a push to all reaches
  * it. */
 bool session_probe_untold(const struct rh_actor *a);
+/* What tells the bond of the note's connection from older and newer ones; all 0 = it is not bound.
+ */
+struct bond_stamp session_probe_stamp(const struct rh_actor *a, const struct note *note);
 /* The instance that activate made of the actor. */
 const void *session_probe_instance(const struct rh_actor *a);
 

@@ -108,10 +108,15 @@ static inline void runtime_rig_enter(struct runtime_rig *t, const struct runtime
     t->actor = runtime_activate(t->runtime, &mine);
 }
 
+/* The runtimes of a test are of one node. */
+static struct numbering runtime_rig_numbering;
+
 /* An empty stage. */
 static inline void runtime_rig_build(struct runtime_rig *t)
 {
-    const struct runtime_config config = {.on_completion = runtime_rig_on_completion, .context = t};
+    const struct runtime_config config = {.on_completion = runtime_rig_on_completion,
+                                          .context = t,
+                                          .numbering = &runtime_rig_numbering};
 
     *t = (struct runtime_rig){0};
     t->runtime = runtime_new(&config);

@@ -117,6 +117,24 @@ static void a_client_is_bound_pushed_to_and_lost(void **state)
     runtime_rig_close(&told.t);
 }
 
+/* An actor that retired may begin again on another worker, under the same fence. */
+static void runtimes_of_a_node_number_bonds_together(void **state)
+{
+    struct told first;
+    struct told second;
+
+    (void)state;
+    open_stage(&first);
+    open_stage(&second);
+    binds(&first, CONNECTION, BOUND_NEW);
+    binds(&first, 6, BOUND_NEW);
+    binds(&second, CONNECTION, BOUND_NEW);
+    assert_true(
+        bond_stamp_before(runtime_rig_bound(&first.t).stamp, runtime_rig_bound(&second.t).stamp));
+    runtime_rig_close(&first.t);
+    runtime_rig_close(&second.t);
+}
+
 static void a_newer_client_replaces_it(void **state)
 {
     struct told told;
@@ -467,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_is_bound_pushed_to_and_lost),
+        cmocka_unit_test(runtimes_of_a_node_number_bonds_together),
         cmocka_unit_test(a_newer_client_replaces_it),
         cmocka_unit_test(who_binds_itself_anew_replaces_itself),
         cmocka_unit_test(who_is_refused_is_not_bound),
