@@ -27,6 +27,7 @@
     X(M_NORETRY, "a request lost with a link is not sent again")                      \
     X(M_NOBASE, "nobody is told that an earlier request was given up")                \
     X(M_NOCHAIN, "the hold keeps back what a running chain waits for")                \
+    X(M_EACHREFUSES, "whoever meets his own probe refuses a call of the circle")      \
     X(M_NOCIRCLE, "actors that wait for each other in a circle are not found")        \
     X(M_CONVOY, "a drain keeps back calls that only in a circle wait for it")         \
     X(M_LATE, "a late answer of a fenced owner is taken")                             \

@@ -101,66 +101,6 @@ void node_calls_probe(struct fleet *f, struct sim_node *n, uint64_t peer, const 
     }
 }
 
-static const struct instance *running(const struct fleet *f, const struct entity *e)
-{
-    for (unsigned n = 0; n < f->nodes; n++) {
-        for (const struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
-            if (i->entity == e && i->running) {
-                return i;
-            }
-        }
-    }
-    return NULL;
-}
-
-/* Whom an actor waits for waits, perhaps by way of others, for that actor. */
-static bool is_in_circle(struct fleet *f, const struct entity *first)
-{
-    const struct entity *at = first;
-
-    for (size_t i = 0; i < LEDGER_ENTITIES && at != NULL; i++) {
-        const struct instance *blocked = running(f, at);
-        const struct ask *a = blocked == NULL ? NULL : ledger_find(f, blocked->asks);
-
-        at = a == NULL ? NULL : &f->ledger.entity[a->entity];
-        if (at == first) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Where nothing fails, a call is refused only for a circle: of an actor that is in one now, or was
- * in one when the last circle that was there lost its call. For say that a probe is back at its
- * origin, which has waited all the while. What it came along last stands in the origin's mailbox,
- * so it was not answered; then neither was the call before it, whose actor waits for that one, and
- * so on back to the origin: the circle is there. It is not only if one of its calls has ended
- * otherwise since the probe came along it, which where nothing fails is by a refusal: that of
- * another circle, which shares this call. Then both have lost one (docs/decisions/048). No probe of
- * calm seeds is on its way for longer than PROBE_US. */
-static void check_circle(struct fleet *f, const struct probe *p)
-{
-    enum { PROBE_US = 100000 };
-    const bool late = f->world.now_us - f->ledger.circle_us > PROBE_US;
-    bool *before = f->ledger.in_circle;
-    bool now[LEDGER_ENTITIES];
-    size_t at = 0;
-
-    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
-        const struct entity *e = &f->ledger.entity[i];
-
-        now[i] = is_in_circle(f, e);
-        at = bytes_equal(p->id, bytes_of(e->id, e->id_size)) ? i : at;
-    }
-    if (f->profile == PROFILE_CALM && !now[at] && (late || !before[at])) {
-        world_violate(&f->world, "circle", "a call is refused for a circle that is none");
-    }
-    if (now[at]) {
-        memcpy(before, now, sizeof now);
-        f->ledger.circle_us = f->world.now_us;
-    }
-}
-
 /* ---- effects ---- */
 
 static void send(struct fleet *f, struct sim_node *n, const struct calls_effect *e)
@@ -285,7 +225,6 @@ static void effect(struct fleet *f, struct sim_node *n, const struct calls_effec
         return;
     case CALLS_REFUSE:
         TRACE(&f->world, n->process.name, "refuses a call: it is part of a circle");
-        f->ledger.circles++;
         check_circle(f, &e->probe);
         node_step(
             f, n, (struct host_event){.type = HOST_DEADLOCK, .probe = &e->probe, .ticket = e->run});

@@ -62,6 +62,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ERAMSG] = PROFILE_RESTORE,
         [M_NOCHAIN] = PROFILE_CALM,
         [M_NOCIRCLE] = PROFILE_CALM,
+        [M_EACHREFUSES] = PROFILE_CALM,
         [M_BARRIER] = PROFILE_CHANGES,
         [M_ROLE] = PROFILE_ROLES,
         [M_YOUNGEST] = PROFILE_ROLES,
@@ -214,7 +215,8 @@ static bool is_elsewhere(enum mutant m)
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
 static bool needs_node_calls(enum mutant m)
 {
-    return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE || m == M_DIRECTONLY;
+    return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE || m == M_DIRECTONLY ||
+           m == M_EACHREFUSES;
 }
 
 /* A busy device meets it sooner: a note comes a second time to another incarnation, a resume late.

@@ -167,7 +167,7 @@ static bool close_circle(struct waits *w, struct wait *wait, const struct probe 
 {
     const struct call_name greatest = *(queued ? greater(&wait->name, &p->greatest) : &p->greatest);
 
-    if (call_name_same(&greatest, &wait->name)) {
+    if (call_name_same(&greatest, &wait->name) || mutant(M_EACHREFUSES)) {
         w->circles++;
         return true;
     }

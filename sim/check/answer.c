@@ -229,6 +229,9 @@ static void take_reply(struct fleet *f, uint64_t uid, enum reply_code code, stru
           reply_name(code));
     record_answer(f, uid, code);
     check_code(f, a, uid, code, body);
+    if (code == REPLY_DEADLOCK) {
+        check_victim(f, a);
+    }
     if (code == REPLY_OK) {
         check_late(f, uid, a);
     }

@@ -153,6 +153,8 @@ struct ask {
     bool ran_void;   /* at an owner that was one no more */
     bool ran_late;   /* its last run came after its answer, and was excused */
     size_t view;     /* index of the gateway's version in ledger.view at the send */
+    uint64_t circle; /* of single calls, in which its run was seen last; 0 = in none … */
+    uint64_t victim; /* … and the run that lost its call for that */
 };
 
 struct ledger {
@@ -291,6 +293,10 @@ size_t check_view_index(const struct fleet *f, uint64_t version);
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* Is a copy of it on a link to a node? */
 bool check_is_under_way(const struct fleet *f, uint64_t uid);
+/* A node refuses the call that the probe came along. */
+void check_circle(struct fleet *f, const struct probe *p);
+/* The caller hears DEADLOCK. */
+void check_victim(struct fleet *f, const struct ask *refused);
 /* The copy reached the node, from that process. */
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r);
