@@ -21,7 +21,7 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
 
 /* The field becomes a copy. */
 void admin_set_text(char **field, const char *text);
-/* Nothing can be proposed now, or in this era. */
+/* Nothing can be proposed now, or as long as this process runs. */
 void admin_not_ready(const struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_voters(struct coordinator *c, Rh__AdminReply *reply);

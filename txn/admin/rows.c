@@ -21,7 +21,7 @@ void admin_set_text(char **field, const char *text)
 
 void admin_not_ready(const struct coordinator *c, Rh__AdminReply *reply)
 {
-    reply->again = !past_found(c);
+    reply->again = !past_stays(c);
     admin_set_text(&reply->error,
                    reply->again
                        ? "the coordinators are not ready: try again"

@@ -119,9 +119,14 @@ static bool told(const struct coordinator *c, enum past_teller teller)
     return newer != 0 && newer >> STATE_NUMBER_BITS >= c->state->view.era;
 }
 
+bool past_stays(const struct coordinator *c)
+{
+    return told(c, PAST_NODE);
+}
+
 bool past_found(const struct coordinator *c)
 {
-    return told(c, PAST_NODE) || (told(c, PAST_GATEWAY) && !leases_are_over(c));
+    return past_stays(c) || (told(c, PAST_GATEWAY) && !leases_are_over(c));
 }
 
 void past_denied(struct coordinator *c, const struct state_node *node)

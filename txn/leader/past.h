@@ -37,6 +37,8 @@ void past_note(struct coordinator *c, enum past_teller teller, const char *name,
 /* Somebody showed it: no number is drawn in this era, for it may have been drawn before. A gateway
  * has no lease and runs nothing: its word counts as long as a lease of before may be left. */
 bool past_found(const struct coordinator *c);
+/* And it stays so as long as this process runs. */
+bool past_stays(const struct coordinator *c);
 /* The node knows nothing newer. */
 void past_denied(struct coordinator *c, const struct state_node *node);
 /* This process began on what it found on its disk, and a node that may serve has not been heard

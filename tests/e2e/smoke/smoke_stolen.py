@@ -31,6 +31,12 @@ def refused(port, role):
     return int(re.search(rf'^ringhold_link_messages_refused_total\{{role="{role}"\}} (\d+)', text, re.M)[1])
 
 
+def newer_numbers(port, role):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+        text = page.read().decode()
+    return int(re.search(rf'^ringhold_coordinator_newer_numbers_total\{{role="{role}"\}} (\d+)', text, re.M)[1])
+
+
 def words(*arguments):
     """Arguments of a command, as bodies of requests have them."""
     return bytes([len(arguments)]) + b"".join(struct.pack("<I", len(a)) + a for a in arguments)
@@ -202,6 +208,12 @@ def the_rows_of_what_a_stolen_certificate_can_do(binary):
             config = peer.ask("get_config", "config")["config"]
             assert [m["name"] for m in config["members"]] == ["n1"]
             version = config["version"]
+            # What it says of a ring of the future stops nothing for long.
+            peer.control("get_config", have_version=2**64 - 1)
+            until("it is counted", lambda: newer_numbers(fleet.pages[0], "gateway") == 1)
+            assert fleet.process("c1").log_count("database_went_back gateway=g1 knows=18446744073709551615") == 1
+            fleet.tell("node", "weight", "n1", "3")
+            version = fleet.status()["version"]
         with fleet.peer("gateway", "g1", "node", incarnation=64) as peer:
             take = words(b"GET", b"player")
             peer.records(REQUEST, request(id=b"player", gateway=64, flags=COMMAND, body=take, first=version, version=version))
@@ -249,6 +261,17 @@ def the_rows_of_what_a_stolen_certificate_can_do(binary):
                 assert not weighed.get("error"), weighed
         events = until("both are in the history", lambda: [e for e in fleet.ask("events") if e["subject"] == "node n2" and e["by"]])
         assert all(re.fullmatch(r"(operator|coordinator) from 127\.0\.0\.1:\d+", e["by"]) for e in events), events
+        # Of a node: it says that the coordinators are an old copy, and they change nothing until they are started again.
+        with fleet.peer("node", "n2", "coordinator") as peer:
+            peer.control("poll", version=2**64 - 1)
+            until("it is counted", lambda: newer_numbers(fleet.pages[0], "node") == 1)
+            assert fleet.process("c1").log_count("database_went_back node=n2 knows=18446744073709551615") == 1
+        refusal = (1, "", "ringhold: the coordinators' database went back (docs/recovery.md#went-back)\n")
+        where = ("--coordinators", fleet.addresses, "--cluster", fleet.cluster)
+        assert fleet.run("node", "weight", "n1", "4", *where) == refusal
+        fleet.process("c1").kill()
+        fleet.coordinator(1, extra=["--admin", f"127.0.0.1:{fleet.pages[0]}"])
+        fleet.tell("node", "weight", "n1", "4")
 
 
 main([
