@@ -26,9 +26,9 @@ bool bridge_submit(struct runtime *runtime, const struct rh_actor_ops *ops, void
     out->activation = r;
     out->ops = ops;
     out->shared = shared;
-    // The end of one that has nothing to save is as brief as its beginning.
-    out->brief = ops->brief != 0 && (verb == VERB_ACTIVATE || verb == VERB_RUN ||
-                                     verb == VERB_TURN || (verb == VERB_RETIRE && !ops->flush));
+    // The end and the move of one that has nothing to save are as brief as its beginning.
+    out->brief = ops->brief != 0 &&
+                 (verb == VERB_ACTIVATE || verb == VERB_RUN || verb == VERB_TURN || !ops->flush);
     return r != NULL;
 }
 
