@@ -32,6 +32,9 @@
     X(M_CONVOY, "a drain keeps back calls that only in a circle wait for it")         \
     X(M_LATE, "a late answer of a fenced owner is taken")                             \
     X(M_STALEWARM, "state staged for an aborted transaction is used later")           \
+    X(M_STALEIMAGE, "what went ahead of a hold stands though its actor ran since")    \
+    X(M_FIRSTIMAGE, "of an actor's images in one hand-over the first one counts")     \
+    X(M_FORMERIMAGE, "what went ahead of a superseded move stands in the next")       \
     X(M_RESTART, "a restarted node serves before it is registered")                   \
     X(M_COMMIT, "the leader commits without all votes")                               \
     X(M_EARLY, "CANCEL leaves before the abort is applied")                           \
@@ -144,10 +147,11 @@
     X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")
 
 /* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */
-#define MUTANT_IDENTITY_LIST(X)                                       \
-    X(M_NAME, "whoever says an incarnation is it, whatever its name") \
-    X(M_ANYSOURCE, "state of a transaction is taken from any link")   \
-    X(M_LISTEDPART, "what was listed in part and came warm is not listed")
+#define MUTANT_IDENTITY_LIST(X)                                            \
+    X(M_NAME, "whoever says an incarnation is it, whatever its name")      \
+    X(M_ANYSOURCE, "state of a transaction is taken from any link")        \
+    X(M_LISTEDPART, "what was listed in part and came warm is not listed") \
+    X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")
 
 /* Of clients' sessions: tests/node/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \

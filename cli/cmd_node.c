@@ -25,6 +25,7 @@ enum {
     LINGER_MAX_MS = 600000,
     DRAIN_MAX_MS = 7 * 24 * 3600 * 1000,
     HELD_MB_MAX = 1024 * 1024,
+    MOVE_MB_MAX = 64 * 1024,
     MB_SHIFT = 20,
     ACTIVATIONS_MAX = 10000000
 };
@@ -214,6 +215,16 @@ static struct option drain_option(uint32_t *ms)
                        "are flushed and lose their state (%)");
 }
 
+static struct option move_rate_option(uint32_t *mb)
+{
+    return option_number("move-rate",
+                         mb,
+                         (struct option_range){0, MOVE_MB_MAX},
+                         "MiB of state a second that go to an id's new node before its requests "
+                         "wait, each actor counted with 1 KiB more; 0: all goes while they wait "
+                         "(%)");
+}
+
 static struct option threads_option(uint32_t *threads)
 {
     return option_number("threads",
@@ -244,6 +255,7 @@ struct node_settings {
     struct node_options o;
     uint32_t held_mb;
     uint32_t held_vnode_mb;
+    uint32_t move_mb;
 };
 
 static void add_names(struct options *t, struct node_args *w)
@@ -311,6 +323,7 @@ static void add_limits(struct options *t, struct node_settings *c)
         option_reloads(held_option("held-vnode-mb",
                                    &c->held_vnode_mb,
                                    "MiB of requests that may wait for one vnode (64)")));
+    (void)options_add(t, option_reloads(move_rate_option(&c->move_mb)));
     (void)options_add(t, option_reloads(activations_option(&limits->activations_max)));
     (void)options_add(t, option_reloads(activations_waiting_option(&limits->cold_count_max)));
 }
@@ -332,6 +345,7 @@ static void init(struct settings *s)
     c->o = node_options_default();
     c->held_mb = (uint32_t)(c->o.limits.held_size_max >> MB_SHIFT);
     c->held_vnode_mb = (uint32_t)(c->o.limits.held_vnode_max >> MB_SHIFT);
+    c->move_mb = (uint32_t)(c->o.limits.move_rate >> MB_SHIFT);
     s->command = (struct command){
         .name = "node",
         .summary = "Run a node: it registers, gets its share of the ids, and hosts actors. SIGTERM "
@@ -356,6 +370,7 @@ static bool derive(struct settings *s)
 
     c->o.limits.held_size_max = (size_t)c->held_mb << MB_SHIFT;
     c->o.limits.held_vnode_max = (size_t)c->held_vnode_mb << MB_SHIFT;
+    c->o.limits.move_rate = (size_t)c->move_mb << MB_SHIFT;
     return log_level_check("node", c->w.level);
 }
 

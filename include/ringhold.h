@@ -556,6 +556,10 @@ struct rh_actor_ops {
                            pushes are kept for each client */
     uint32_t
         sessions_max; /* of RH_SESSIONS_ALLOW: sessions at a time, up to RH_SESSIONS_MAX; 0 = 8 */
+    /* 1 = handoff only reads: the library may also call it while the actor goes on, to send its
+     * state ahead of a move. An actor to which nothing has happened since then moves without
+     * another handoff, so requests wait for it a shorter time. Not for kinds that have a flush. */
+    uint32_t ahead;
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

@@ -227,7 +227,7 @@ static void feed(struct shell *s, const struct completion *c)
     struct host_event event;
     const bool heard = bridge_complete(c, &event);
 
-    if (heard && c->verb == VERB_EXPORT && !c->returned) {
+    if (heard && (c->verb == VERB_EXPORT || c->verb == VERB_COPY) && !c->returned) {
         s->dispatcher.exports++;
         event.completion.number = calls_under_way(s->calls, c->number);
     }

@@ -412,7 +412,7 @@ static bool is_short(const struct host_event *event)
 
     return event->type == HOST_REQUEST || event->type == HOST_STATE ||
            (event->type == HOST_COMPLETED && !event->completion.returned &&
-            (verb == VERB_RUN || verb == VERB_TURN || verb == VERB_EXPORT));
+            (verb == VERB_RUN || verb == VERB_TURN || verb == VERB_EXPORT || verb == VERB_COPY));
 }
 
 /* Some of these go by one look at the clocks. True: it was looked at. */

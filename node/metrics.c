@@ -34,6 +34,15 @@ static const struct metric misused = {
     "Records refused because the sender's identity does not allow them.",
     METRIC_COUNTER};
 
+static const struct metric not_taken = {
+    "ringhold_node_images_dropped_total",
+    "Images of actors that came for a move and were thrown away, by reason.",
+    METRIC_COUNTER};
+static const char *const image_drops[IMAGE_DROP_COUNT] = {[IMAGE_DROP_REPLACED] = "replaced",
+                                                          [IMAGE_DROP_ABORTED] = "aborted",
+                                                          [IMAGE_DROP_LOST] = "lost",
+                                                          [IMAGE_DROP_ERA] = "era"};
+
 static const struct metric stalls = {
     "ringhold_node_hold_seconds",
     "How long vnodes were held, by the outcome of their transaction.",
@@ -104,6 +113,9 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     }
     for (size_t i = 0; i < HOST_MISUSE_COUNT; i++) {
         metrics_put_labelled(m, &misused, "record", host_misuse_word(i), f->misuses[i]);
+    }
+    for (size_t i = 0; i < IMAGE_DROP_COUNT; i++) {
+        metrics_put_labelled(m, &not_taken, "reason", image_drops[i], f->images_dropped[i]);
     }
     metrics_put_rows(m, asked, COUNT(asked), calls);
     metrics_put_words(m, &not_ok, "outcome", outcomes, COUNT(outcomes), calls);

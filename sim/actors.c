@@ -486,6 +486,65 @@ void actors_export(struct fleet *f, const struct host_effect *e)
     actors_later(f, i, world_between(&f->world, 0, 3000), on_exported);
 }
 
+static void on_copied(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = actors_instance(f, event);
+    struct buffer state = {0};
+
+    if (i == NULL) {
+        return;
+    }
+    state_put_list(&state, i);
+    node_complete(
+        f,
+        i,
+        (struct completion){.verb = VERB_COPY, .has_state = true, .bytes = buffer_bytes(&state)});
+    buffer_fini(&state);
+}
+
+static void on_not_copied(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct instance *i = actors_instance(f, event);
+
+    if (i != NULL) {
+        node_complete(f, i, (struct completion){.verb = VERB_COPY, .error = ERR_BUSY});
+    }
+}
+
+void actors_copy(struct fleet *f, const struct host_effect *e)
+{
+    const struct instance *i = actor_instance(e->actor);
+    const bool busy = !f->healed && world_chance(&f->world, f->faults.busy_pm);
+
+    TRACE(&f->world,
+          i->node->process.name,
+          "copies %s with %zu effects",
+          i->entity->id,
+          i->list.count);
+    actors_later(f, i, world_between(&f->world, 0, 3000), busy ? on_not_copied : on_copied);
+}
+
+/* What its host froze without a word, for its image went ahead, and let go on: as an UNFREEZE, that
+ * is of no account without a lease. */
+void actors_look_still(struct fleet *f, struct sim_node *n)
+{
+    const bool gated = f->lease_us > 0 && node_is_gated(f, n);
+
+    for (struct instance *i = n->instance; i != NULL; i = i->next) {
+        const bool frozen = actor_is_frozen(i->actor);
+
+        if (frozen && !i->frozen) {
+            check_freeze(f, i);
+            i->still = true;
+        } else if (!frozen && i->still && !gated) {
+            i->still = false;
+            check_unfreeze(f, i);
+        }
+    }
+}
+
 void actors_unfreeze(struct fleet *f, const struct host_effect *e)
 {
     struct instance *i = actor_instance(e->actor);

@@ -156,6 +156,7 @@ struct instance {
     struct sim_node *node;
     struct ledger_list list; /* what it did, in order */
     bool frozen;
+    bool still;         /* frozen by its host alone, for its image went ahead */
     uint64_t frozen_us; /* since */
     bool deposed;       /* its node lost the vnode while it could not stop it: nothing may leave */
     bool running;
@@ -527,6 +528,8 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
                      struct bytes state);
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body);
 void actors_export(struct fleet *f, const struct host_effect *e);
+void actors_copy(struct fleet *f, const struct host_effect *e);
+void actors_look_still(struct fleet *f, struct sim_node *n);
 void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
 /* A request that an actor made was answered. */

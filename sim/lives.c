@@ -265,6 +265,9 @@ static void begin(struct fleet *f, struct sim_node *n, const struct host_effect 
     case VERB_EXPORT:
         actors_export(f, e);
         return;
+    case VERB_COPY:
+        actors_copy(f, e);
+        return;
     case VERB_RETIRE:
         lives_retire(f, e);
         return;

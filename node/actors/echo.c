@@ -40,4 +40,5 @@ const struct rh_actor_ops actor_echo = {
     .message = echo_message,
     .deactivate = echo_deactivate,
     .brief = 1,
+    .ahead = 1,
 };

@@ -407,4 +407,5 @@ const struct rh_actor_ops actor_kv = {
     .deactivate = kv_deactivate,
     .idle_ms = UINT32_MAX, // its state is nowhere else
     .brief = 1,
+    .ahead = 1,
 };

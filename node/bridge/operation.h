@@ -30,7 +30,7 @@ struct rh_actor_ops;
 enum verb {
     VERB_NONE,
 
-    /* The host asks an actor for these five, one at a time. Each is answered by one completion of
+    /* The host asks an actor for these six, one at a time. Each is answered by one completion of
      * the same verb, however late, unless the actor is discarded meanwhile. */
     VERB_ACTIVATE, /* bytes: the bond of its clients (the head), then its state if has_state; fence.
                       Answer: error, it could not and is gone */
@@ -40,6 +40,8 @@ enum verb {
     VERB_EXPORT, /* it is to freeze. Answer: its state: has_state, bytes, the bond (the head),
                     number: the session of its calls or 0; or none: it goes cold. Error ERR_BUSY:
                     not now, it goes on and is asked again; other errors: it cannot move */
+    VERB_COPY, /* the same, but it goes on: nothing of what it does may be lost if it does not move.
+                  Answer: as EXPORT's; any error: there is no copy */
     VERB_RETIRE, /* why: enum retire_why; it is to save what it has, and to end. Answer: error, it
                     stays; ERR_BUSY: it is in use after all */
 
@@ -108,7 +110,7 @@ struct completion {
     uint8_t verb;   /* enum verb */
     bool returned;  /* the submission was not begun in time: `flags`, `head_size`, `ticket` and
                        `bytes` are as they were submitted */
-    bool has_state; /* EXPORT */
+    bool has_state; /* EXPORT, COPY */
     uint8_t flags;
     uint32_t head_size;
     enum err error;

@@ -18,7 +18,7 @@ static const struct machine_state states[] = {
     [ACTOR_ACTIVATING] = {"activating", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
     [ACTOR_IDLE] = {"idle",
                     TO(ACTOR_RUNNING) | TO(ACTOR_EXPORTING) | TO(ACTOR_RETIRING) |
-                        TO(ACTOR_ABSENT)},
+                        TO(ACTOR_FROZEN) | TO(ACTOR_ABSENT)},
     [ACTOR_RUNNING] = {"running", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
     [ACTOR_EXPORTING] = {"exporting",
                          TO(ACTOR_FROZEN) | TO(ACTOR_BUSY) | TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
@@ -262,6 +262,11 @@ struct bytes actor_id(const struct actor *a)
 uint16_t actor_kind(const struct actor *a)
 {
     return a->kind;
+}
+
+bool actor_is_frozen(const struct actor *a)
+{
+    return a->state == ACTOR_FROZEN;
 }
 
 void *actor_instance(const struct actor *a)

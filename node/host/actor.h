@@ -12,6 +12,7 @@
  *     EXPORTING   EXPORT was given, EXPORTED is to come        yes
  *     BUSY        its arc is held; it said "not now"           yes
  *     FROZEN      its arc is held and its image is made        if `live`
+ *                 (or was sent ahead of the hold: `copied`)
  *     RETIRING    RETIRE was given, RETIRED is to come         yes
  *
  * There may be millions of idle ones. So an actor is named by a handle of 32
@@ -24,6 +25,7 @@
 #include "base/list.h"
 #include "base/lookup.h"
 #include "base/machine.h"
+#include "base/mutant.h"
 #include "base/strand.h"
 #include "node/host/delay.h"
 #include "node/host/image.h"
@@ -99,22 +101,33 @@ struct actor {
     uint32_t orders;         /* first struct order; 0 = none */
     uint32_t used_ms;        /* last request; modulo 2^32 */
     uint16_t kind;
-    uint8_t state; /* enum actor_state */
+    uint8_t state : 6; /* enum actor_state */
+    uint8_t wish : 2;  /* enum actor_wish */
     uint8_t id_size;
-    bool live : 1;    /* the shell has an instance */
-    bool poked : 1;   /* it wants a turn */
-    bool turned : 1;  /* what it did last was a turn: a request is next */
-    bool broken : 1;  /* it failed: its instance ends with what it does now */
-    bool wanted : 1;  /* it shall live without being asked */
-    uint8_t wish : 2; /* enum actor_wish */
-    uint8_t id[];     /* flexible */
+    bool live : 1;   /* the shell has an instance */
+    bool poked : 1;  /* it wants a turn */
+    bool turned : 1; /* what it did last was a turn: a request is next */
+    bool broken : 1; /* it failed: its instance ends with what it does now */
+    bool wanted : 1; /* it shall live without being asked */
+    bool sent : 1;   /* an image of it went ahead of the hold that is to come, … */
+    bool copied : 1; /* … and nothing has happened to it since. FROZEN: so it is frozen as it is,
+                        and the shell, which made the copy, was not told */
+    uint8_t id[];    /* flexible */
 };
 
 extern const struct machine actor_machine;
 
 static inline void actor_enter(struct actor *a, enum actor_state state)
 {
-    a->state = machine_enter(&actor_machine, a->state, state);
+    a->state = machine_enter(&actor_machine, a->state, state) & 63u; // as many bits as it has
+    a->copied = a->copied && mutant(M_STALEIMAGE);
+}
+
+/* The actor's image would be another than before: what went ahead of a hold is stale. Once it is
+ * frozen its image was made, and is what moves. */
+static inline void actor_changed(struct actor *a)
+{
+    a->copied = a->copied && (a->state == ACTOR_FROZEN || mutant(M_STALEIMAGE));
 }
 
 /* Some actors, by their `idle`: one leaves without anybody knowing which list it is in. */

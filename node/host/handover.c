@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/crc.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
@@ -133,6 +134,7 @@ void staging_free(struct staging *s)
         image_free(s->image[i]);
     }
     mem_free((void *)s->image);
+    table_fini(&s->by_position);
     buffer_fini(&s->partial);
     mem_free(s);
 }
@@ -157,6 +159,31 @@ static bool fits(struct staging *s, const struct state_record *r, uint64_t posit
     return true;
 }
 
+static struct image *staged(const struct staging *s, const struct image *like)
+{
+    for (struct table_link *l = table_first(&s->by_position, like->position); l != NULL;
+         l = table_same(l)) {
+        struct image *image = CONTAINER_OF(l, struct image, staged);
+
+        if (image->kind == like->kind && bytes_equal(image->id, like->id)) {
+            return image;
+        }
+    }
+    return NULL;
+}
+
+/* `image` is of the same actor, and newer: it takes the place of `old`. */
+static void replace(struct staging *s, struct image *old, struct image *image)
+{
+    image->staged_at = old->staged_at;
+    s->image[image->staged_at] = image;
+    s->size -= old->data.size;
+    s->replaced++;
+    table_remove(&s->by_position, &old->staged);
+    table_put(&s->by_position, &image->staged, image->position);
+    image_free(old);
+}
+
 /* `data`: all of it. */
 static bool finish_image(struct staging *s, struct bytes data)
 {
@@ -165,12 +192,23 @@ static bool finish_image(struct staging *s, struct bytes data)
     if (image == NULL) {
         return false;
     }
+    buffer_clear(&s->partial);
+    struct image *old = staged(s, image);
+    if (old != NULL && mutant(M_FIRSTIMAGE)) {
+        image_free(image);
+        return true;
+    }
+    if (old != NULL) {
+        replace(s, old, image);
+        return true;
+    }
     if (s->image_count == s->image_cap) {
         s->image_cap = s->image_cap == 0 ? 16 : s->image_cap * 2;
         s->image = mem_resize((void *)s->image, s->image_cap * sizeof(struct image *));
     }
+    image->staged_at = (uint32_t)s->image_count;
     s->image[s->image_count++] = image;
-    buffer_clear(&s->partial);
+    table_put(&s->by_position, &image->staged, image->position);
     return true;
 }
 

@@ -10,6 +10,9 @@
  *     stream_on_ack()                         <-- ACK next (cumulative) ---
  *     nothing came back for a while: stream_rewind() to the last ack (go-back-N)
  *
+ * An actor may come several times: what came last of it replaces what came before, also if it is
+ * nothing (an empty image). END says that no more will come, so what is there then is what counts.
+ *
  * What is staged is live nowhere: the commit of the very same transaction turns
  * it into actors, any other outcome throws it away (holes 49, 50).
  *
@@ -67,14 +70,16 @@ struct staging {
     bool refused;
     bool ack_due;
     uint64_t peer;        /* link the last record came by: the ack goes there */
-    struct image **image; /* owned; whole ones, in order of arrival */
+    struct image **image; /* owned; whole ones: of each actor the last that came */
     size_t image_count;
     size_t image_cap;
-    size_t size;            /* bytes staged */
-    size_t since_ack;       /* bytes taken since the last ack */
-    struct buffer partial;  /* chunks of the image under way */
-    struct image_name name; /* of it; id points to `id` */
-    uint32_t total;         /* of it */
+    struct table by_position; /* of these */
+    size_t replaced;          /* images that a later one of their actor replaced */
+    size_t size;              /* bytes staged */
+    size_t since_ack;         /* bytes taken since the last ack */
+    struct buffer partial;    /* chunks of the image under way */
+    struct image_name name;   /* of it; id points to `id` */
+    uint32_t total;           /* of it */
     uint8_t id[RECORD_ID_MAX];
 };
 

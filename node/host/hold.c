@@ -88,6 +88,16 @@ struct staging *hold_staging(const struct hold *hold, uint64_t source)
     return NULL;
 }
 
+size_t hold_staged_count(const struct hold *hold)
+{
+    size_t count = 0;
+
+    for (struct list_link *l = list_front(&hold->stagings); l; l = list_next(&hold->stagings, l)) {
+        count += CONTAINER_OF(l, struct staging, link)->image_count;
+    }
+    return count;
+}
+
 /* ---- its actors ---- */
 
 struct actor *hold_next_actor(const struct host *h, struct hold_cursor *at)

@@ -14,6 +14,18 @@
 #include "node/host/waiting.h"
 #include "txn/participant.h"
 
+/* What goes ahead of a hold: hold_ahead.c. */
+struct ahead {
+    enum { AHEAD_NOT_YET, AHEAD_GOES, AHEAD_OVER } state;
+    size_t arc; /* its cells from here on were not looked at */
+    uint32_t cell;
+    size_t asked; /* actors that are to answer */
+    uint64_t until_us;
+    uint64_t sent; /* images */
+    uint64_t kept; /* of these: their actors froze as they were */
+    size_t size;   /* bytes of those that were sent */
+};
+
 struct hold {
     struct part *part;
     struct queue held; /* requests to its OUT arcs, in order of arrival */
@@ -30,6 +42,7 @@ struct hold {
     struct list stagings; /* struct staging: one for each source that sent something */
     uint64_t actors;      /* handed over */
     uint64_t bytes;
+    struct ahead ahead;
 };
 
 struct hold *hold_new(struct part *part);
@@ -44,5 +57,6 @@ struct handover_stream *hold_first_stream(const struct hold *hold); /* NULL = no
 struct handover_stream *hold_next_stream(const struct hold *hold,
                                          const struct handover_stream *s); /* NULL = none */
 struct staging *hold_staging(const struct hold *hold, uint64_t source);    /* NULL = none yet */
+size_t hold_staged_count(const struct hold *hold); /* images that came, of all sources */
 
 #endif

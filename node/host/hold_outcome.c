@@ -50,8 +50,11 @@ static void take_stage(struct host *h, struct part *part, const struct staging *
         prefetch_images(h, s->image + i, s->image_count - i);
         if (cell_committed(h, part, cell)) {
             promote(h, s->image[i]);
+        } else {
+            h->txns.images_dropped[part->aborted ? IMAGE_DROP_ABORTED : IMAGE_DROP_LOST]++;
         }
     }
+    h->txns.images_dropped[IMAGE_DROP_REPLACED] += s->replaced;
 }
 
 static void take_stages(struct host *h, struct part *part)
@@ -93,6 +96,12 @@ static bool went_away(const struct host *h, const struct part *part, uint32_t ce
 
 static void release_actor(struct host *h, struct hold *hold, struct actor *a)
 {
+    if (actor_held(a) == NULL || actor_held(a) == hold) {
+        a->sent = false; // what went ahead was for this transaction alone
+    }
+    if (actor_held(a) == NULL) {
+        actor_changed(a);
+    }
     if (actor_held(a) != hold) {
         return;
     }

@@ -12,7 +12,7 @@
 
 #include <inttypes.h>
 
-static void pump(struct host *h, struct handover_stream *s)
+void hold_pump(struct host *h, struct handover_stream *s)
 {
     const bool idle = s->sent == s->acked;
     struct state_record r = {0};
@@ -50,7 +50,7 @@ void hold_progress(struct host *h, struct hold *hold)
         if ((hold->busy == 0 || mutant(M_NODRAIN)) && !s->ended) {
             stream_end(s);
         }
-        pump(h, s);
+        hold_pump(h, s);
         done = done && stream_is_done(s);
     }
     if (done) {
@@ -58,10 +58,13 @@ void hold_progress(struct host *h, struct hold *hold)
         hold->part->state = machine_enter(&part_machine, hold->part->state, PART_PREPARED);
         log_info("node",
                  "prepared",
-                 "txn=%" PRIu64 " actors=%" PRIu64 " bytes=%" PRIu64 " held=%zu drain_us=%" PRIu64,
+                 "txn=%" PRIu64 " actors=%" PRIu64 " bytes=%" PRIu64 " ahead=%" PRIu64
+                 " ahead_bytes=%zu held=%zu drain_us=%" PRIu64,
                  hold->part->prepare.txn,
                  hold->actors,
                  hold->bytes,
+                 hold->ahead.kept,
+                 hold->ahead.size,
                  hold->held.count,
                  h->now_us - hold->since_us);
         txn_vote(h, hold, leader_of(&h->membership));
@@ -80,7 +83,11 @@ void hold_on_frozen(struct host *h, struct actor *a)
     }
     ASSERT(hold->busy > 0 || hold->part->state == PART_PREPARED);
     hold->busy -= hold->busy > 0 ? 1 : 0;
-    if (image != NULL) {
+    if (a->copied) {
+        hold->actors++;
+        hold->ahead.kept++;
+        h->txns.ahead.stood++;
+    } else if (image != NULL) {
         struct handover_stream *s = hold_stream(hold, arc, h->membership.incarnation);
 
         if (!s->ended) {
@@ -191,7 +198,7 @@ static bool may_drain(const struct host *h, const struct hold *hold)
     if (!hold->durable || hold->since_us != 0 || !gives(hold)) {
         return hold->durable;
     }
-    if (hold_unreached(h, hold) != NULL) {
+    if (hold_unreached(h, hold) != NULL || !ahead_is_over(hold)) {
         return false;
     }
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {

@@ -89,6 +89,8 @@ struct host_config host_config_default(void)
         .wake_count_max = 1000000,
         .state_window = (size_t)1024 * 1024,
         .staged_size_max = (size_t)64 * 1024 * 1024,
+        .move_rate = (size_t)64 * 1024 * 1024,
+        .ahead_ms = 60,
         .renew_ms = 500,
         .resend_ms = 300,
         .drain_turn_ms = 20,
@@ -131,6 +133,7 @@ void host_configure(struct host *h, const struct host_config *config)
     h->config.held_size_max = config->held_size_max;
     h->config.held_vnode_max = config->held_vnode_max;
     h->config.linger_ms = config->linger_ms;
+    h->config.move_rate = config->move_rate;
 }
 
 /* All actors are gone without a word to the shell when `why` is NULL. */
@@ -265,6 +268,7 @@ static void on_tick(struct host *h)
     member_tick(h);
     if (h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING) {
         txn_tick(h);
+        ahead_tick(h);
         host_dials_tick(h);
         orders_evict(&h->orders,
                      h->now_us,
@@ -305,6 +309,9 @@ static void on_completed(struct host *h, struct actor *a, const struct completio
         return;
     case VERB_EXPORT:
         run_on_exported(h, a, c);
+        return;
+    case VERB_COPY:
+        run_on_copied(h, a, c);
         return;
     case VERB_RETIRE:
         retire_on_retired(h, a, c);
@@ -435,6 +442,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         wake_go_on(h);
     }
+    ahead_go_on(h);
     hold_next_turn(h);
     export_go_on(h, event->type == HOST_TICK);
     h->out = NULL;
@@ -529,6 +537,8 @@ static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tall
         ASSERT(state->mine || mutant(M_LOCAL));                                   // I1, I4
         ASSERT(actor_held(a) == NULL || actor_held(a) == state->hold);            // hole 48
         ASSERT(IMPLIES(prepared, a->state == ACTOR_FROZEN || mutant(M_NODRAIN))); // I5
+        ASSERT(IMPLIES(a->copied, a->sent || mutant(M_STALEIMAGE)));
+        ASSERT(IMPLIES(a->sent, ahead_gives(h, cell)));
         check_actor(h, a, tally);
         count++;
     }
@@ -569,6 +579,8 @@ void host_stats(const struct host *h, struct host_stats *out)
         .actors = h->actors.table.count,
         .held_total = h->txns.held_total,
         .hold_us_max = h->txns.hold_us_max,
+        .images_ahead = h->txns.ahead.sent,
+        .images_stood = h->txns.ahead.stood,
         .executed = h->work.executed,
         .forwarded = h->requests.forwarded,
         .attached = h->requests.attached,
@@ -600,6 +612,7 @@ void host_stats(const struct host *h, struct host_stats *out)
     memcpy(out->dropped, h->requests.dropped, sizeof out->dropped);
     memcpy(out->holds, h->txns.holds, sizeof out->holds);
     memcpy(out->misuses, h->links.misuses, sizeof out->misuses);
+    memcpy(out->images_dropped, h->txns.images_dropped, sizeof out->images_dropped);
     lease_policy_stats(h, out);
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         out->held += hold_of(h->txns.participant.part[i])->held.count;

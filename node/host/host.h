@@ -67,6 +67,8 @@ enum {
     /* No copy of a request lives longer: its ttl, and what links may hold back on its way. An
      * order record must not be forgotten before (hole 37). */
     HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS + 1000,
+    /* An actor that goes ahead of a hold takes as long as so many bytes. */
+    HOST_AHEAD_COST = 1024,
 };
 
 /* Numbers that stand on the node's disk; they are durable before PREPARED leaves (holes 3, 5). */
@@ -86,6 +88,7 @@ struct host_kind {
     bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
     bool brief;       /* what they do takes microseconds and never waits: host_serve() */
+    bool ahead;       /* VERB_COPY may ask for their state while they go on */
     const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
     uint8_t placement; /* enum rh_placement: HASH, SINGLETON: only the id `name`, or DAEMONS: only
                         * "name/0" and so on */
@@ -118,6 +121,9 @@ struct host_config {
     size_t queue_count_max;   /* requests waiting for one actor, if its kind says nothing; 1024 */
     size_t state_window;      /* unacknowledged bytes of one hand-over; 1 MiB */
     size_t staged_size_max;   /* of one transaction; 64 MiB */
+    size_t move_rate;         /* bytes a second that go ahead of a hold, of an actor HOST_AHEAD_COST
+                                 more; 0 = none; 64 MiB */
+    uint32_t ahead_ms;        /* a hold waits so long for what goes ahead of it; 60 */
     uint32_t renew_ms;        /* 500 */
     uint32_t resend_ms;       /* 300 */
     uint32_t exports_at_once; /* actors asked for their state and not through with it; 128 */
@@ -246,8 +252,8 @@ void host_effects_clear(struct host_effects *e);
 void host_effects_fini(struct host_effects *e);
 
 struct host *host_new(const struct host_config *config);
-/* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max and linger_ms
- * hold; what is held already stays. */
+/* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max, linger_ms and
+ * move_rate hold; what is held already stays. */
 void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
@@ -322,6 +328,8 @@ void host_plant_stray(struct host *h);
 struct bytes actor_id(const struct actor *a);
 uint16_t actor_kind(const struct actor *a);
 void *actor_instance(const struct actor *a);
+/* The actor's arc is held, and it does nothing until the outcome; its instance may not know. */
+bool actor_is_frozen(const struct actor *a);
 void actor_set_instance(struct actor *a, void *instance);
 
 void host_stats(const struct host *h, struct host_stats *out);

@@ -21,6 +21,7 @@
 #define NODE_HOST_IMAGE_H
 
 #include "base/bytes.h"
+#include "base/table.h"
 #include "node/host/order.h"
 #include "wire/cursor.h"
 
@@ -44,6 +45,8 @@ struct image {
     struct bytes state; /* right behind: the end */
     bool has_state;
     uint32_t order_count;
+    uint32_t staged_at;       /* its place in its staging, … */
+    struct table_link staged; /* … and by position there */
     uint8_t memory[];
 };
 

@@ -56,6 +56,7 @@ uint64_t host_verb_limit_us(const struct host *h, enum verb verb)
     case VERB_TURN:
         return lease_soft_us(&h->lease_policy.lease);
     case VERB_EXPORT: // it calls the actor, too, and so do these
+    case VERB_COPY:
     case VERB_UNFREEZE:
     case VERB_RETIRE:
         return host_gate_us(h);
@@ -276,6 +277,7 @@ static bool was_given(const struct actor *a, const struct completion *c)
         [VERB_RUN] = ACTOR_RUNNING,
         [VERB_TURN] = ACTOR_RUNNING,
         [VERB_EXPORT] = ACTOR_EXPORTING,
+        [VERB_COPY] = ACTOR_EXPORTING,
         [VERB_RETIRE] = ACTOR_RETIRING,
     };
 

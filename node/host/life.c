@@ -7,22 +7,50 @@
 #include "base/assert.h"
 #include "base/mutant.h"
 
+/* Not alive here: state that came goes on as it came, its orders as they are now. */
+static struct image *image_of_absent(const struct host *h, const struct actor *a)
+{
+    const struct image *old = actor_image(a);
+    const bool has_state = old != NULL && old->has_state;
+
+    return image_make_bound(
+        actor_name(a),
+        &(struct image_cargo){.orders = &h->orders,
+                              .actor = a,
+                              .bond = old != NULL ? old->bond : (struct bytes){0},
+                              .state = has_state ? &old->state : NULL});
+}
+
+static struct image *image_of_export(const struct host *h, const struct actor *a,
+                                     const struct completion *c)
+{
+    return image_make_bound(actor_name(a),
+                            &(struct image_cargo){.orders = &h->orders,
+                                                  .actor = a,
+                                                  .bond = c->head,
+                                                  .state = c->has_state ? &c->bytes : NULL});
+}
+
 static void freeze_absent(struct host *h, struct actor *a)
 {
     struct actor_work *work = actor_work(&h->actors, a);
     struct image *old = work->image;
-    const bool has_state = old != NULL && old->has_state;
 
-    // Not alive here: state that came goes on as it came, its orders as they are now.
-    work->image =
-        image_make_bound(actor_name(a),
-                         &(struct image_cargo){.orders = &h->orders,
-                                               .actor = a,
-                                               .bond = old != NULL ? old->bond : (struct bytes){0},
-                                               .state = has_state ? &old->state : NULL});
+    work->image = image_of_absent(h, a);
     image_free(old);
     delay_stop(&work->delay);
     actor_enter(a, ACTOR_FROZEN);
+}
+
+/* Its image is where it goes, and as it is: it stops, and that is all. */
+static void freeze_copied(struct host *h, struct actor *a)
+{
+    if (a->state == ACTOR_ABSENT) {
+        wake_unlist(h, a);
+    }
+    delay_stop(&a->work->delay);
+    actor_enter(a, ACTOR_FROZEN);
+    a->copied = true;
 }
 
 /* ---- asking for their state ---- */
@@ -58,6 +86,12 @@ void export_go_on(struct host *h, bool tick)
 
 void actor_freeze(struct host *h, struct actor *a)
 {
+    if (a->copied && !a->work->saving_later &&
+        (a->state == ACTOR_ABSENT || a->state == ACTOR_IDLE)) {
+        freeze_copied(h, a);
+        hold_on_frozen(h, a);
+        return;
+    }
     if (a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING) {
         wake_unlist(h, a);
         freeze_absent(h, a);
@@ -80,10 +114,14 @@ void actor_freeze(struct host *h, struct actor *a)
 /* Frozen with an instance: it goes on, unless it is broken. */
 static void unfreeze(struct host *h, struct actor *a)
 {
+    const bool told = !a->copied;
+
     image_free(a->work->image);
     a->work->image = NULL;
     actor_enter(a, ACTOR_IDLE);
-    (void)host_submit(h, a, VERB_UNFREEZE);
+    if (told) {
+        (void)host_submit(h, a, VERB_UNFREEZE);
+    }
     if (a->broken) {
         fail_broken(h, a);
     }
@@ -120,12 +158,17 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold)
     case ACTOR_RETIRING: // then it moves as a record, without state
         return;
     case ACTOR_FROZEN: // by the transaction that this one supersedes
-        if (work->image != NULL) {
+        if ((work->image != NULL && !a->copied) || (a->copied && mutant(M_FORMERIMAGE))) {
             hold_on_frozen(h, a);
             return;
         }
-        // Its export had failed. It goes on first: should it say "not now" to the next one, it is
-        // not frozen.
+        if (!a->live) { // what went ahead is that one's
+            actor_enter(a, ACTOR_ABSENT);
+            actor_freeze(h, a);
+            return;
+        }
+        // The same, or its export had failed. It goes on first: should it say "not now" to the next
+        // one, it is not frozen.
         unfreeze(h, a);
         if (a->state == ACTOR_IDLE) {
             actor_freeze(h, a);
@@ -188,15 +231,54 @@ void run_on_exported(struct host *h, struct actor *a, const struct completion *c
         a->work->hold->part->refused = true;
     } else {
         note_told(h, a, c->number);
-        a->work->image =
-            image_make_bound(actor_name(a),
-                             &(struct image_cargo){.orders = &h->orders,
-                                                   .actor = a,
-                                                   .bond = c->head,
-                                                   .state = c->has_state ? &c->bytes : NULL});
+        a->work->image = image_of_export(h, a, c);
     }
     actor_end(h, a, ACTOR_FROZEN);
     hold_on_frozen(h, a);
+}
+
+bool actor_copy(struct host *h, struct actor *a)
+{
+    const struct kind_state *kind = host_kind_find(h, a->kind);
+
+    if (a->state == ACTOR_ABSENT) {
+        struct image *image = image_of_absent(h, a);
+
+        ahead_on_copied(h, a, image);
+        image_free(image);
+    } else if (a->state == ACTOR_IDLE && !a->broken && a->wish == WISH_NONE && !a->poked &&
+               kind != NULL && kind->how->ahead) {
+        const uint64_t ticket = actor_begin(h, a, ACTOR_EXPORTING)->running.ticket;
+
+        host_submit(h, a, VERB_COPY)->submission.ticket = ticket;
+        h->work.exports_asked++;
+        return true;
+    }
+    return false;
+}
+
+void run_on_copied(struct host *h, struct actor *a, const struct completion *c)
+{
+    struct image *image = NULL;
+
+    if (a->state != ACTOR_EXPORTING) {
+        return;
+    }
+    if (c->error == ERR_OK && !a->broken && c->bytes.size <= h->config.staged_size_max) {
+        note_told(h, a, c->number);
+        image = image_of_export(h, a, c);
+    }
+    actor_end(h, a, ACTOR_IDLE);
+    ahead_on_answer(h, a);
+    if (image != NULL) {
+        ahead_on_copied(h, a, image);
+        image_free(image);
+    }
+    if (a->broken) {
+        fail_broken(h, a);
+        return;
+    }
+    actor_proceed(h, a);
 }
 
 void actor_release(struct host *h, struct actor *a)
@@ -244,6 +326,9 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
     actor_dismiss(h, a, why);
     if (actor_has_task(a)) {
         actor_end(h, a, ACTOR_ABSENT);
+    }
+    if (a->sent) {
+        ahead_on_removed(h, a);
     }
     actor_discard(&h->actors, a);
 }

@@ -101,6 +101,7 @@ struct order *order_new(struct orders *o, struct actor *a, uint64_t session)
     order->handle = handle;
     order->actor = a->handle;
     order->session = session;
+    actor_changed(a);
     lookup_put(&o->table, handle);
     strand_push(of_actor(o), &a->orders, handle);
     strand_push(idle_of(o), &o->idle, handle);
@@ -133,6 +134,7 @@ void order_free(struct orders *o, struct order *order)
         order_release_oldest(o, order);
     }
     order_more_trim(o, order);
+    actor_changed(order_actor(o, order));
     lookup_remove(&o->table, order->handle);
     strand_remove(of_actor(o), &order_actor(o, order)->orders, order->handle);
     strand_remove(idle_of(o), &o->idle, order->handle);

@@ -3,6 +3,7 @@
  * The saved answers of order records: the newest in the record itself if it is
  * small, the others beside it.
  */
+#include "node/host/actor.h"
 #include "node/host/order_inside.h"
 
 #include "base/assert.h"
@@ -184,6 +185,7 @@ void order_set_base(struct orders *o, struct order *order, uint64_t base)
 {
     uint64_t seq = 0;
 
+    actor_changed(order_actor(o, order));
     order->base = base > order->base ? base : order->base;
     while (order_oldest(o, order, &seq) && seq < order->base) {
         order_release_oldest(o, order);
@@ -254,6 +256,7 @@ static void save(struct orders *o, struct order *order, const struct order_answe
 
 void order_save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget)
 {
+    actor_changed(order_actor(o, order));
     save(o, order, a, budget);
     order_more_trim(o, order);
 }

@@ -117,6 +117,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     copy_ran(h, order, r, &answer);
     retire_used(h, a);
     a->turned = false;
+    actor_changed(a);
     h->work.run_ticket++;
     h->work.executed++;
     requests_finish(&h->requests);

@@ -33,6 +33,15 @@ enum host_misuse {
     HOST_MISUSE_COUNT
 };
 
+/* Why an image that came for a move became no actor. */
+enum image_drop {
+    IMAGE_DROP_REPLACED, /* by a later one of its actor, or nothing is left of that */
+    IMAGE_DROP_ABORTED,  /* its transaction was aborted */
+    IMAGE_DROP_LOST,     /* the vnode did not come by that transaction, or went on already */
+    IMAGE_DROP_ERA,      /* the node began anew */
+    IMAGE_DROP_COUNT
+};
+
 // clang-format off
 
 /* Why a request, or an answer, was dropped or refused; its word in ringhold_node_dropped_total. */
@@ -61,6 +70,10 @@ enum host_misuse {
       "Requests forwarded to the new owner of their id.")                                        \
     X(GAUGE, held, "ringhold_node_held", "Requests held now because their vnode moves.")         \
     X(COUNTER, held_total, "ringhold_node_held_total", "Requests held since the start.")         \
+    X(COUNTER, images_ahead, "ringhold_node_images_ahead_total",                                 \
+      "Images of actors sent before their vnode was held.")                                      \
+    X(COUNTER, images_stood, "ringhold_node_images_stood_total",                                 \
+      "Of these, images whose actor did nothing more before the hold.")                          \
     X(GAUGE, waiting, "ringhold_node_waiting",                                                   \
       "Requests that wait for any reason, held ones included.")                                  \
     X(GAUGE, waiting_size, "ringhold_node_waiting_bytes", "Memory of the waiting requests.")     \
@@ -137,6 +150,7 @@ struct host_stats {
     uint64_t gate_kept_total;
     uint64_t gate_dropped[HOST_DROP_COUNT];
     uint64_t misuses[HOST_MISUSE_COUNT];
+    uint64_t images_dropped[IMAGE_DROP_COUNT];
 };
 
 #endif

@@ -36,6 +36,7 @@ void txns_drop_all(struct txns *t)
     while (t->participant.part_count > 0) {
         struct part *part = t->participant.part[0];
 
+        t->images_dropped[IMAGE_DROP_ERA] += hold_staged_count(hold_of(part));
         hold_free(hold_of(part));
         participant_end(&t->participant, part);
     }

@@ -5,13 +5,25 @@
  *
  * txn.c takes the participant's messages and writes its memory on disk; hold.c does what one
  * transaction asks of actors, with hold_source.c and hold_target.c for the two ends of a move and
- * hold_outcome.c for its end; chain.c lets calls pass that a drain waits for.
+ * hold_ahead.c for what goes before the hold, hold_outcome.c for its end; chain.c lets calls pass
+ * that a drain waits for.
  */
 #ifndef NODE_HOST_TXNS_H
 #define NODE_HOST_TXNS_H
 
 #include "node/host/hold.h"
 #include "node/host/host.h"
+
+/* How fast images go ahead of holds: hold_ahead.c. */
+struct ahead_pace {
+    uint64_t at_us;    /* `room` is of that time */
+    int64_t room;      /* bytes that may go; below 0: more went */
+    size_t asked;      /* actors that are to answer, of all transactions */
+    uint64_t asked_us; /* since then */
+    uint64_t next_us;  /* not before that: the loop, or the workers, are behind */
+    uint64_t sent;     /* images, since the start */
+    uint64_t stood;    /* of these: their actors froze as they were then */
+};
 
 struct txns {
     struct participant participant;
@@ -23,6 +35,8 @@ struct txns {
     uint64_t poll_us;
     struct list stale; /* struct staging; only under M_STALEWARM */
     bool local;        /* M_LOCAL: run it whoever owns it */
+    struct ahead_pace ahead;
+    uint64_t images_dropped[IMAGE_DROP_COUNT];
     uint64_t held_total;
     uint64_t hold_us_max;
     struct metrics_times holds[HOLD_ENDS];
@@ -91,10 +105,29 @@ uint16_t hold_awaits_link(const struct host *h, const struct hold *hold);
 void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
 /* The image of a frozen actor goes on its stream. */
 void hold_on_frozen(struct host *h, struct actor *a);
+/* Send what the window allows. */
+void hold_pump(struct host *h, struct handover_stream *s);
 /* Send what the windows allow; vote when all is done. */
 void hold_progress(struct host *h, struct hold *hold);
 void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack);
 void hold_on_peer_up(struct host *h, uint64_t incarnation);
+
+/* ---- hold_ahead.c ---- */
+
+/* Ask more actors for copies, as fast as that may go. */
+void ahead_go_on(struct host *h);
+/* An actor that was asked for a copy has answered, or can't any more. */
+void ahead_on_answer(struct host *h, const struct actor *a);
+/* An image of the actor, which is as it was when that was made. Borrowed. */
+void ahead_on_copied(struct host *h, struct actor *a, struct image *image);
+/* The actor ends, and its image went ahead. */
+void ahead_on_removed(struct host *h, const struct actor *a);
+/* The hold need not wait for it any more. */
+bool ahead_is_over(const struct hold *hold);
+/* A transaction here gives that cell away: only of its actors images went ahead. */
+bool ahead_gives(const struct host *h, uint32_t cell);
+/* The workers had their time: whoever was asked and hasn't answered does not count. */
+void ahead_tick(struct host *h);
 
 /* ---- hold_target.c ---- */
 

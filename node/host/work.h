@@ -93,6 +93,10 @@ void actor_thaw(struct host *h, struct actor *a);
 /* The hold ended and it stays. */
 void actor_release(struct host *h, struct actor *a);
 void run_on_exported(struct host *h, struct actor *a, const struct completion *c);
+/* Have its image go ahead of the hold that is to come, if it can be had now; it goes on. True: it
+ * was asked for its state, and answers. */
+bool actor_copy(struct host *h, struct actor *a);
+void run_on_copied(struct host *h, struct actor *a, const struct completion *c);
 /* Remove the actor: DISCARD its instance, forget its record. All its requests were taken out
  * before. */
 void actor_remove(struct host *h, struct actor *a, enum discard_why why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exports an actor's state for a move, and lets it go on when the move is called
- * off.
+ * Exports an actor's state for a move, or copies it ahead of one, and lets it go on when the move
+ * is called off.
  */
 #include "node/runtime/inside.h"
 
@@ -51,14 +51,15 @@ void outs_fini(struct runtime *s)
 void actor_exported(struct rh_actor *a, int result)
 {
     struct rh_out *out = a->extra->out;
-    struct completion event = {.verb = VERB_EXPORT, .actor = name_of(a)};
+    const bool copy = a->task == VERB_COPY;
+    struct completion event = {.verb = copy ? VERB_COPY : VERB_EXPORT, .actor = name_of(a)};
 
     actor_end_task(a);
-    if (result == RH_BUSY) {
+    if (result == RH_BUSY || (copy && (result != RH_OK || out->over))) {
         event.error = ERR_BUSY;
     } else {
-        a->frozen = true;
-        a->poked = false;
+        a->frozen = !copy;
+        a->poked = a->poked && copy;
         event.head = bonds_pack(a);
         event.number = a->extra->session;
         event.has_state = result == RH_OK && !out->over;
@@ -71,7 +72,7 @@ void actor_exported(struct rh_actor *a, int result)
     }
     a->runtime->config.on_completion(a->runtime->config.context, &event);
     out_drop(a);
-    if (result == RH_BUSY) {
+    if (copy || result == RH_BUSY) {
         actor_want_turn(a);
     }
     extras_calm(a);
@@ -101,7 +102,7 @@ static void hand_off(struct rh_actor *a)
 /* It goes on, and is asked again. */
 static void not_now(struct rh_actor *a)
 {
-    const struct completion event = {.verb = VERB_EXPORT, .actor = name_of(a), .error = ERR_BUSY};
+    const struct completion event = {.verb = a->task, .actor = name_of(a), .error = ERR_BUSY};
 
     actor_end_task(a);
     a->runtime->config.on_completion(a->runtime->config.context, &event);
@@ -116,6 +117,17 @@ void runtime_export(struct rh_actor *a)
         not_now(a); // what it is to be told does not travel
     } else if (role_of(a)->ops->flush != NULL) {
         actor_flush(a, RH_MOVED);
+    } else {
+        hand_off(a);
+    }
+}
+
+void runtime_copy(struct rh_actor *a)
+{
+    ASSERT(a->task == VERB_NONE && !a->frozen && role_of(a)->ops->flush == NULL);
+    a->task = VERB_COPY;
+    if (session_is_due(a)) {
+        not_now(a);
     } else {
         hand_off(a);
     }

@@ -82,6 +82,9 @@ void runtime_perform(struct runtime *rt, const struct submission *s, struct byte
     case VERB_EXPORT:
         runtime_export(s->activation);
         return;
+    case VERB_COPY:
+        runtime_copy(s->activation);
+        return;
     case VERB_RETIRE:
         runtime_retire(s->activation);
         return;

@@ -438,6 +438,7 @@ void actor_go_on(struct rh_actor *a, int result)
         end_turn(a);
         return;
     case VERB_EXPORT:
+    case VERB_COPY:
         handoff ? actor_exported(a, checked) : actor_flushed_to_move(a, checked);
         return;
     case VERB_RETIRE:

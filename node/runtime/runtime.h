@@ -129,12 +129,14 @@ struct runtime_message {
  * left of the activation, even if there was nothing before. */
 void runtime_perform(struct runtime *rt, const struct submission *s, struct bytes all);
 
-/* The next four: on an actor that is live and not busy, or, of unfreeze, frozen. */
+/* The next five: on an actor that is live and not busy, or, of unfreeze, frozen. */
 void runtime_run(struct rh_actor *actor, const struct runtime_message *message);
 /* Timers, answers of calls, a flush: what it does between messages. */
 void runtime_turn(struct rh_actor *actor, uint64_t ticket);
 /* Flush it, freeze it, and take its state. */
 void runtime_export(struct rh_actor *actor);
+/* Take its state, as it is; it goes on. Of a kind that may (rh_actor_ops.ahead). */
+void runtime_copy(struct rh_actor *actor);
 void runtime_unfreeze(struct rh_actor *actor);
 /* Flush it, and end it by deactivate(IDLE). */
 void runtime_retire(struct rh_actor *actor);

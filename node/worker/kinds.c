@@ -110,6 +110,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .remembered = kind->ops->list != NULL,
         .always = kind->placement != RH_PLACE_HASH,
         .brief = ops.brief != 0,
+        .ahead = ops.ahead != 0 && ops.flush == NULL,
         .name = kind->ops->name,
         .placement = (uint8_t)kind->placement,
         .daemons = kind->placement == RH_PLACE_DAEMONS ? kind->daemons : 0,

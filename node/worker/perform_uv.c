@@ -22,6 +22,7 @@ uint64_t worker_limit_us(const struct worker *w, enum verb verb)
     case VERB_RETIRE:
         return atomic_load(&w->config.limits->start_us);
     case VERB_EXPORT:
+    case VERB_COPY:
     case VERB_UNFREEZE:
         return atomic_load(&w->config.limits->gate_us);
     case VERB_DISCARD:

@@ -144,7 +144,7 @@ static void tell_host(struct sim_runtime *s, const struct completed *t)
     if (c->actor == NULL || !bridge_complete(c, &event)) {
         return; // it was discarded meanwhile
     }
-    if (c->verb == VERB_EXPORT) {
+    if (c->verb == VERB_EXPORT || c->verb == VERB_COPY) {
         event.completion.number =
             s->node->calls == NULL ? 0 : calls_under_way(s->node->calls, t->part);
     }
@@ -423,6 +423,9 @@ static void perform(struct sim_runtime *s, const struct submission *what, struct
     if (what->verb == VERB_ACTIVATE) {
         part_begin(s, what);
     }
+    if (what->verb == VERB_RUN || what->verb == VERB_TURN) { // it was copied, and goes on
+        session_actor_named(s->fleet, activation_name(what->activation).id)->moving_us = 0;
+    }
     if (what->verb == VERB_RETIRE) { // its turn comes behind that, if it goes on
         session_actor_named(s->fleet, activation_name(what->activation).id)->thawed_us = 0;
     }
@@ -452,6 +455,8 @@ static const char *wish_name(const struct submission *what)
         return "has a turn";
     case VERB_EXPORT:
         return "freezes";
+    case VERB_COPY:
+        return "is copied";
     case VERB_UNFREEZE:
         return "unfreezes";
     case VERB_DISCARD:

@@ -360,7 +360,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
         .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .name = (called),                      \
         .activate = on_activate, .message = on_message, .handoff = on_handoff,                     \
         .deactivate = on_deactivate, .timer = on_timer, .session = on_session, .sessions = (does), \
-        .resume = on_resume, .resume_ms = (keeps)                                                  \
+        .resume = on_resume, .resume_ms = (keeps), .ahead = 1                                      \
     }
 
 const struct rh_actor_ops session_actor_ops =

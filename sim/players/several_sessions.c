@@ -370,4 +370,5 @@ const struct rh_actor_ops several_ops = {
     .sessions = RH_SESSIONS_ALLOW,
     .sessions_max = SEVERAL_MAX,
     .resume_ms = SESSION_RESUME_MS,
+    .ahead = 1,
 };

@@ -50,7 +50,7 @@ struct pending {
 };
 
 static const struct host_kind kinds[] = {
-    {.number = 0, .idle_ms = 200, .mailbox = 3},
+    {.number = 0, .idle_ms = 200, .mailbox = 3, .ahead = true},
     {.number = 1, .remembered = true},
 };
 static char ids[IDS][8];
@@ -343,7 +343,7 @@ static void answer_task(const struct task *t, uint8_t how)
         ASSERT(alive_count < TASKS_MAX);
         alive[alive_count] = t->actor;
         alive_count += how == 0 ? 0 : 1;
-    } else if (c.verb == VERB_EXPORT) {
+    } else if (c.verb == VERB_EXPORT || c.verb == VERB_COPY) {
         c.error = how == 0 ? ERR_BUSY : how == 1 ? ERR_IO : ERR_OK;
         c.has_state = how % 2 == 0;
     } else if (c.verb == VERB_RETIRE) {

@@ -233,7 +233,8 @@ static void an_activate_that_is_returned_is_undone_and_a_run_is_not(void **state
 /* Only these may be run by the host's own thread: what else is done to an actor may save it. */
 static void what_may_save_is_not_brief(void **state)
 {
-    static const enum verb verbs[] = {VERB_RUN, VERB_TURN, VERB_EXPORT, VERB_RETIRE, VERB_UNFREEZE};
+    static const enum verb verbs[] = {
+        VERB_RUN, VERB_TURN, VERB_EXPORT, VERB_COPY, VERB_RETIRE, VERB_UNFREEZE};
     struct actor *a = enter("ada");
 
     (void)state;

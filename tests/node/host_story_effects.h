@@ -221,6 +221,7 @@ static inline void print_submission(const struct host_effect *e, struct bytes b)
                                         [VERB_RUN] = "RUN",
                                         [VERB_TURN] = "TURN",
                                         [VERB_EXPORT] = "EXPORT",
+                                        [VERB_COPY] = "COPY",
                                         [VERB_RETIRE] = "RETIRE",
                                         [VERB_UNFREEZE] = "UNFREEZE",
                                         [VERB_DISCARD] = "DISCARD"};

@@ -52,6 +52,7 @@ static inline void do_new(void)
     kinds[0].idle_ms = (uint32_t)number_of("idle", 0);
     kinds[0].mailbox = (uint32_t)number_of("mailbox", 0);
     kinds[0].remembered = number_of("remembered", 0) != 0;
+    kinds[0].ahead = number_of("move_rate", 0) != 0;
     config.actors_max = number_of("actors_max", 0);
     config.wake_rate = (uint32_t)number_of("wake_rate", config.wake_rate);
     config.wake_count_max = number_of("wake_max", config.wake_count_max);
@@ -61,6 +62,7 @@ static inline void do_new(void)
     config.held_size_max = number_of("held_size_max", config.held_size_max);
     config.held_vnode_max = number_of("held_vnode_max", config.held_vnode_max);
     config.staged_size_max = number_of("staged_max", config.staged_size_max);
+    config.move_rate = number_of("move_rate", 0);
     config.state_window = number_of("window", config.state_window);
     config.gate_size_max = number_of("gate_max", config.gate_size_max);
     config.serve = number_of("serve", 0) != 0;

@@ -152,8 +152,10 @@ static void do_state(void)
         const size_t bond_size = number_of("bond", 0) != 0 ? sizeof bond : 0;
 
         memset(bond, 'b', sizeof bond);
-        image = image_make_bound(
-            name, &(struct image_cargo){.bond = bytes_of(bond, bond_size), .state = &state});
+        const bool empty = strcmp(words[4], "EMPTY") == 0;
+        image = image_make_bound(name,
+                                 &(struct image_cargo){.bond = bytes_of(bond, bond_size),
+                                                       .state = empty ? NULL : &state});
         s.id = image->id;
         s.total = (uint32_t)image->data.size;
         s.chunk = image->data;
@@ -352,6 +354,12 @@ static void do_exported(void)
     do_actor(VERB_EXPORT);
 }
 
+/* copied ID [STATE | busy] */
+static void do_copied(void)
+{
+    do_actor(VERB_COPY);
+}
+
 /* retired ID [failed | busy] */
 static void do_retired(void)
 {
@@ -453,6 +461,7 @@ static const struct {
     {"activated", do_activated},
     {"ran", do_ran},
     {"exported", do_exported},
+    {"copied", do_copied},
     {"lease", do_lease},
     {"stall", do_stall},
     {"slow", do_slow},

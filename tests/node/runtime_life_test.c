@@ -48,6 +48,39 @@ static void who_trades_is_asked_again(void **state)
     runtime_rig_close(&t);
 }
 
+static void a_copy_is_its_state_and_it_goes_on(void **state)
+{
+    struct scripted p;
+    struct runtime_rig t;
+
+    (void)state;
+    struct rh_actor_ops ops = scripted_ops;
+
+    ops.flush = NULL;
+    p = (struct scripted){0};
+    runtime_rig_open(&t, &ops, &p);
+    p.state_size = 5;
+    runtime_copy(t.actor);
+    assert_int_equal(t.told[VERB_COPY], 1);
+    assert_int_equal(t.error, ERR_OK);
+    assert_true(t.has_state);
+    assert_int_equal(t.state.size, 5);
+    assert_string_equal(runtime_rig_call(&t, "x"), "x");
+    p.handoff = RH_BUSY;
+    runtime_copy(t.actor);
+    assert_int_equal(t.error, ERR_BUSY);
+    p.handoff = RH_COLD; // That is decided when it moves.
+    runtime_copy(t.actor);
+    assert_int_equal(t.error, ERR_BUSY);
+    p.handoff = RH_OK;
+    p.state_size = RUNTIME_STATE_DEFAULT + 1;
+    runtime_copy(t.actor);
+    assert_int_equal(t.error, ERR_BUSY);
+    runtime_export(t.actor);
+    assert_int_equal(t.told[VERB_EXPORT], 1);
+    runtime_rig_close(&t);
+}
+
 static void who_hands_over_too_much_moves_cold(void **state)
 {
     struct scripted p;
@@ -266,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRIPTED_CASE(a_move_flushes_first),
         SCRIPTED_CASE(who_trades_is_asked_again),
+        SCRIPTED_CASE(a_copy_is_its_state_and_it_goes_on),
         SCRIPTED_CASE(who_hands_over_too_much_moves_cold),
         SCRIPTED_CASE(state_written_late_goes_nowhere),
         SCRIPTED_CASE(an_idle_actor_is_flushed_and_ended),

@@ -80,7 +80,7 @@ static inline void runtime_rig_on_completion(void *context, const struct complet
         buffer_clear(&t->answer);
         buffer_put(&t->answer, c->bytes.data, c->bytes.size);
         runtime_rig_print(t, c->bytes);
-    } else if (c->verb == VERB_EXPORT) {
+    } else if (c->verb == VERB_EXPORT || c->verb == VERB_COPY) {
         buffer_clear(&t->state);
         buffer_put(&t->state, c->bytes.data, c->bytes.size);
         buffer_clear(&t->bond);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What goes ahead of a hold: images of actors that go on. Specification §8.7.
+ *
+ *     NOT YET  -the number is durable, the target is linked-> GOES: until `until_us`
+ *     GOES     -all cells were looked at, all that was asked for was sent and taken-> OVER
+ *     any      -its time is up-> OVER: the hold may begin, and what was not sent goes in it
+ *
+ * The images are of the transaction's own stream (node/host/handover.h): what comes later of an
+ * actor replaces what went before. An actor to which something happens after its image left is not
+ * `copied` any more, and the hold has it exported as if nothing had gone ahead; of one that ends an
+ * empty image follows. Nothing here is promised to anybody before the hold: no vote, no cell.
+ *
+ * How fast: `move_rate`, and never more than a quarter of the time. A batch takes longer where the
+ * loop or the workers have much to do, and three times as long nothing more is asked for.
+ */
+#include "node/host/hold.h"
+
+#include "base/mutant.h"
+#include "node/host/inside.h"
+
+enum {
+    US = 1000000,
+    ROOM_US = 20000, /* as much may go at once as in that time */
+    IDLE_SHARE = 3,  /* of the time of each batch */
+    STAGED_SHARE = 8 /* no more of what a target takes goes ahead */
+};
+
+bool ahead_is_over(const struct hold *hold)
+{
+    return hold->ahead.state == AHEAD_OVER;
+}
+
+/* The hold that this cell is given away by. */
+static struct hold *giver_of(const struct host *h, uint32_t cell)
+{
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        struct hold *hold = hold_of(h->txns.participant.part[i]);
+
+        if (hold_arc(hold, cell, true) != NULL) {
+            return hold;
+        }
+    }
+    return NULL;
+}
+
+static bool is_waited_for(const struct host *h, const struct hold *hold)
+{
+    return hold->part->state == PART_PERSIST && hold->durable && hold->since_us == 0 &&
+           hold->ahead.state != AHEAD_OVER && hold_unreached(h, hold) == NULL;
+}
+
+bool ahead_gives(const struct host *h, uint32_t cell)
+{
+    return giver_of(h, cell) != NULL;
+}
+
+static bool all_taken(const struct hold *hold)
+{
+    const struct handover_stream *s = hold_first_stream(hold);
+
+    while (s != NULL && s->acked == s->piece_count) {
+        s = hold_next_stream(hold, s);
+    }
+    return s == NULL;
+}
+
+/* The cell that is next, or false: there is none. */
+static bool next_cell(struct hold *hold, uint32_t *cell)
+{
+    const struct prepare *p = &hold->part->prepare;
+    struct ahead *ahead = &hold->ahead;
+
+    while (ahead->arc < p->arc_count) {
+        const struct part_arc *arc = &p->arc[ahead->arc];
+
+        ahead->cell = ahead->cell < arc->from ? arc->from : ahead->cell;
+        if (arc->out && ahead->cell < arc->to) {
+            *cell = ahead->cell++;
+            return true;
+        }
+        ahead->arc++;
+        ahead->cell = 0;
+    }
+    return false;
+}
+
+static void copy_cell(struct host *h, struct hold *hold, uint32_t cell)
+{
+    struct actor *next = NULL;
+
+    for (struct actor *a = cell_first(&h->actors, cell); a != NULL; a = next) {
+        next = cell_next(&h->actors, cell, a);
+        if (!a->sent && actor_copy(h, a)) {
+            hold->ahead.asked++;
+            h->txns.ahead.asked_us = h->txns.ahead.asked == 0 ? h->now_us : h->txns.ahead.asked_us;
+            h->txns.ahead.asked++;
+            h->txns.ahead.room -= HOST_AHEAD_COST;
+        }
+    }
+}
+
+static bool may_ask(const struct host *h, const struct hold *hold)
+{
+    return h->txns.ahead.room > 0 && h->now_us >= h->txns.ahead.next_us &&
+           h->work.exports_asked < h->config.exports_at_once && lease_policy_may_start(h) &&
+           hold->ahead.size < h->config.staged_size_max / STAGED_SHARE;
+}
+
+static void go_on(struct host *h, struct hold *hold)
+{
+    struct ahead *ahead = &hold->ahead;
+    uint32_t cell = 0;
+
+    if (ahead->state == AHEAD_NOT_YET) {
+        ahead->state = AHEAD_GOES;
+        ahead->until_us = h->now_us + (uint64_t)h->config.ahead_ms * 1000;
+    }
+    while (h->now_us < ahead->until_us && may_ask(h, hold)) {
+        if (!next_cell(hold, &cell)) {
+            break;
+        }
+        copy_cell(h, hold, cell);
+    }
+    for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
+         s = hold_next_stream(hold, s)) {
+        hold_pump(h, s);
+    }
+    const bool looked = ahead->arc == hold->part->prepare.arc_count ||
+                        ahead->size >= h->config.staged_size_max / STAGED_SHARE;
+    if (h->now_us >= ahead->until_us || hold->part->refused ||
+        (looked && ahead->asked == 0 && all_taken(hold))) {
+        ahead->state = AHEAD_OVER;
+    }
+}
+
+static void make_room(struct host *h)
+{
+    struct ahead_pace *pace = &h->txns.ahead;
+    const uint64_t passed_us =
+        h->now_us - pace->at_us < ROOM_US ? h->now_us - pace->at_us : ROOM_US;
+    const int64_t most = (int64_t)(h->config.move_rate * ROOM_US / US);
+
+    pace->room += (int64_t)(h->config.move_rate * passed_us / US);
+    pace->room = pace->room < most ? pace->room : most;
+    pace->at_us = h->now_us;
+}
+
+void ahead_go_on(struct host *h)
+{
+    bool begun = false;
+
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        struct hold *hold = hold_of(h->txns.participant.part[i]);
+
+        if (!is_waited_for(h, hold)) {
+            continue;
+        }
+        if (h->config.move_rate == 0) {
+            hold->ahead.state = AHEAD_OVER;
+            continue;
+        }
+        if (!begun) {
+            make_room(h);
+            begun = true;
+        }
+        go_on(h, hold);
+    }
+}
+
+/* One that was asked has answered; the last of its batch says how long that took. */
+static void note_answered(struct host *h, struct hold *hold)
+{
+    struct ahead_pace *pace = &h->txns.ahead;
+
+    if (hold != NULL && hold->ahead.asked > 0) {
+        hold->ahead.asked--;
+    }
+    if (pace->asked > 0 && --pace->asked == 0) {
+        pace->next_us = h->now_us + IDLE_SHARE * (h->now_us - pace->asked_us);
+    }
+}
+
+void ahead_tick(struct host *h)
+{
+    h->txns.ahead.asked = 0;
+}
+
+void ahead_on_answer(struct host *h, const struct actor *a)
+{
+    note_answered(h, giver_of(h, ring_point_cell(actor_position(a))));
+}
+
+void ahead_on_copied(struct host *h, struct actor *a, struct image *image)
+{
+    const uint32_t cell = ring_point_cell(actor_position(a));
+    struct hold *hold = giver_of(h, cell);
+
+    if (hold == NULL) {
+        return; // the transaction ended meanwhile
+    }
+    struct handover_stream *s =
+        hold_stream(hold, hold_arc(hold, cell, true), h->membership.incarnation);
+    if (s->ended) {
+        return;
+    }
+    stream_add(s, image);
+    hold->ahead.sent++;
+    hold->ahead.size += image->data.size;
+    h->txns.ahead.sent++;
+    h->txns.ahead.room -= (int64_t)image->data.size;
+    a->sent = a->copied = true;
+}
+
+void ahead_on_removed(struct host *h, const struct actor *a)
+{
+    const uint32_t cell = ring_point_cell(actor_position(a));
+    struct hold *hold = giver_of(h, cell);
+
+    if (hold == NULL) {
+        return;
+    }
+    struct handover_stream *s =
+        hold_stream(hold, hold_arc(hold, cell, true), h->membership.incarnation);
+    if (!s->ended && !mutant(M_ENDEDIMAGE)) {
+        struct image *nothing = image_make(actor_name(a), NULL, NULL, NULL);
+
+        stream_add(s, nothing);
+        image_free(nothing);
+    }
+}
