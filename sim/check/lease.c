@@ -73,6 +73,10 @@ void check_register(struct fleet *f, const Rh__CommandRegister *in, uint64_t inc
         }
         n->named_nonce = in->nonce;
         n->named = incarnation;
+        // By that its leader hears of it, too, and is deaf no more.
+        if (f->raft.leader >= 0) {
+            check_heard_of(f, &f->coordinator[f->raft.leader], n);
+        }
         for (unsigned k = 0; k < f->nodes; k++) {
             if (f->node[k].dead_incarnation == in->replaces && !is_proven(n, &f->node[k])) {
                 check_waited(f, in->replaces, "replaced");
