@@ -388,14 +388,15 @@ static void look_at_broadcast(struct fleet *f, const struct submission *what, st
 /* The stamp of the bond that the note is about, where the note gives none of its own. */
 static struct bond_stamp stamp_of(const struct submission *what, struct bytes body)
 {
+    const struct bond_stamp none = {0};
     struct caller from;
     struct note note;
 
-    return ((what->flags & REQUEST_CALL) != 0 && caller_get(&body, &from) != ERR_OK) ||
-                   note_get(body, &note) != ERR_OK || note.type == NOTE_RESUME ||
-                   note.type == NOTE_RENEW
-               ? (struct bond_stamp){0}
-               : session_probe_stamp(what->activation, &note);
+    if (((what->flags & REQUEST_CALL) != 0 && caller_get(&body, &from) != ERR_OK) ||
+        note_get(body, &note) != ERR_OK || note.type == NOTE_RESUME || note.type == NOTE_RENEW) {
+        return none;
+    }
+    return session_probe_stamp(what->activation, &note);
 }
 
 /* Whoever is bound anew, or comes back by a key, gets one of this node. */

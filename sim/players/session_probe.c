@@ -37,8 +37,9 @@ bool session_probe_untold(const struct rh_actor *a)
 struct bond_stamp session_probe_stamp(const struct rh_actor *a, const struct note *note)
 {
     const struct client_bond *c = bonds_of(a, note);
+    const struct bond_stamp none = {0};
 
-    return c == NULL ? (struct bond_stamp){0} : c->bond.stamp;
+    return c == NULL ? none : c->bond.stamp;
 }
 
 const void *session_probe_instance(const struct rh_actor *a)
