@@ -59,7 +59,7 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
-folders := base wire link ring txn storage raft route node gateway coordinator daemon client lua sim cli conform load demo
+folders := base wire link ring txn storage raft stream route node gateway coordinator daemon client lua sim cli conform load demo
 sources := $(filter-out %/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(shell find tests -name '*_test.c' | sort))
@@ -268,7 +268,7 @@ sim: $(sims) ## fleets in the simulator (SEEDS=200); a failing seed prints itsel
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) MUTANTS=1 run-mutants
-planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/node_threads_test %/session_walk_test %/share_test %/roles_test %/suspect_test,$(tests))
+planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/judge_test %/node_threads_test %/session_walk_test %/share_test %/roles_test %/suspect_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="% --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke/smoke_history.py $(binary)"
 

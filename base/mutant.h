@@ -124,6 +124,25 @@
 /* Of links, which no simulator has: tests/wire/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
 
+/* Of streams, which no simulator has yet: tests/stream/judge_test.c --mutants. */
+#define MUTANT_STREAM_LIST(X)                                                         \
+    X(M_NOFENCE, "a refusal does not keep back what was sent behind it")              \
+    X(M_REFUSERUN, "what is in a queue runs though one before it was refused")        \
+    X(M_LATEACK, "a frame says what was heard when it leaves, not when it was begun") \
+    X(M_NOLANE, "a request goes to the new owner while one before it is elsewhere")   \
+    X(M_NOSEQ, "behind a broken link all that is unanswered is sent again")           \
+    X(M_NOLOG, "answers are forgotten when they are sent")                            \
+    X(M_OLDCONN, "a node goes on reading the old connection of a stream")             \
+    X(M_REROUTE, "behind a broken link what was sent is asked of the new owner")      \
+    X(M_DEADSEND, "what was sent to a dead node is asked of the new owner")           \
+    X(M_ZOMBIE, "a request that was given up does not count in its lane")             \
+    X(M_BESIDE, "what comes behind a forward runs when the range is back")            \
+    X(M_THIRD, "what comes behind a forward goes to the owner of now")                \
+    X(M_RELAY, "a refusal of the next node does not keep back what is behind it")     \
+    X(M_TWOHOPS, "what was forwarded is forwarded again")                             \
+    X(M_DEADFWD, "what a dead node forwarded is run behind its death")                \
+    X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same")
+
 /* Of the coordinators: tests/txn/roles_test.c, tests/txn/suspect_test.c and tests/txn/fence_test.c
  * --mutants.
  */
@@ -193,8 +212,9 @@
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
-        MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_IDENTITY_LIST(X)
-            MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+        MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
+            MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
+                MUTANT_SHARE_LIST(X)
 #undef X
 };
 

@@ -17,13 +17,6 @@ static enum err get_end(struct reader *in, bool fits)
     return in->bad ? ERR_CORRUPT : ERR_OK;
 }
 
-static struct bytes get_run(struct reader *in, size_t size)
-{
-    const uint8_t *at = get_bytes(in, size);
-
-    return (struct bytes){at, at == NULL ? 0 : size};
-}
-
 enum err stream_head_get(const struct frame *f, struct stream_head *h, struct reader *records)
 {
     struct reader in = {.at = f->body.data, .left = f->body.size};
@@ -116,7 +109,9 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     r->chain = bytes_of(rest, chain_size);
     r->id = bytes_of(rest + chain_size, id_size);
     r->body = bytes_of(rest + chain_size + id_size, body_size);
-    return get_end(in, request_body_is_sound(r->flags, r->body));
+    return (r->flags & REQUEST_CALL) == 0 && body_size <= RECORD_BODY_MAX
+               ? ERR_OK
+               : get_end(in, request_body_is_sound(r->flags, r->body));
 }
 
 enum err stream_answer_get(struct reader *in, struct stream_answer *a)
@@ -135,6 +130,7 @@ enum err stream_answer_get(struct reader *in, struct stream_answer *a)
         (a->rid == 0) != (a->code == STREAM_CODE_LEFT)) {
         return get_end(in, false);
     }
-    a->body = get_run(in, body_size);
-    return get_end(in, true);
+    const uint8_t *body = get_bytes(in, body_size);
+    a->body = bytes_of(body, body_size);
+    return body == NULL ? ERR_CORRUPT : ERR_OK;
 }

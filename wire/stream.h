@@ -31,7 +31,7 @@ enum {
     STREAM_REQUEST_SIZE = 31,                    /* before what is of changing size */
     STREAM_OWNED_SIZE = 28,
     STREAM_ANSWER_SIZE = 29,
-    STREAM_HOPS_MAX = 2, /* a node forwards no request that was forwarded so often (decision 070) */
+    STREAM_HOPS_MAX = 1, /* forwards of a request (stream/forward.h) */
 };
 
 /* What all frames have behind the header of wire/frame.h. */
@@ -68,8 +68,7 @@ struct stream_request {
  * and these. */
 enum stream_code {
     STREAM_CODE_BEHIND = 9,   /* not run: one before it in its lane was refused */
-    STREAM_CODE_UNKNOWN = 10, /* it was forwarded to a node that is dead; aux = ring version that
-                                 says so, 0 = none does */
+    STREAM_CODE_UNKNOWN = 10, /* it was forwarded to a node that is dead */
     STREAM_CODE_LEFT = 11,    /* rid 0, the last entry of a log: nothing behind aux was taken */
     STREAM_CODE_LAST = STREAM_CODE_LEFT,
 };

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who asks: a gateway's thread, or a node for its actors and for what it
+ * forwards. Its requests under way, its ends of streams, one to each node's
+ * incarnation, and the lanes that are in trouble.
+ *
+ *     state    event                                       next
+ *     (new)    its lane has no record, its owner's stream  SENT
+ *              takes it
+ *     (new)    otherwise                                   WAITS, in its lane's record
+ *     WAITS    see "lane"                                  SENT
+ *     WAITS    asker_give_up()                             over: it did not run, nor will
+ *     SENT     BUSY, MOVED, BEHIND                         WAITS (R12)
+ *     SENT     any other answer                            reply; over
+ *     SENT     not taken when its link was lost (R2)       WAITS
+ *     SENT     its stream is dead (R14)                    reply UNKNOWN; over. IDEMPOTENT: WAITS
+ *     SENT     asker_give_up()                             SETTLES
+ *     SETTLES  whatever ends SENT                          over
+ *
+ * A lane is a session and an entity. It has a record only in trouble: one of it
+ * waits, or was SENT to a node that is not the owner any more (R11, R12). Then it
+ * sends what waits, in order, when nothing of it is SENT, its rest is over, and the
+ * ring here is as new as any that was told to it; then the record goes.
+ *
+ * Rules Rn are in stream/README.md. Pure: feed what happens, with the time where it
+ * counts; replies go by a function pointer. A request is encoded once, into the
+ * stream's chunks (sendlog.h); only in trouble it gets memory of its own.
+ */
+#ifndef STREAM_ASKER_H
+#define STREAM_ASKER_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "stream/sendlog.h"
+
+struct stream_asker;
+
+/* What is said of a request that was asked. */
+struct stream_reply {
+    union {
+        uint64_t ticket; /* as it was given */
+        void *forwarded; /* of a forward, likewise */
+    };
+    uint64_t position;
+    uint64_t version;                   /* of the frame that said so; 0 = no frame did */
+    bool forward;                       /* it came by asker_forward() */
+    const struct stream_answer *answer; /* borrowed; UNKNOWN also of a dead stream */
+};
+
+struct stream_asker_config {
+    uint64_t id;         /* random; of a node: its incarnation */
+    uint32_t window;     /* requests SENT in one stream; 65536 */
+    size_t size_max;     /* their bytes; 16 MiB; beyond it what is old and unanswered is copied */
+    size_t chunks_spare; /* chunks kept for reuse; 64 */
+    void *context;
+    /* The stream of the node that owns this position by the ring adopted; NULL = none yet. */
+    struct stream_client *(*owner)(void *context, uint64_t position);
+    /* Both are called from within the asker, and may not call it. */
+    void (*reply)(void *context, const struct stream_reply *reply);
+};
+struct stream_asker_config asker_config_default(void);
+
+/* The asker's end of one stream. */
+struct stream_client {
+    struct sendlog log;  /* of requests; said.ack is the number of the last answer read */
+    uint64_t connection; /* the caller's name of it; 0 = none */
+    uint64_t epoch;
+    size_t size;         /* bytes of SENT requests */
+    uint32_t count;      /* SENT requests */
+    uint16_t index;      /* in the asker */
+    bool joined;         /* requests may be handed to the connection */
+    bool begun;          /* the server knows of it */
+    bool left;           /* the server takes nothing more */
+    struct list starved; /* lanes that wait for it */
+    void *user;          /* the caller's */
+};
+
+enum stream_slot_state {
+    SLOT_FREE,
+    SLOT_WAITS,
+    SLOT_SENT,
+    SLOT_SETTLES,
+};
+
+/* A request under way: one line of the cache, by its index. */
+struct stream_slot {
+    uint64_t position;
+    uint64_t number; /* in its stream, while SENT or SETTLES */
+    union {
+        uint64_t ticket; /* the caller's */
+        void *forwarded; /* likewise, of a forward */
+    };
+    uint8_t *record;            /* its bytes: in `chunk`, or owned if that is NULL */
+    struct stream_chunk *chunk; /* of its stream */
+    uint32_t size;              /* of the record */
+    uint32_t generation;
+    uint32_t next;   /* in its lane, or of the free ones: index + 1; 0 = none */
+    uint32_t order;  /* of asking; grows around */
+    uint16_t stream; /* while SENT or SETTLES */
+    uint8_t state;   /* enum stream_slot_state */
+    bool forward;
+    bool maybe; /* it WAITS, but may have run before */
+};
+
+struct stream_asker {
+    struct stream_asker_config config;
+    struct stream_chunks chunks;
+    struct stream_slot *slot; /* owned */
+    size_t slot_cap;
+    uint32_t spare; /* index + 1 */
+    size_t under_way;
+    uint32_t order;
+    struct stream_client **stream; /* owned, by index; NULL = free */
+    size_t stream_cap;
+    uint64_t version; /* of the ring adopted */
+    uint64_t now_ms;
+    struct table lanes; /* those with a record: struct stream_lane of lanes.c */
+    struct list ready;
+    struct list resting;  /* until their rest is over */
+    struct list ringless; /* until another ring is adopted */
+    size_t uncounted;     /* lanes that do not know how many of theirs are SENT */
+};
+
+void asker_init(struct stream_asker *a, const struct stream_asker_config *config);
+/* Frees all; nothing is replied to. */
+void asker_fini(struct stream_asker *a);
+
+/* ---- streams */
+
+/* One to that incarnation, valid until asker_remove(). It takes nothing before it is joined. */
+struct stream_client *asker_add(struct stream_asker *a, uint64_t incarnation);
+/* That incarnation is over by the ring adopted, or was not heard for so long that it has forgotten
+ * the stream: replies to all that was sent there (R14). */
+void asker_dead(struct stream_asker *a, struct stream_client *c);
+/* Free one behind asker_dead(). `owner` does not name it any more. */
+void asker_remove(struct stream_asker *a, struct stream_client *c);
+
+/* A connection (not 0, never used before) is up: returns what is to be said first on it. */
+struct stream_connect {
+    enum stream_frame type; /* BEGIN or JOIN */
+    struct stream_head head;
+};
+struct stream_connect asker_connect(struct stream_asker *a, struct stream_client *c,
+                                    uint64_t connection);
+/* A connection is gone. What was sent stays so until the next JOINED, or death. */
+void asker_lost(struct stream_asker *a, struct stream_client *c, uint64_t connection);
+/* JOINED or GONE came; behind GONE asker_connect() is to be called again. ERR_CORRUPT: it cannot
+ * be; let go of the connection. */
+MUST_CHECK enum err asker_joined(struct stream_asker *a, struct stream_client *c,
+                                 uint64_t connection, enum stream_frame type,
+                                 const struct stream_head *head);
+
+/* ---- requests */
+
+/* Has the stream room for a request of so many bytes (R18)? */
+static inline bool client_takes(const struct stream_asker *a, const struct stream_client *c,
+                                size_t size)
+{
+    return c->joined && !c->left && c->count < a->config.window &&
+           (c->count == 0 || c->size + size <= a->config.size_max);
+}
+/* Take a request; `to` is its owner's stream or NULL. All of `r` but its rid is the caller's, and
+ * is copied. Returns its rid, for asker_give_up(). */
+uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
+                   uint64_t position, uint64_t ticket);
+/* Take one that is forwarded, for a stream that takes it: it never waits. What does not end with
+ * its server's answer is replied to: MOVED if it was not taken, UNKNOWN if its stream is dead. */
+void asker_forward(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
+                   uint64_t position, void *forwarded);
+/* The caller has told its client that the time is up (R13). True: it may have run, at most once, or
+ * may run yet (TIMEOUT); false: it did not, nor will (REJECTED). It is not replied to any more;
+ * false positives are none: a rid that is over aborts. */
+bool asker_give_up(struct stream_asker *a, uint64_t rid);
+
+/* ---- answers */
+
+/* ANSWER came: may its records be taken? ERR_CORRUPT: let go of the connection. ERR_NOT_FOUND: it
+ * is none of this stream. */
+MUST_CHECK enum err asker_open(const struct stream_client *c, uint64_t connection,
+                               const struct stream_head *head);
+/* Take the answer with that number of such a frame: replies, or has it sent again in its turn.
+ * ERR_CORRUPT: it cannot be. */
+MUST_CHECK enum err asker_answer(struct stream_asker *a, struct stream_client *c, uint64_t number,
+                                 uint64_t version, const struct stream_answer *answer);
+
+/* ---- turns */
+
+/* A ring was adopted: `owner` goes by it. Behind asker_dead() of whom it says so (R12). */
+void asker_ring(struct stream_asker *a, uint64_t version);
+/* The end of a turn, or some time later: lanes send what may go. */
+void asker_turn(struct stream_asker *a, uint64_t now_ms);
+/* True: asker_turn() has something to do at the end of this turn. */
+static inline bool asker_wants_turn(const struct stream_asker *a)
+{
+    return a->uncounted > 0 || !list_empty(&a->ready);
+}
+/* Abort unless all counts are right, and each settling request is in a stream. O(requests). */
+void asker_check(const struct stream_asker *a);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a node remembers of a request that it sent on, until it is answered.
+ */
+#include "stream/forward.h"
+
+#include "base/mem.h"
+#include "base/mutant.h"
+
+struct stream_forward {
+    struct stream_server *server; /* that it came by; open, so it stays */
+    uint64_t rid;                 /* as it was called there */
+    uint64_t position;
+};
+
+/* What follows one that was forwarded goes where that went, or nowhere. */
+static bool may_follow(const struct stream_server *s, const struct stream_client *to,
+                       enum server_verdict verdict, uint64_t position)
+{
+    return verdict == SERVER_RUN || mutant(M_THIRD) ||
+           s->passed[position % STREAM_FENCES].to == to->log.said.to;
+}
+
+bool forward_pass(struct stream_asker *a, struct stream_client *to, struct stream_server *s,
+                  enum server_verdict verdict, const struct stream_request *r, uint64_t position)
+{
+    struct stream_request next = *r;
+
+    if (to == NULL || (r->hops > 0 && !mutant(M_TWOHOPS)) ||
+        !may_follow(s, to, verdict, position) || !client_takes(a, to, stream_request_size(r))) {
+        return false;
+    }
+    struct stream_forward *f = mem_new(1, sizeof *f);
+
+    *f = (struct stream_forward){.server = s, .rid = r->rid, .position = position};
+    next.hops = 1;
+    asker_forward(a, to, &next, position, f);
+    server_passed(s, position, to->log.said.to);
+    return true;
+}
+
+void forward_ended(const struct stream_reply *reply)
+{
+    struct stream_forward *f = reply->forwarded;
+    struct stream_answer entry = *reply->answer;
+
+    entry.rid = f->rid;
+    server_relay(f->server, f->position, &entry);
+    mem_free(f);
+}

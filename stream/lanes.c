@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lanes in trouble: what waits, and when it may be sent.
+ */
+#include "stream/inside.h"
+
+#include "base/mem.h"
+#include "base/mutant.h"
+
+/* One record stands in one list, unless something of it is SENT: then that brings it back. */
+struct stream_lane {
+    struct table_link link;
+    struct list_link in; /* ready, resting, ringless, or starved of a stream */
+    uint64_t session;
+    uint64_t position;
+    uint64_t due_ms;  /* it rests until then */
+    uint64_t version; /* it needs a ring as new as that */
+    uint32_t first;   /* that waits: index + 1; 0 = none */
+    uint32_t last;
+    uint32_t sent; /* of its requests, SENT or SETTLES */
+    bool counted;  /* `sent` is right */
+};
+
+static uint64_t hash_of(uint64_t session, uint64_t position)
+{
+    return table_mix(session ^ table_mix(position));
+}
+
+static struct stream_lane *lane_find(const struct stream_asker *a, uint64_t session,
+                                     uint64_t position)
+{
+    struct table_link *l = table_first(&a->lanes, hash_of(session, position));
+
+    for (; l != NULL; l = table_same(l)) {
+        struct stream_lane *lane = CONTAINER_OF(l, struct stream_lane, link);
+
+        if (lane->session == session && lane->position == position) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+static struct stream_lane *lane_of(const struct stream_asker *a, const struct stream_slot *s)
+{
+    return lane_find(a, slot_session(s), s->position);
+}
+
+bool lanes_trouble(const struct stream_asker *a, uint64_t session, uint64_t position)
+{
+    return lane_find(a, session, position) != NULL;
+}
+
+static struct stream_lane *lane_get(struct stream_asker *a, const struct stream_slot *s)
+{
+    struct stream_lane *lane = lane_of(a, s);
+
+    if (lane == NULL) {
+        lane = mem_new(1, sizeof *lane);
+        lane->session = slot_session(s);
+        lane->position = s->position;
+        table_put(&a->lanes, &lane->link, hash_of(lane->session, lane->position));
+        a->uncounted++;
+    }
+    return lane;
+}
+
+static void lane_move(struct stream_lane *lane, struct list *to)
+{
+    if (list_linked(&lane->in)) {
+        list_remove(&lane->in);
+    }
+    if (to != NULL) {
+        list_push_back(to, &lane->in);
+    }
+}
+
+static void lane_free(struct stream_asker *a, struct stream_lane *lane)
+{
+    lane_move(lane, NULL);
+    table_remove(&a->lanes, &lane->link);
+    a->uncounted -= lane->counted ? 0 : 1;
+    mem_free(lane);
+}
+
+/* Put it where what it waits for will find it; or it is in trouble no more. */
+static void lane_settle(struct stream_asker *a, struct stream_lane *lane)
+{
+    if (!lane->counted || lane->sent > 0) {
+        lane_move(lane, NULL);
+    } else if (lane->version > a->version) {
+        lane_move(lane, &a->ringless);
+    } else if (lane->first == 0) {
+        lane_free(a, lane);
+    } else {
+        lane_move(lane, lane->due_ms > a->now_ms ? &a->resting : &a->ready);
+    }
+}
+
+/* ---- what waits ---- */
+
+static bool is_before(const struct stream_slot *s, const struct stream_slot *other)
+{
+    return (int32_t)(s->order - other->order) < 0;
+}
+
+static void insert(struct stream_asker *a, struct stream_lane *lane, struct stream_slot *s)
+{
+    const uint32_t index = (uint32_t)(s - a->slot) + 1;
+    uint32_t *at = &lane->first;
+
+    if (lane->last != 0 && is_before(&a->slot[lane->last - 1], s)) {
+        at = &a->slot[lane->last - 1].next; // as nearly all do
+    }
+    while (*at != 0 && is_before(&a->slot[*at - 1], s)) {
+        at = &a->slot[*at - 1].next;
+    }
+    s->next = *at;
+    *at = index;
+    lane->last = s->next == 0 ? index : lane->last;
+}
+
+void lanes_wait(struct stream_asker *a, struct stream_slot *s, uint64_t rest_ms, uint64_t version)
+{
+    struct stream_lane *lane = lane_get(a, s);
+    const uint64_t due_ms = rest_ms == 0 ? 0 : a->now_ms + rest_ms;
+
+    s->state = SLOT_WAITS;
+    insert(a, lane, s);
+    lane->due_ms = due_ms > lane->due_ms ? due_ms : lane->due_ms;
+    lane->version = version > lane->version ? version : lane->version;
+    lane_settle(a, lane);
+}
+
+void lanes_forget(struct stream_asker *a, struct stream_slot *s)
+{
+    struct stream_lane *lane = lane_of(a, s);
+    const uint32_t index = (uint32_t)(s - a->slot) + 1;
+    uint32_t before = 0;
+    uint32_t *at = &lane->first;
+
+    while (*at != index) {
+        before = *at;
+        at = &a->slot[*at - 1].next;
+    }
+    *at = s->next;
+    lane->last = lane->last == index ? before : lane->last;
+    lane_settle(a, lane);
+}
+
+/* ---- what is sent ---- */
+
+void lanes_ended(struct stream_asker *a, const struct stream_slot *s, struct stream_client *c)
+{
+    struct stream_lane *lane = s->forward ? NULL : lane_of(a, s);
+
+    if (lane != NULL && lane->counted) {
+        ASSERT(lane->sent > 0);
+        lane->sent--;
+        if (lane->sent == 0) {
+            lane_settle(a, lane);
+        }
+    }
+    lanes_feed(a, c);
+}
+
+void lanes_feed(struct stream_asker *a, struct stream_client *c)
+{
+    list_splice_back(&a->ready, &c->starved);
+}
+
+/* Nothing of it is SENT, and it need not wait any more. */
+static void lane_try(struct stream_asker *a, struct stream_lane *lane)
+{
+    struct stream_client *owner = a->config.owner(a->config.context, lane->position);
+
+    ASSERT(lane->counted && lane->sent == 0 && lane->first != 0);
+    if (owner == NULL) {
+        lane_move(lane, &a->ringless);
+        return;
+    }
+    while (lane->first != 0) {
+        struct stream_slot *s = &a->slot[lane->first - 1];
+
+        if (!client_takes(a, owner, s->size)) {
+            break;
+        }
+        lane->first = s->next;
+        slot_send(a, s, owner);
+        lane->sent++;
+    }
+    if (lane->first == 0) {
+        lane_free(a, lane);
+    } else {
+        lane_move(lane, lane->sent > 0 ? NULL : &owner->starved);
+    }
+}
+
+/* One pass for all that were made since the last one. */
+static void count(struct stream_asker *a)
+{
+    struct table_walk at = {0};
+    struct table_link *l = NULL;
+
+    for (size_t i = 0; i < a->slot_cap; i++) {
+        const struct stream_slot *s = &a->slot[i];
+        struct stream_lane *lane = slot_is_sent(s) && !s->forward ? lane_of(a, s) : NULL;
+
+        if (lane != NULL && !lane->counted) {
+            lane->sent++;
+        }
+    }
+    while ((l = table_walk(&a->lanes, &at)) != NULL) {
+        struct stream_lane *lane = CONTAINER_OF(l, struct stream_lane, link);
+
+        if (!lane->counted) {
+            lane->counted = true;
+            a->uncounted--;
+            lane_settle(a, lane);
+        }
+    }
+    ASSERT(a->uncounted == 0);
+}
+
+void asker_turn(struct stream_asker *a, uint64_t now_ms)
+{
+    struct list_link *l = NULL;
+
+    ASSERT(now_ms >= a->now_ms);
+    a->now_ms = now_ms;
+    if (a->uncounted > 0) {
+        count(a);
+    }
+    struct list now;
+    list_init(&now);
+    list_splice_back(&now, &a->resting);
+    while ((l = list_front(&now)) != NULL) {
+        lane_settle(a, CONTAINER_OF(l, struct stream_lane, in));
+    }
+    list_splice_back(&now, &a->ready); // what comes to be ready by this waits for the next turn
+    while ((l = list_front(&now)) != NULL) {
+        struct stream_lane *lane = CONTAINER_OF(l, struct stream_lane, in);
+
+        if (lane->due_ms > now_ms) { // a starved one was refused meanwhile
+            lane_settle(a, lane);
+        } else {
+            lane_try(a, lane);
+        }
+    }
+}
+
+void asker_ring(struct stream_asker *a, uint64_t version)
+{
+    struct list_link *l = NULL;
+
+    ASSERT(version >= a->version);
+    a->version = version;
+    for (size_t i = 0; i < a->stream_cap; i++) {
+        if (a->stream[i] != NULL) {
+            sendlog_close(&a->stream[i]->log);
+            a->stream[i]->log.said.version = version;
+            lanes_feed(a, a->stream[i]);
+        }
+    }
+    // A lane that has requests at who owns it no more waits until they are answered (R12).
+    for (size_t i = 0; i < a->slot_cap && !mutant(M_NOLANE); i++) {
+        struct stream_slot *s = &a->slot[i];
+
+        if (slot_is_sent(s) && !s->forward &&
+            a->config.owner(a->config.context, s->position) != a->stream[s->stream]) {
+            if (mutant(M_REROUTE) && !a->stream[s->stream]->joined && s->state == SLOT_SENT) {
+                slot_untaken(a, s);
+                continue;
+            }
+            (void)lane_get(a, s);
+        }
+    }
+    struct list now;
+    list_init(&now);
+    list_splice_back(&now, &a->ringless);
+    while ((l = list_front(&now)) != NULL) {
+        lane_settle(a, CONTAINER_OF(l, struct stream_lane, in));
+    }
+}
+
+void lanes_drop_all(struct stream_asker *a)
+{
+    struct table_walk at = {0};
+    struct table_link *l = NULL;
+
+    while ((l = table_walk(&a->lanes, &at)) != NULL) {
+        lane_free(a, CONTAINER_OF(l, struct stream_lane, link));
+    }
+    table_fini(&a->lanes);
+}
+
+void lanes_check(const struct stream_asker *a)
+{
+    struct table_walk at = {0};
+    struct table_link *l = NULL;
+    size_t waiting = 0;
+
+    while ((l = table_walk(&a->lanes, &at)) != NULL) {
+        const struct stream_lane *lane = CONTAINER_OF(l, struct stream_lane, link);
+        const struct stream_slot *before = NULL;
+        uint32_t sent = 0;
+
+        for (uint32_t i = lane->first; i != 0; i = a->slot[i - 1].next) {
+            ASSERT(a->slot[i - 1].state == SLOT_WAITS);
+            ASSERT(before == NULL || is_before(before, &a->slot[i - 1]));
+            before = &a->slot[i - 1];
+            waiting++;
+        }
+        for (size_t i = 0; i < a->slot_cap; i++) {
+            const struct stream_slot *s = &a->slot[i];
+
+            sent += slot_is_sent(s) && !s->forward && lane_of(a, s) == lane ? 1 : 0;
+        }
+        ASSERT(!lane->counted || lane->sent == sent);
+        ASSERT(!lane->counted || sent > 0 || list_linked(&lane->in));
+    }
+    for (size_t i = 0; i < a->slot_cap; i++) {
+        waiting -= a->slot[i].state == SLOT_WAITS ? 1 : 0;
+    }
+    ASSERT(waiting == 0);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Both ends of one stream, without chance: what the judge does not look at, and what a steady
+ * request costs in counts that no machine changes.
+ */
+#include "tests/test.h"
+
+#include "stream/asker.h"
+#include "stream/server.h"
+#include "tests/allocations.h"
+#include "tests/hex.h"
+#include "tests/steps.h"
+
+#include <stdio.h>
+
+enum { ASKER = 7, NODE = 9, BATCH = 16, WARM_TURNS = 40, TURNS = 20 };
+
+static const size_t KIB = 1024;
+
+/* Bytes that go from one end to the other at once. */
+struct pair {
+    struct stream_asker asker;
+    struct stream_client *client;
+    struct stream_chunks chunks;
+    struct stream_server server;
+    struct buffer there;
+    struct buffer back;
+    uint64_t kept; /* rid that the node does not answer yet; 0 = none */
+    size_t replies;
+    uint64_t ticket; /* of the last reply, … */
+    uint8_t code;    /* … and its code */
+};
+
+static struct stream_client *owner(void *context, uint64_t position)
+{
+    struct pair *p = context;
+
+    (void)position;
+    return p->client->left ? NULL : p->client;
+}
+
+static void on_reply(void *context, const struct stream_reply *reply)
+{
+    struct pair *p = context;
+
+    p->replies++;
+    p->ticket = reply->ticket;
+    p->code = reply->answer->code;
+}
+
+static void hand_over(struct sendlog *l, struct buffer *pipe)
+{
+    for (struct bytes out = sendlog_unsent(l); out.size > 0; out = sendlog_unsent(l)) {
+        buffer_put(pipe, out.data, out.size);
+        sendlog_sent(l, out.size);
+    }
+}
+
+static struct frame frame_of(const struct buffer *b, size_t at)
+{
+    const uint8_t *data = b->data + at;
+
+    return (struct frame){
+        .type = (enum frame_type)data[4],
+        .count = load_u16(data + 6),
+        .body = bytes_of(data + FRAME_HEADER_SIZE, load_u32(data) - FRAME_HEADER_SIZE)};
+}
+
+static void join(struct pair *p, uint64_t connection)
+{
+    const struct stream_connect hello = asker_connect(&p->asker, p->client, connection);
+
+    assert_int_equal(server_join(&p->server, connection, hello.type, &hello.head), SERVER_JOINED);
+    const struct stream_head joined = server_joined(&p->server);
+    assert_int_equal(asker_joined(&p->asker, p->client, connection, STREAM_JOINED, &joined),
+                     ERR_OK);
+}
+
+static void pair_init(struct pair *p, size_t size_max)
+{
+    struct stream_asker_config config = asker_config_default();
+
+    *p = (struct pair){.chunks = {.spare_max = 64}};
+    config.id = ASKER;
+    config.size_max = size_max;
+    config.context = p;
+    config.owner = owner;
+    config.reply = on_reply;
+    asker_init(&p->asker, &config);
+    server_init(&p->server, &p->chunks, ASKER, NODE);
+    p->client = asker_add(&p->asker, NODE);
+    join(p, 1);
+}
+
+static void pair_fini(struct pair *p)
+{
+    asker_fini(&p->asker);
+    sendlog_drop(&p->server.log);
+    stream_chunks_fini(&p->chunks);
+    buffer_fini(&p->there);
+    buffer_fini(&p->back);
+}
+
+static uint64_t ask(struct pair *p, unsigned entity, uint8_t flags, size_t body)
+{
+    static const uint8_t bytes[32 * 1024];
+    struct stream_request r = {.session = 3,
+                               .ttl_ms = 1000,
+                               .flags = flags,
+                               .id = text("player-7"),
+                               .body = bytes_of(bytes, body)};
+
+    return asker_ask(&p->asker, owner(p, entity), &r, entity, entity);
+}
+
+/* The node takes what came, and answers each with its body; so many instructions are its. */
+static void node_takes(struct pair *p)
+{
+    for (size_t at = 0; at < p->there.size;) {
+        const struct frame f = frame_of(&p->there, at);
+        struct stream_head head;
+        struct reader in;
+
+        at += FRAME_HEADER_SIZE + f.body.size;
+        if (stream_head_get(&f, &head, &in) != ERR_OK ||
+            server_open(&p->server, p->server.connection, &head, 0) != SERVER_OPEN) {
+            continue;
+        }
+        for (unsigned i = 0; i < f.count; i++) {
+            struct stream_request r;
+
+            if (stream_request_get(&in, &r) != ERR_OK ||
+                server_take(&p->server, head.first + i, head.ack, r.rid, 5) != SERVER_RUN ||
+                server_judge(&p->server, r.rid, 5, head.ack) != SERVER_RUN || r.rid == p->kept) {
+                continue;
+            }
+            server_answer(&p->server,
+                          &(struct stream_answer){.rid = r.rid, .token = 1, .body = r.body});
+        }
+    }
+    hand_over(&p->server.log, &p->back);
+    buffer_clear(&p->there);
+}
+
+static void asker_reads(struct pair *p)
+{
+    for (size_t at = 0; at < p->back.size;) {
+        const struct frame f = frame_of(&p->back, at);
+        struct stream_head head;
+        struct reader in;
+
+        at += FRAME_HEADER_SIZE + f.body.size;
+        if (stream_head_get(&f, &head, &in) != ERR_OK ||
+            asker_open(p->client, p->client->connection, &head) != ERR_OK) {
+            continue;
+        }
+        for (unsigned i = 0; i < f.count; i++) {
+            struct stream_answer a;
+
+            if (stream_answer_get(&in, &a) != ERR_OK ||
+                asker_answer(&p->asker, p->client, head.first + i, head.version, &a) != ERR_OK) {
+                break;
+            }
+        }
+    }
+    buffer_clear(&p->back);
+}
+
+/* So many requests there and back. */
+static void turn(struct pair *p, unsigned count, size_t body)
+{
+    for (unsigned i = 0; i < count; i++) {
+        (void)ask(p, 100 + i, 0, body);
+    }
+    hand_over(&p->client->log, &p->there);
+    node_takes(p);
+    asker_reads(p);
+}
+
+/* ---- cases ---- */
+
+static void an_idle_stream_keeps_no_chunk(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    turn(&p, BATCH, 100);
+    assert_int_equal(p.replies, BATCH);
+    assert_int_equal(p.asker.under_way, 0);
+    assert_int_equal(p.asker.chunks.count, 0);
+    assert_int_equal(p.chunks.count, 1); // until they are acknowledged
+    assert_true(sendlog_owes_ack(&p.client->log));
+    const struct stream_head ack = sendlog_say(&p.client->log, 0);
+    assert_int_equal(server_open(&p.server, 1, &ack, 0), SERVER_HEARD);
+    assert_int_equal(p.chunks.count, 0);
+    assert_true(server_idle(&p.server));
+    pair_fini(&p);
+}
+
+static void what_an_idempotent_request_did_is_done_again(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    (void)ask(&p, 1, 0, 10);
+    const uint64_t rid = ask(&p, 2, REQUEST_IDEMPOTENT, 10);
+    hand_over(&p.client->log, &p.there);
+    asker_dead(&p.asker, p.client);
+    assert_int_equal(p.replies, 1);
+    assert_int_equal(p.ticket, 1);
+    assert_int_equal(p.code, STREAM_CODE_UNKNOWN);
+    // It waits for who owns it by the next ring, and may have run already.
+    struct stream_client *old = p.client;
+    p.client = asker_add(&p.asker, NODE + 1);
+    asker_ring(&p.asker, 2);
+    asker_remove(&p.asker, old);
+    asker_turn(&p.asker, 1);
+    assert_int_equal(p.client->count, 0); // not joined yet
+    assert_true(asker_give_up(&p.asker, rid));
+    assert_int_equal(p.asker.under_way, 0);
+    assert_int_equal(p.asker.lanes.count, 0);
+    buffer_clear(&p.there);
+    pair_fini(&p);
+}
+
+static void a_slow_answer_pins_no_chunks(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, (size_t)2 * STREAM_CHUNK_SIZE);
+    p.kept = ask(&p, 1, 0, 40);
+    for (unsigned i = 0; i < 40; i++) {
+        turn(&p, 2, 8 * KIB);
+        assert_true(p.asker.chunks.count <= 3);
+    }
+    assert_int_equal(p.replies, 80);
+    asker_check(&p.asker);
+    // It is answered as if nothing had happened.
+    const struct stream_answer late = {.rid = p.kept};
+    server_answer(&p.server, &late);
+    node_takes(&p);
+    asker_reads(&p);
+    assert_int_equal(p.ticket, 1);
+    assert_int_equal(p.asker.chunks.count, 0);
+    pair_fini(&p);
+}
+
+static void what_does_not_fit_waits_in_its_order(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, 20 * KIB);
+    for (unsigned i = 0; i < 4; i++) {
+        (void)ask(&p, 5, 0, 8 * KIB);
+    }
+    assert_int_equal(p.client->count, 2);
+    hand_over(&p.client->log, &p.there);
+    node_takes(&p);
+    asker_turn(&p.asker, 1);
+    asker_reads(&p);
+    assert_int_equal(p.replies, 2);
+    asker_turn(&p.asker, 2);
+    assert_int_equal(p.client->count, 2);
+    assert_int_equal(p.asker.lanes.count, 0);
+    asker_check(&p.asker);
+    pair_fini(&p);
+}
+
+static void a_frame_of_another_stream_is_refused(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    (void)ask(&p, 1, 0, 10);
+    const struct stream_head next = {.from = NODE, .to = ASKER, .first = 2, .ack = 0};
+    const struct stream_head more = {.from = NODE, .to = ASKER, .first = 1, .ack = 2};
+    const struct stream_head else_ = {.from = NODE + 1, .to = ASKER, .first = 1};
+    assert_int_equal(asker_open(p.client, 1, &next), ERR_CORRUPT);  // the first is left out
+    assert_int_equal(asker_open(p.client, 1, &more), ERR_CORRUPT);  // it took what was not sent
+    assert_int_equal(asker_open(p.client, 1, &else_), ERR_CORRUPT); // by somebody else
+    assert_int_equal(asker_open(p.client, 2, &next), ERR_NOT_FOUND);
+    const struct stream_head gap = {.from = ASKER, .to = NODE, .first = 2};
+    const struct stream_head told = {.from = ASKER, .to = NODE, .first = 1, .ack = 1};
+    assert_int_equal(server_open(&p.server, 1, &gap, 0), SERVER_BAD);
+    assert_int_equal(server_open(&p.server, 1, &told, 0), SERVER_BAD);
+    assert_int_equal(server_open(&p.server, 2, &gap, 0), SERVER_NOT_MINE);
+    pair_fini(&p);
+}
+
+static void an_older_join_does_not_take_the_stream(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    turn(&p, 1, 10);
+    const struct stream_connect old = asker_connect(&p.asker, p.client, 2);
+    const struct stream_connect new = asker_connect(&p.asker, p.client, 3);
+    assert_int_equal(server_join(&p.server, 3, new.type, &new.head), SERVER_JOINED);
+    assert_int_equal(server_join(&p.server, 2, old.type, &old.head), SERVER_OLD);
+    // Who begins anew though it was known is another stream.
+    const struct stream_head begin = {.from = ASKER, .to = NODE, .first = 9};
+    assert_int_equal(server_join(&p.server, 4, STREAM_BEGIN, &begin), SERVER_ANEW);
+    assert_int_equal(p.server.connection, 3);
+    pair_fini(&p);
+}
+
+static void a_steady_request_allocates_nothing(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    for (int i = 0; i < WARM_TURNS + TURNS; i++) {
+        allocations_counted = i >= WARM_TURNS;
+        turn(&p, BATCH, 100);
+    }
+    allocations_counted = false;
+    assert_int_equal(allocations, 0);
+    assert_int_equal(p.replies, (WARM_TURNS + TURNS) * BATCH);
+    pair_fini(&p);
+}
+
+/* In the child: a batch there and back. */
+static void a_batch(void *context)
+{
+    struct pair p;
+
+    (void)context;
+    pair_init(&p, KIB * KIB);
+    for (int i = 0; i < WARM_TURNS; i++) {
+        turn(&p, BATCH, 32);
+    }
+    steps_begin();
+    for (unsigned i = 0; i < BATCH; i++) {
+        (void)ask(&p, 100 + i, 0, 32);
+    }
+    hand_over(&p.client->log, &p.there);
+    steps_next();
+    node_takes(&p);
+    steps_next();
+    asker_reads(&p);
+    steps_next();
+}
+
+static void a_steady_request_takes_few_instructions(void **state)
+{
+    enum { ASKED, TAKEN, HEARD, PARTS };
+    long part[PARTS];
+
+    (void)state;
+    steps_count(a_batch, NULL, part, PARTS);
+    (void)printf(
+        "instructions of a request: asking %ld, taking and answering it %ld, its answer %ld\n",
+        part[ASKED] / BATCH,
+        part[TAKEN] / BATCH,
+        part[HEARD] / BATCH);
+    assert_in_range((part[ASKED] + part[HEARD]) / BATCH, 50, 500);
+    assert_in_range(part[TAKEN] / BATCH, 50, 250);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_stream_keeps_no_chunk),
+        cmocka_unit_test(what_an_idempotent_request_did_is_done_again),
+        cmocka_unit_test(a_slow_answer_pins_no_chunks),
+        cmocka_unit_test(what_does_not_fit_waits_in_its_order),
+        cmocka_unit_test(a_frame_of_another_stream_is_refused),
+        cmocka_unit_test(an_older_join_does_not_take_the_stream),
+        cmocka_unit_test(a_steady_request_allocates_nothing),
+        cmocka_unit_test(a_steady_request_takes_few_instructions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
