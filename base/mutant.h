@@ -141,6 +141,8 @@
     X(M_RELAY, "a refusal of the next node does not keep back what is behind it")     \
     X(M_TWOHOPS, "what was forwarded is forwarded again")                             \
     X(M_DEADFWD, "what a dead node forwarded is run behind its death")                \
+    X(M_AHEAD, "a node takes requests of a ring that it does not know yet")           \
+    X(M_FORGETFWD, "a stream is forgotten though a forward of it is unanswered")      \
     X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same")
 
 /* Of the coordinators: tests/txn/roles_test.c, tests/txn/suspect_test.c and tests/txn/fence_test.c

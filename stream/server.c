@@ -58,7 +58,7 @@ enum server_open server_open(struct stream_server *s, uint64_t connection,
     if (heard) {
         return SERVER_HEARD;
     }
-    return head->version > version ? SERVER_WAIT : SERVER_OPEN;
+    return head->version > version && !mutant(M_AHEAD) ? SERVER_WAIT : SERVER_OPEN;
 }
 
 static void fence(struct stream_server *s, uint64_t position)

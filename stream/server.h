@@ -52,7 +52,7 @@ static inline bool server_over(const struct stream_server *s)
 /* May it be forgotten after T_gone? A forward of it that is under way could still run. */
 static inline bool server_may_forget(const struct stream_server *s)
 {
-    return s->connection == 0 && s->passed_count == 0;
+    return s->connection == 0 && (s->passed_count == 0 || mutant(M_FORGETFWD));
 }
 
 /* ---- connections */

@@ -19,13 +19,13 @@
 #include "base/prng.h"
 #include "stream/asker.h"
 #include "stream/forward.h"
-#include "stream/server.h"
+#include "stream/servers.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
 enum {
-    SEEDS = 3000,
+    SEEDS = 5000,
     STEPS = 1500,
     GATEWAYS = 2,
     SESSIONS = 2,
@@ -57,17 +57,10 @@ struct request {
 /* A request that a node has taken and not ended. */
 struct taken {
     struct list_link link;
-    struct served *by;
+    struct stream_served *by;
     uint64_t ack;
     unsigned entity;
     struct buffer bytes; /* its record */
-};
-
-/* A stream at its server. */
-struct served {
-    struct list_link link;
-    uint64_t asker;
-    struct stream_server stream;
 };
 
 struct conn {
@@ -96,12 +89,10 @@ struct node {
     bool leaves;
     bool over; /* by the database: from `over_at` on */
     uint64_t over_at;
-    bool fenced[NODES]; /* its own servers of these clients are buried */
     bool hold[VNODES];
-    struct list servers;
+    struct stream_servers served;
     struct list queue[ENTITIES];
     struct taken *running[ENTITIES];
-    struct stream_chunks chunks;
 };
 
 /* What may happen in a seed, of 1,000 steps. */
@@ -112,8 +103,8 @@ struct faults {
     unsigned expires;
     unsigned gives_up;
     unsigned moves;
-    unsigned forgets;
-    unsigned slow; /* of 100 runs */
+    uint64_t gone_ms; /* T_gone */
+    unsigned slow;    /* of 100 runs */
     unsigned adopts;
     unsigned leaves;
 };
@@ -435,46 +426,16 @@ static void expire(unsigned node)
     }
 }
 
-static struct served *served_of(unsigned node, uint64_t asker)
+/* Those of which nothing is left, and of which nothing was heard for long. */
+static void tick(unsigned node)
 {
-    for (struct list_link *l = list_front(&w.node[node].servers); l != NULL;
-         l = list_next(&w.node[node].servers, l)) {
-        struct served *s = CONTAINER_OF(l, struct served, link);
+    struct stream_servers *v = &w.node[node].served;
 
-        if (s->asker == asker && !s->stream.dead) {
-            return s;
-        }
+    for (struct list_link *l = list_front(&v->all); l != NULL && !planted();
+         l = list_next(&v->all, l)) {
+        server_check(&CONTAINER_OF(l, struct stream_served, in)->stream);
     }
-    return NULL;
-}
-
-static struct served *serve(unsigned node, uint64_t asker)
-{
-    struct served *s = mem_new(1, sizeof *s);
-
-    s->asker = asker;
-    server_init(&s->stream, &w.node[node].chunks, asker, ID_OF_NODE + node);
-    list_push_back(&w.node[node].servers, &s->link);
-    return s;
-}
-
-/* Those of which nothing is left. */
-static void reap(unsigned node)
-{
-    struct list *all = &w.node[node].servers;
-
-    for (struct list_link *l = list_front(all), *next; l != NULL; l = next) {
-        struct served *s = CONTAINER_OF(l, struct served, link);
-
-        next = list_next(all, l);
-        if (!planted()) {
-            server_check(&s->stream);
-        }
-        if (server_over(&s->stream)) {
-            list_remove(l);
-            mem_free(s);
-        }
-    }
+    w.losses += servers_tick(v, w.now_ms);
 }
 
 static void node_adopt(unsigned node)
@@ -484,20 +445,27 @@ static void node_adopt(unsigned node)
 
     // Who is over is buried before anything sent with that version is taken, or a hold ends.
     for (unsigned i = 0; i < w.nodes; i++) {
-        struct served *s = served_of(node, ID_OF_NODE + i);
-
-        if (over_by(i, w.version) && s != NULL) {
-            server_dead(&s->stream);
+        if (over_by(i, w.version)) {
+            servers_dead(&n->served, ID_OF_NODE + i);
         }
     }
     me->version = w.version;
     client_adopt(GATEWAYS + node);
+    servers_ring(&n->served, w.version);
     for (unsigned v = 0; v < VNODES; v++) {
         n->hold[v] = n->hold[v] && w.move[v].pends && w.owner[w.version][v] == node;
     }
     pump_all(node);
-    reap(node);
+    tick(node);
 }
+
+static uint64_t position(void *context, const struct stream_request *r)
+{
+    (void)context;
+    return position_of[r->id.data[0] - 'a'];
+}
+
+static void take(void *context, const struct stream_taken *t);
 
 static void node_start(void)
 {
@@ -505,8 +473,16 @@ static void node_start(void)
     struct node *n = &w.node[node];
 
     assert_true(node < NODES);
-    *n = (struct node){.up = true, .chunks = {.spare_max = 2}};
-    list_init(&n->servers);
+    *n = (struct node){.up = true};
+    struct stream_servers_config config = servers_config_default();
+    config.incarnation = ID_OF_NODE + node;
+    config.gone_ms = w.faults.gone_ms;
+    config.chunks_spare = 2;
+    config.context = n;
+    config.position = position;
+    config.take = take;
+    servers_init(&n->served, &config);
+    servers_ring(&n->served, w.version);
     for (unsigned e = 0; e < ENTITIES; e++) {
         list_init(&n->queue[e]);
     }
@@ -535,13 +511,7 @@ static void node_free(unsigned node)
             n->running[e] = NULL;
         }
     }
-    while ((l = list_pop_front(&n->servers)) != NULL) {
-        struct served *s = CONTAINER_OF(l, struct served, link);
-
-        sendlog_drop(&s->stream.log);
-        mem_free(s);
-    }
-    stream_chunks_fini(&n->chunks);
+    servers_fini(&n->served);
     asker_fini(&w.client[GATEWAYS + node].asker);
     w.client[GATEWAYS + node].up = false;
     n->up = false;
@@ -627,13 +597,10 @@ static uint64_t client_id(unsigned client)
 
 static void node_end(struct conn *c)
 {
-    struct served *s = NULL;
-
     if (c->at_node) {
         c->at_node = false;
-        s = w.node[c->node].up ? served_of(c->node, client_id(c->client)) : NULL;
-        if (s != NULL) {
-            server_lost(&s->stream, c->id);
+        if (w.node[c->node].up) {
+            servers_lost(&w.node[c->node].served, client_id(c->client), c->id);
         }
     }
 }
@@ -664,8 +631,7 @@ static void conn_reap(size_t i)
     if (c->at_client && !c->at_node && c->back[0].size == 0 && (w.calm || chance(300))) {
         client_end(c);
     }
-    if (c->at_node && !c->at_client && c->there[0].size == 0 &&
-        (w.calm || chance(c->there[1].size == 0 ? 300 : 5))) {
+    if (c->at_node && !c->at_client && c->there[0].size == 0 && (w.calm || chance(30))) {
         node_end(c);
     }
     if (!c->at_client && !c->at_node) {
@@ -687,101 +653,31 @@ static bool frame_next(const struct buffer *in, struct frame *f, size_t *size)
     return true;
 }
 
-static void on_join(struct conn *c, const struct frame *f, const struct stream_head *head)
+static void take(void *context, const struct stream_taken *t)
 {
-    const enum stream_frame type = (enum stream_frame)f->type;
-    struct served *s = served_of(c->node, head->from);
-    struct stream_head back = {.from = head->to, .to = head->from, .first = head->first};
+    struct node *n = context;
+    const unsigned node = (unsigned)(n - w.node);
+    const unsigned e = (unsigned)(t->request->id.data[0] - 'a');
 
-    if (s == NULL && type == STREAM_JOIN) {
-        say(&c->back[0], STREAM_GONE, &back);
+    if (!w.calm && any(100) < w.faults.busy) {
+        server_refuse(&t->by->stream, t->request->rid, position_of[e], ANSWER_BUSY, any(4));
+        w.refusals++;
         return;
     }
-    if (s != NULL && head->first > s->stream.epoch && !mutant(M_OLDCONN)) {
-        // That ends the connection before: a frame of it that waits for its ring is not taken.
-        for (size_t i = 0; i < CONNS; i++) {
-            if (w.conn[i] != NULL && w.conn[i]->id == s->stream.connection && w.conn[i] != c) {
-                w.conn[i]->at_node = false;
-            }
-        }
-    }
-    s = s == NULL ? serve(c->node, head->from) : s;
-    enum server_join join = server_join(&s->stream, c->id, type, head);
-    if (join == SERVER_ANEW) {
-        server_dead(&s->stream);
-        s = serve(c->node, head->from);
-        join = server_join(&s->stream, c->id, type, head);
-    }
-    assert_true(join != SERVER_GARBAGE);
-    if (join == SERVER_OLD) {
-        node_end(c);
-        return;
-    }
-    back = server_joined(&s->stream);
-    say(&c->back[0], STREAM_JOINED, &back);
+    struct taken *q = mem_new(1, sizeof *q);
+    *q = (struct taken){.by = t->by, .ack = t->ack, .entity = e};
+    buffer_put(&q->bytes, t->record.data, t->record.size);
+    list_push_back(&n->queue[e], &q->link);
+    pump(node, e);
 }
 
-static void take(struct conn *c, struct served *s, const struct stream_head *head,
-                 struct reader *in, size_t count)
+static void on_there(struct conn *c, const struct frame *f)
 {
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *from = in->at;
-        struct stream_request r;
+    const enum err e = servers_frame(&w.node[c->node].served, c->id, f, &c->back[0]);
 
-        assert_int_equal(stream_request_get(in, &r), ERR_OK);
-        const unsigned e = (unsigned)(r.id.data[0] - 'a');
-        const enum server_verdict v =
-            server_take(&s->stream, head->first + i, head->ack, r.rid, position_of[e]);
-        if (v != SERVER_RUN) {
-            continue;
-        }
-        if (!w.calm && any(100) < w.faults.busy) {
-            server_refuse(&s->stream, r.rid, position_of[e], ANSWER_BUSY, any(4));
-            w.refusals++;
-            continue;
-        }
-        struct taken *t = mem_new(1, sizeof *t);
-        *t = (struct taken){.by = s, .ack = head->ack, .entity = e};
-        buffer_put(&t->bytes, from, (size_t)(in->at - from));
-        list_push_back(&w.node[c->node].queue[e], &t->link);
-        pump(c->node, e);
-    }
-    assert_int_equal(in->left, 0);
-}
-
-/* False: it waits for its ring. */
-static bool on_there(struct conn *c, const struct frame *f)
-{
-    struct stream_head head;
-    struct reader in;
-
-    assert_int_equal(stream_head_get(f, &head, &in), ERR_OK);
-    if ((enum stream_frame)f->type == STREAM_BEGIN || (enum stream_frame)f->type == STREAM_JOIN) {
-        if (!over_by(c->node, w.client[GATEWAYS + c->node].version)) {
-            on_join(c, f, &head);
-        }
-        return true;
-    }
-    struct served *s = served_of(c->node, head.from);
-    if (s == NULL) {
-        return true;
-    }
-    switch (server_open(&s->stream, c->id, &head, w.client[GATEWAYS + c->node].version)) {
-    case SERVER_OPEN:
-        take(c, s, &head, &in, f->count);
-        return true;
-    case SERVER_HEARD:
-        return true;
-    case SERVER_WAIT:
-        return false;
-    case SERVER_NOT_MINE:
+    assert_true(e == ERR_OK || e == ERR_STOPPED || planted());
+    if (e != ERR_OK) {
         node_end(c);
-        return true;
-    case SERVER_BAD:
-    default:
-        assert_true(planted()); // numbers that cannot be
-        node_end(c);
-        return true;
     }
 }
 
@@ -837,8 +733,8 @@ static void deliver_there(struct conn *c)
     size_t size;
 
     arrive(c->there);
-    while (c->at_node && w.node[c->node].up && frame_next(&c->there[1], &f, &size) &&
-           on_there(c, &f)) {
+    while (c->at_node && w.node[c->node].up && frame_next(&c->there[1], &f, &size)) {
+        on_there(c, &f);
         buffer_consume(&c->there[1], size);
     }
 }
@@ -875,7 +771,8 @@ static void flush(struct conn *c)
 {
     struct client *a = &w.client[c->client];
     struct stream_client *s = a->up ? a->stream[c->node] : NULL;
-    struct served *n = w.node[c->node].up ? served_of(c->node, client_id(c->client)) : NULL;
+    struct stream_served *n =
+        w.node[c->node].up ? servers_find(&w.node[c->node].served, client_id(c->client)) : NULL;
 
     if (c->at_client && s != NULL && s->connection == c->id && s->joined) {
         hand_out(&s->log, &c->there[0]);
@@ -986,21 +883,6 @@ static void fence(unsigned node)
     }
 }
 
-/* T_gone is over for somebody. */
-static void forget(unsigned node)
-{
-    for (unsigned client = 0; client < CLIENTS; client++) {
-        struct served *s = served_of(node, client_id(client));
-
-        if (s != NULL && server_may_forget(&s->stream) && chance(300)) {
-            server_dead(&s->stream);
-            w.losses++;
-        }
-    }
-    pump_all(node);
-    reap(node);
-}
-
 /* R16: who owns nothing says LEFT, and goes when all has been heard. */
 static void leave(unsigned node)
 {
@@ -1017,13 +899,14 @@ static void leave(unsigned node)
         return;
     }
     n->leaves = true;
-    for (struct list_link *l = list_front(&n->servers); l != NULL; l = list_next(&n->servers, l)) {
-        struct served *s = CONTAINER_OF(l, struct served, link);
+    for (struct list_link *l = list_front(&n->served.all); l != NULL;
+         l = list_next(&n->served.all, l)) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
 
-        if (s->stream.open == 0 && !s->stream.left && !s->stream.dead) {
+        if (s->stream.open == 0 && !s->stream.left) {
             server_leave(&s->stream);
         }
-        idle = idle && (server_idle(&s->stream) || s->stream.dead);
+        idle = idle && server_idle(&s->stream);
     }
     if (idle) {
         ring_next();
@@ -1076,9 +959,7 @@ static void step_nodes(void)
     if (chance(w.faults.expires)) {
         expire(node);
     }
-    if (chance(w.faults.forgets)) {
-        forget(node);
-    }
+    tick(node);
     if (n->leaves || (chance(w.faults.leaves) && nodes_up() > 2)) {
         leave(node);
     }
@@ -1150,7 +1031,7 @@ static bool is_quiet(void)
                                : 0;
     }
     for (unsigned n = 0; n < w.nodes; n++) {
-        busy += w.node[n].up ? w.node[n].chunks.count : 0;
+        busy += w.node[n].up ? w.node[n].served.chunks.count : 0;
     }
     return busy == 0;
 }
@@ -1222,11 +1103,13 @@ static void nothing_is_left(void)
     }
     for (unsigned n = 0; n < w.nodes && !planted(); n++) {
         if (w.node[n].up) {
-            reap(n);
-            assert_int_equal(w.node[n].chunks.count, 0);
-            for (struct list_link *l = list_front(&w.node[n].servers); l != NULL;
-                 l = list_next(&w.node[n].servers, l)) {
-                assert_int_equal(CONTAINER_OF(l, struct served, link)->stream.open, 0);
+            struct stream_servers *v = &w.node[n].served;
+
+            tick(n);
+            assert_int_equal(v->chunks.count, 0);
+            assert_true(list_empty(&v->dead));
+            for (struct list_link *l = list_front(&v->all); l != NULL; l = list_next(&v->all, l)) {
+                assert_int_equal(CONTAINER_OF(l, struct stream_served, in)->stream.open, 0);
             }
         }
     }
@@ -1243,7 +1126,7 @@ static void seed_begin(uint64_t seed)
                                .expires = any(2) == 0 ? 0 : any(40),
                                .gives_up = any(2) == 0 ? 0 : any(60),
                                .moves = any(4) == 0 ? 0 : 20 + any(200),
-                               .forgets = any(4) != 0 ? 0 : 1 + any(10),
+                               .gone_ms = any(4) != 0 ? UINT64_MAX : 1 + any(60),
                                .slow = any(2) == 0 ? 0 : any(60),
                                .adopts = 20 + any(800),
                                .leaves = any(4) != 0 ? 0 : 20 + any(100)};

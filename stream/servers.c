@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds the stream that a frame is of, and ends streams.
+ */
+#include "stream/servers.h"
+
+#include "base/mem.h"
+
+struct stream_servers_config servers_config_default(void)
+{
+    return (struct stream_servers_config){
+        .gone_ms = 10000, .parked_max = (size_t)16 * 1024 * 1024, .chunks_spare = 64};
+}
+
+void servers_init(struct stream_servers *v, const struct stream_servers_config *config)
+{
+    *v = (struct stream_servers){.config = *config, .chunks = {.spare_max = config->chunks_spare}};
+    list_init(&v->all);
+    list_init(&v->dead);
+}
+
+static void served_free(struct stream_served *s)
+{
+    list_remove(&s->in);
+    sendlog_drop(&s->stream.log);
+    buffer_fini(&s->parked);
+    mem_free(s);
+}
+
+void servers_fini(struct stream_servers *v)
+{
+    struct list_link *l = NULL;
+
+    list_splice_back(&v->all, &v->dead);
+    while ((l = list_front(&v->all)) != NULL) {
+        served_free(CONTAINER_OF(l, struct stream_served, in));
+    }
+    table_fini(&v->by_asker);
+    stream_chunks_fini(&v->chunks);
+}
+
+struct stream_served *servers_find(const struct stream_servers *v, uint64_t asker)
+{
+    struct table_link *l = table_first(&v->by_asker, table_mix(asker));
+
+    // The mix has an inverse: no other asker has that hash.
+    return l == NULL ? NULL : CONTAINER_OF(l, struct stream_served, link);
+}
+
+static struct stream_served *serve(struct stream_servers *v, uint64_t asker)
+{
+    struct stream_served *s = mem_new(1, sizeof *s);
+
+    server_init(&s->stream, &v->chunks, asker, v->config.incarnation);
+    s->stream.log.said.version = v->version;
+    table_put(&v->by_asker, &s->link, table_mix(asker));
+    list_push_back(&v->all, &s->in);
+    return s;
+}
+
+static void bury(struct stream_servers *v, struct stream_served *s)
+{
+    server_dead(&s->stream);
+    if (!s->stream.dead) {
+        return; // a bug is planted
+    }
+    buffer_fini(&s->parked);
+    table_remove(&v->by_asker, &s->link);
+    list_remove(&s->in);
+    list_push_back(&v->dead, &s->in);
+}
+
+static void put_head(struct buffer *out, enum stream_frame type, const struct stream_head *head)
+{
+    stream_head_store(buffer_reserve(out, STREAM_HEADER_SIZE), type, head);
+    out->size += STREAM_HEADER_SIZE;
+}
+
+static enum err on_join(struct stream_servers *v, uint64_t connection, enum stream_frame type,
+                        const struct stream_head *head, struct buffer *say)
+{
+    const struct stream_head gone = {
+        .from = head->to, .to = head->from, .first = head->first, .version = v->version};
+    struct stream_served *s = servers_find(v, head->from);
+
+    if (s == NULL && type == STREAM_JOIN) {
+        put_head(say, STREAM_GONE, &gone);
+        return ERR_OK;
+    }
+    s = s == NULL ? serve(v, head->from) : s;
+    enum server_join join = server_join(&s->stream, connection, type, head);
+    if (join == SERVER_ANEW) {
+        bury(v, s);
+        s = serve(v, head->from);
+        join = server_join(&s->stream, connection, type, head);
+    }
+    if (join != SERVER_JOINED) {
+        return join == SERVER_OLD ? ERR_STOPPED : ERR_CORRUPT;
+    }
+    buffer_fini(&s->parked); // it came by the connection before (R2)
+    s->lost_ms = 0;
+    const struct stream_head joined = server_joined(&s->stream);
+    put_head(say, STREAM_JOINED, &joined);
+    return ERR_OK;
+}
+
+static enum err take(struct stream_servers *v, struct stream_served *s,
+                     const struct stream_head *head, struct reader *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = in->at;
+        struct stream_request r;
+
+        if (stream_request_get(in, &r) != ERR_OK) {
+            return ERR_CORRUPT;
+        }
+        const uint64_t position = v->config.position(v->config.context, &r);
+        if (server_take(&s->stream, head->first + i, head->ack, r.rid, position) == SERVER_RUN) {
+            const struct stream_taken t = {.by = s,
+                                           .request = &r,
+                                           .record = bytes_of(from, (size_t)(in->at - from)),
+                                           .ack = head->ack};
+
+            v->config.take(v->config.context, &t);
+        }
+    }
+    return in->left == 0 ? ERR_OK : ERR_CORRUPT;
+}
+
+static enum err park(const struct stream_servers *v, struct stream_served *s,
+                     const struct frame *frame)
+{
+    const size_t size = FRAME_HEADER_SIZE + frame->body.size;
+
+    if (s->parked.size + size > v->config.parked_max) {
+        return ERR_STOPPED; // it comes again by another connection
+    }
+    uint8_t *at = buffer_reserve(&s->parked, size);
+    at = store_u32(at, (uint32_t)size);
+    at = store_u8(at, (uint8_t)frame->type);
+    at = store_u8(at, 0);
+    at = store_u16(at, frame->count);
+    memcpy(at, frame->body.data, frame->body.size);
+    s->parked.size += size;
+    return ERR_OK;
+}
+
+/* Requests, or an ACK. `parks`: it is not one that was parked. */
+static enum err on_requests(struct stream_servers *v, struct stream_served *s, uint64_t connection,
+                            const struct frame *frame, bool parks)
+{
+    struct stream_head head;
+    struct reader in;
+
+    if (stream_head_get(frame, &head, &in) != ERR_OK) {
+        return ERR_CORRUPT;
+    }
+    // Behind one that waits all wait, but each is heard.
+    const bool behind = parks && s->parked.size > 0;
+    switch (server_open(&s->stream, connection, &head, v->version)) {
+    case SERVER_OPEN:
+        return behind ? park(v, s, frame) : take(v, s, &head, &in, frame->count);
+    case SERVER_HEARD:
+        return ERR_OK;
+    case SERVER_WAIT:
+        return parks ? park(v, s, frame) : ERR_BUSY;
+    case SERVER_BAD:
+        // Its number comes behind those of frames that wait.
+        return behind && head.first > 0 ? park(v, s, frame) : ERR_CORRUPT;
+    case SERVER_NOT_MINE:
+    default:
+        return ERR_STOPPED;
+    }
+}
+
+enum err servers_frame(struct stream_servers *v, uint64_t connection, const struct frame *frame,
+                       struct buffer *say)
+{
+    const enum stream_frame type = (enum stream_frame)frame->type;
+    struct stream_head head;
+    struct reader in;
+
+    if (stream_head_get(frame, &head, &in) != ERR_OK || head.to != v->config.incarnation) {
+        return ERR_CORRUPT;
+    }
+    if (type == STREAM_BEGIN || type == STREAM_JOIN) {
+        return on_join(v, connection, type, &head, say);
+    }
+    struct stream_served *s = servers_find(v, head.from);
+    if (type != STREAM_REQUEST && type != STREAM_ACK) {
+        return ERR_CORRUPT;
+    }
+    return s == NULL ? ERR_STOPPED : on_requests(v, s, connection, frame, true);
+}
+
+void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection)
+{
+    struct stream_served *s = servers_find(v, asker);
+
+    if (s != NULL && s->stream.connection == connection) {
+        server_lost(&s->stream, connection);
+        buffer_fini(&s->parked);
+    }
+}
+
+void servers_dead(struct stream_servers *v, uint64_t asker)
+{
+    struct stream_served *s = servers_find(v, asker);
+
+    if (s != NULL) {
+        bury(v, s);
+    }
+}
+
+/* Take what waited, until something waits again. */
+static void unpark(struct stream_servers *v, struct stream_served *s)
+{
+    size_t at = 0;
+
+    while (at < s->parked.size) {
+        const uint8_t *data = s->parked.data + at;
+        const struct frame frame = {
+            .type = (enum frame_type)data[4],
+            .count = load_u16(data + 6),
+            .body = bytes_of(data + FRAME_HEADER_SIZE, load_u32(data) - FRAME_HEADER_SIZE)};
+
+        const enum err e = on_requests(v, s, s->stream.connection, &frame, false);
+        if (e == ERR_BUSY) {
+            break;
+        }
+        at += FRAME_HEADER_SIZE + frame.body.size;
+        if (e != ERR_OK) {
+            at = s->parked.size;
+            s->stream.connection = 0; // the caller hears of it with the next frame
+        }
+    }
+    buffer_consume(&s->parked, at);
+    if (s->parked.size == 0) {
+        buffer_fini(&s->parked);
+    }
+}
+
+void servers_ring(struct stream_servers *v, uint64_t version)
+{
+    ASSERT(version >= v->version);
+    v->version = version;
+    for (struct list_link *l = list_front(&v->all); l != NULL; l = list_next(&v->all, l)) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
+
+        sendlog_close(&s->stream.log); // R4
+        s->stream.log.said.version = version;
+        unpark(v, s);
+    }
+}
+
+size_t servers_tick(struct stream_servers *v, uint64_t now_ms)
+{
+    size_t forgotten = 0;
+
+    for (struct list_link *l = list_front(&v->all), *next = NULL; l != NULL; l = next) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
+
+        next = list_next(&v->all, l);
+        if (!server_may_forget(&s->stream)) {
+            s->lost_ms = 0;
+        } else if (s->lost_ms == 0) {
+            s->lost_ms = now_ms;
+        } else if (now_ms - s->lost_ms >= v->config.gone_ms) {
+            bury(v, s);
+            forgotten++;
+        }
+    }
+    for (struct list_link *l = list_front(&v->dead), *next = NULL; l != NULL; l = next) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
+
+        next = list_next(&v->dead, l);
+        if (server_over(&s->stream)) {
+            served_free(s);
+        }
+    }
+    return forgotten;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All streams that a node serves: by whom they are, over any number of
+ * connections, with the frames that wait for a ring (R5) and those that are over
+ * while something of them still runs.
+ *
+ *     frame -> servers_frame() -+-> BEGIN, JOIN: JOINED or GONE is said
+ *                               +-> requests: `take` of each that is to be run or queued
+ *                               +-> of a newer ring: kept until servers_ring()
+ *
+ * Pure. The caller names connections and the time.
+ */
+#ifndef STREAM_SERVERS_H
+#define STREAM_SERVERS_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "stream/server.h"
+
+/* A stream here; the machine is in `stream`. */
+struct stream_served {
+    struct table_link link; /* by asker, unless it is dead */
+    struct list_link in;    /* of all, or of the dead */
+    struct stream_server stream;
+    struct buffer parked; /* frames that came behind one that waits for its ring, whole */
+    uint64_t lost_ms;     /* when it was seen to have no connection; 0 = it has one */
+};
+
+/* A request that was taken: to be run, or queued, and ended by server_answer(), server_refuse() or
+ * a forward. `ack` is for server_judge(). */
+struct stream_taken {
+    struct stream_served *by;             /* stays until the request is ended */
+    const struct stream_request *request; /* borrowed, as is its record */
+    struct bytes record;
+    uint64_t ack;
+};
+
+struct stream_servers_config {
+    uint64_t incarnation;
+    uint64_t gone_ms;    /* T_gone: 10000 */
+    size_t parked_max;   /* bytes of frames of one stream that wait; 16 MiB */
+    size_t chunks_spare; /* 64 */
+    void *context;
+    /* Where a request's entity is on the ring. */
+    uint64_t (*position)(void *context, const struct stream_request *r);
+    void (*take)(void *context, const struct stream_taken *t);
+};
+struct stream_servers_config servers_config_default(void);
+
+struct stream_servers {
+    struct stream_servers_config config;
+    struct stream_chunks chunks;
+    struct table by_asker;
+    struct list all;
+    struct list dead; /* until server_over() */
+    uint64_t version; /* of the ring adopted */
+};
+
+void servers_init(struct stream_servers *v, const struct stream_servers_config *config);
+/* Frees all, and says nothing. */
+void servers_fini(struct stream_servers *v);
+
+/* The living stream of an asker; or NULL. */
+struct stream_served *servers_find(const struct stream_servers *v, uint64_t asker);
+
+/* A frame of a stream came by a connection. What is to be said at once, JOINED or GONE, is appended
+ * to `say`; behind JOINED the log goes. ERR_OK; ERR_CORRUPT: it is none, and ERR_STOPPED: the
+ * stream has another connection, or more waits than may: let go of this one. */
+MUST_CHECK enum err servers_frame(struct stream_servers *v, uint64_t connection,
+                                  const struct frame *frame, struct buffer *say);
+/* That connection of the asker is gone: so is what came by it and waits. */
+void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection);
+/* The asker is dead by the ring that is being adopted: before servers_ring(), and before anything
+ * that was queued comes to run. */
+void servers_dead(struct stream_servers *v, uint64_t asker);
+/* A ring was adopted: what is said from now on says so, and what waited for it is taken. */
+void servers_ring(struct stream_servers *v, uint64_t version);
+/* From time to time: forgets streams that were away for T_gone (R15), and frees what is over.
+ * Returns how many were forgotten. */
+size_t servers_tick(struct stream_servers *v, uint64_t now_ms);
+
+#endif
