@@ -133,11 +133,11 @@ void links_reload(struct links *links);
  */
 bool links_take_files(const struct links_config *config, char *why, size_t size);
 
-/* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms; while links_rest()
- * every 100 ms do. */
+/* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms; while
+ * links_rest() every 100 ms do. */
 void links_poll(struct links *links, uint64_t now_us);
-/* True while no link is being made, greeted, lost or closed: what its timers then do is as coarse as
- * pings are. */
+/* True while no link is being made, greeted, lost or closed: what its timers then do is as coarse
+ * as pings are. */
 bool links_rest(const struct links *links);
 /* Records (link_send_record) are handed to the network before this time of CLOCK_BOOTTIME only, and
  * else wait on their links, with all that is queued behind them; UINT64_MAX (from the start) =
