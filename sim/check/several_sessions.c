@@ -116,7 +116,8 @@ void check_known_heard(struct fleet *f, struct session_actor *h, const struct rh
     case RH_SESSION_LOST:
         UNLESS(f, there, "%s: nobody was there to be lost", h->who.id);
         UNLESS(f,
-               e->why != RH_LOST_REBOUND || (had != NULL && had->leaves != KNOWN_STAYS),
+               e->why != RH_LOST_REBOUND || (had != NULL && had->leaves != KNOWN_STAYS) ||
+                   (h->rebinds > 0 && h->colds > 0), // it was begun afresh, and forgot
                "%s: a client was passed on, and was to stay",
                h->who.id);
         break;

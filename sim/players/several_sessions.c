@@ -115,7 +115,7 @@ static bool push_one(struct rh_actor *actor, struct life *l, struct known_sessio
         return true;
     }
     if (result == RH_NO_SESSION && g->missed_us != 0) {
-        if (g->leaves != KNOWN_REBOUND) {
+        if (g->leaves != KNOWN_REBOUND && g->leaves != KNOWN_ENDS) {
             forget(l, g); // it did not come back in time, or was kicked
         }
     } else if (g->leaves == KNOWN_STAYS) {
@@ -303,8 +303,8 @@ static void on_lost(struct rh_actor *actor, struct life *l, struct known_session
     const uint64_t session = g->session;
 
     g->missed_us = l->fleet->world.now_us;
-    if (g->leaves == KNOWN_REBOUND && why != RH_LOST_REBOUND) {
-        return; // it has not heard of that, and is told when it comes back
+    if ((g->leaves == KNOWN_REBOUND || g->leaves == KNOWN_ENDS) && why != RH_LOST_REBOUND) {
+        return; // it has not heard that it was passed on, and is told when it comes back
     }
     if (g->leaves != KNOWN_STAYS || !push_one(actor, l, g)) {
         l->actor->losses++;       // it was sent away, or left
