@@ -316,7 +316,10 @@ static void show_end(const struct campaign *c, uint64_t seed)
     if (pid == 0) {
         struct totals *again = mem_new(1, sizeof *again);
 
-        (void)campaign_seed(c, seed, SHOW_END, again);
+        if (campaign_seed(c, seed, SHOW_END, again) == NULL) {
+            (void)printf("seed %" PRIu64 ": its worker was killed; run again it breaks no rule\n",
+                         seed);
+        }
         (void)fflush(stdout);
         _exit(0);
     }
