@@ -481,11 +481,11 @@ void node_begin_step(struct fleet *f, struct sim_node *n, struct host_event *eve
 void node_end_step(struct fleet *f, struct sim_node *n, bool torn)
 {
     check_view(f, n->process.name, host_view(n->core), &n->seen);
-    actors_look_still(f, n);
     poison_stepped(f, n);
     look_at_runs(f, n);
     node_calls_look(f, n);
     record_lease(f, n);
+    actors_look_still(f, n);
     n->out_at = 0;
     n->dies_at = torn && n->out.count > 0 && world_chance(&f->world, f->faults.node_torn_pm) &&
                          world_chance(&f->world, 100)

@@ -107,7 +107,7 @@ void txn_vote(struct host *h, struct hold *hold, int coordinator)
     } else if (part->state == PART_PREPARED) {
         prepared.txn = part->prepare.txn;
         prepared.actors = hold->actors;
-        prepared.bytes = hold->bytes;
+        prepared.bytes = hold->bytes + hold->ahead.size;
         c.body_case = RH__CONTROL__BODY_PREPARED;
         c.prepared = &prepared;
         host_tell(h, coordinator, &c);
