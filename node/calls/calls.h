@@ -18,8 +18,8 @@
  * A request that can't leave now, because the link takes no more or the gate of
  * the lease is closed (I8), goes back by calls_give_back(): it comes again.
  *
- * Of calls in the midst of a message it knows who waits for whom (node/host/waits.h): where that is
- * a circle, one of them is refused.
+ * Of calls in the midst of a message it knows who waits for whom (node/books/waits.h): where that
+ * is a circle, one of them is refused.
  *
  * A broadcast asks many actors for the same (node/calls/broadcasts.h): its members go to the router
  * as it has room, never more than half of it, and between them everybody else has a turn.
@@ -27,10 +27,10 @@
 #ifndef NODE_CALLS_CALLS_H
 #define NODE_CALLS_CALLS_H
 
+#include "node/books/neighbour.h"
+#include "node/books/waits.h"
 #include "node/calls/broadcasts.h"
 #include "node/calls/call.h"
-#include "node/host/neighbour.h"
-#include "node/host/waits.h"
 #include "route/router.h"
 #include "wire/frame.h"
 

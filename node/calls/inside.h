@@ -5,8 +5,8 @@
 #ifndef NODE_CALLS_INSIDE_H
 #define NODE_CALLS_INSIDE_H
 
+#include "node/books/waits.h"
 #include "node/calls/calls.h"
-#include "node/host/waits.h"
 
 /* A link to or from another node. */
 struct road {

@@ -27,9 +27,9 @@
 #include "base/machine.h"
 #include "base/mutant.h"
 #include "base/strand.h"
-#include "node/host/delay.h"
+#include "node/books/delay.h"
+#include "node/books/waiting.h"
 #include "node/host/image.h"
-#include "node/host/waiting.h"
 
 struct hold;
 

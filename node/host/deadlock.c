@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host knows of a circle of calls (node/host/waits.h): what a call waits for at the actor
+ * What the host knows of a circle of calls (node/books/waits.h): what a call waits for at the actor
  * that it asks, and its refusal.
  */
+#include "node/books/waits.h"
 #include "node/host/inside.h"
-#include "node/host/waits.h"
 
 /* It runs something, so what stands in its mailbox waits. */
 static struct actor *asked(const struct host *h, const struct probe *p)

@@ -9,9 +9,9 @@
 #ifndef NODE_HOST_HOLD_H
 #define NODE_HOST_HOLD_H
 
+#include "node/books/waiting.h"
 #include "node/host/actor.h"
 #include "node/host/handover.h"
-#include "node/host/waiting.h"
 #include "txn/participant.h"
 
 /* What goes ahead of a hold: hold_ahead.c. */

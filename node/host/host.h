@@ -24,7 +24,7 @@
  * RETIRE that did not and a DISCARD nobody names the actor any more, until another ACTIVATE does.
  * PERSIST effects are done in order; the event of one covers those before it.
  *
- * The lease (node/host/lease.h). host_step() judges it by the event's time before
+ * The lease (node/books/lease.h). host_step() judges it by the event's time before
  * anything else, and submits no ACTIVATE or RUN unless it is ACTIVE. But time
  * passes between a step and its effects, and between one effect and the next:
  * so whoever does them reads the clock again before each one (hole 30),
@@ -48,10 +48,10 @@
 #ifndef NODE_HOST_HOST_H
 #define NODE_HOST_HOST_H
 
+#include "node/books/lease.h"
+#include "node/books/waits.h"
 #include "node/bridge/operation.h"
-#include "node/host/lease.h"
 #include "node/host/stats.h"
-#include "node/host/waits.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
 #include "wire/hello.h"

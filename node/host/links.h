@@ -8,9 +8,9 @@
 #ifndef NODE_HOST_LINKS_H
 #define NODE_HOST_LINKS_H
 
-#include "node/host/neighbour.h"
+#include "node/books/neighbour.h"
+#include "node/books/waiting.h"
 #include "node/host/topology.h"
-#include "node/host/waiting.h"
 
 /* A link that this node asked for. */
 struct dial {

@@ -20,7 +20,7 @@
 #include "base/lookup.h"
 #include "base/strand.h"
 #include "base/table.h"
-#include "node/host/waiting.h"
+#include "node/books/waiting.h"
 
 struct actor;
 

@@ -7,7 +7,7 @@
 #define NODE_HOST_STATS_H
 
 #include "base/metrics.h"
-#include "node/host/lease.h"
+#include "node/books/lease.h"
 
 #include <stdbool.h>
 #include <stdint.h>

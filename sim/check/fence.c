@@ -6,7 +6,7 @@
 #include "base/mutant.h"
 #include "sim/fleet.h"
 
-/* The kill margin is that part of a lease (node/host/lease.h). */
+/* The kill margin is that part of a lease (node/books/lease.h). */
 enum { KILL_MS = 80, LEASE_MS = 3000 };
 
 void check_output(struct fleet *f, const struct sim_node *n)

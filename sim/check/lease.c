@@ -7,7 +7,7 @@
 #include "sim/fleet.h"
 #include "wire/control.h"
 
-/* The last part of a lease, in which nothing begins (node/host/lease.h). */
+/* The last part of a lease, in which nothing begins (node/books/lease.h). */
 enum { SOFT_PART = 5 };
 
 /* ---- who is dead, as the leader can't know */

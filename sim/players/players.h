@@ -17,7 +17,7 @@
 #define SIM_PLAYERS_PLAYERS_H
 
 #include "base/prng.h"
-#include "node/host/presence.h"
+#include "node/books/presence.h"
 #include "node/runtime/runtime.h"
 #include "sim/fleet.h"
 

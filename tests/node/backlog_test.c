@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of node/host/backlog.h.
+ * Tests of node/books/backlog.h.
  */
 #include "tests/test.h"
 
-#include "node/host/backlog.h"
+#include "node/books/backlog.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of node/host/presence.h.
+ * Tests of node/books/presence.h.
  */
-#include "node/host/presence.h"
+#include "node/books/presence.h"
 
 #include "tests/test.h"
 

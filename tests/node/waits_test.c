@@ -3,7 +3,7 @@
  * Who waits for whom, on as many nodes as there are actors: one of a circle is refused, and only
  * of a circle. The simulator (sim/) has the same among faults, moves and lost messages.
  */
-#include "node/host/waits.h"
+#include "node/books/waits.h"
 
 #include "base/mem.h"
 #include "tests/test.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of node/host/lease.h, with times as the table in that header has them.
+ * Tests of node/books/lease.h, with times as the table in that header has them.
  */
 #include "tests/test.h"
 
-#include "node/host/lease.h"
+#include "node/books/lease.h"
 
 enum { D = 3000000, AT = 1000000, WALL = 5000000 };
 #define MS 1000L

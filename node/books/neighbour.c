@@ -2,7 +2,7 @@
  *
  * The table of links that are up, by link and by process.
  */
-#include "node/host/neighbour.h"
+#include "node/books/neighbour.h"
 
 #include "base/mem.h"
 

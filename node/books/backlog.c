@@ -2,7 +2,7 @@
  *
  * A queue of frames for a link that is full.
  */
-#include "node/host/backlog.h"
+#include "node/books/backlog.h"
 
 #include "base/assert.h"
 #include "base/mem.h"

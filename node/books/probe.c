@@ -2,7 +2,7 @@
  *
  * Probes on the wire.
  */
-#include "node/host/probe.h"
+#include "node/books/probe.h"
 
 #include "wire/control.h"
 #include "wire/record.h"

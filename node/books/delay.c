@@ -3,7 +3,7 @@
  * Back-offs of actors that fail: a list for each length, so that the next one
  * due is in front.
  */
-#include "node/host/delay.h"
+#include "node/books/delay.h"
 
 enum { MS = 1000 };
 

@@ -5,8 +5,8 @@
  *
  * Pure. A request that runs at once never gets here.
  */
-#ifndef NODE_HOST_WAITING_H
-#define NODE_HOST_WAITING_H
+#ifndef NODE_BOOKS_WAITING_H
+#define NODE_BOOKS_WAITING_H
 
 #include "base/list.h"
 #include "wire/record.h"

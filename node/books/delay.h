@@ -6,8 +6,8 @@
  *
  * Pure.
  */
-#ifndef NODE_HOST_DELAY_H
-#define NODE_HOST_DELAY_H
+#ifndef NODE_BOOKS_DELAY_H
+#define NODE_BOOKS_DELAY_H
 
 #include "base/list.h"
 

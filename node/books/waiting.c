@@ -3,7 +3,7 @@
  * Queues of requests under one limit of bytes, and a wheel that finds the
  * expired ones.
  */
-#include "node/host/waiting.h"
+#include "node/books/waiting.h"
 
 #include "base/assert.h"
 #include "base/mem.h"

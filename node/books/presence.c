@@ -3,7 +3,7 @@
  * Notes which gateways are linked, and which have been away for so long that
  * their clients are lost.
  */
-#include "node/host/presence.h"
+#include "node/books/presence.h"
 
 #include "base/mem.h"
 

@@ -4,8 +4,8 @@
  * is room. Workers answer a while after they were given their tasks, so when a
  * link is found full, what was begun for it before has yet to be answered.
  */
-#ifndef NODE_HOST_BACKLOG_H
-#define NODE_HOST_BACKLOG_H
+#ifndef NODE_BOOKS_BACKLOG_H
+#define NODE_BOOKS_BACKLOG_H
 
 #include "base/bytes.h"
 #include "base/list.h"

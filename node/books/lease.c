@@ -2,7 +2,7 @@
  *
  * The lease's states by the clock, and which grant counts.
  */
-#include "node/host/lease.h"
+#include "node/books/lease.h"
 
 #include "base/machine.h"
 #include "base/mutant.h"

@@ -14,8 +14,8 @@
  *
  * Pure. Time is CLOCK_BOOTTIME: it goes on in suspend (hole 28).
  */
-#ifndef NODE_HOST_LEASE_H
-#define NODE_HOST_LEASE_H
+#ifndef NODE_BOOKS_LEASE_H
+#define NODE_BOOKS_LEASE_H
 
 #include <stdbool.h>
 #include <stddef.h>

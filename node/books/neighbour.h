@@ -6,8 +6,8 @@
  * with an incarnation (nodes) or an id of its own (gateways), which it says
  * itself: what is proved is its name. node/host/identity.c binds the two.
  */
-#ifndef NODE_HOST_NEIGHBOUR_H
-#define NODE_HOST_NEIGHBOUR_H
+#ifndef NODE_BOOKS_NEIGHBOUR_H
+#define NODE_BOOKS_NEIGHBOUR_H
 
 #include "base/list.h"
 #include "base/table.h"

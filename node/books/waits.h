@@ -29,13 +29,13 @@
  *
  * Pure.
  */
-#ifndef NODE_HOST_WAITS_H
-#define NODE_HOST_WAITS_H
+#ifndef NODE_BOOKS_WAITS_H
+#define NODE_BOOKS_WAITS_H
 
 #include "base/list.h"
 #include "base/table.h"
-#include "node/host/delay.h"
-#include "node/host/probe.h"
+#include "node/books/delay.h"
+#include "node/books/probe.h"
 
 /* A call that an actor made in the midst of a message and that has not been answered. */
 struct wait_of {

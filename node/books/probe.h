@@ -3,12 +3,12 @@
  * A probe: it follows the calls that wait for each other, from the actor that asks to the one that
  * is asked, over as many nodes as there are on the way. One that comes back to the call where it
  * began has found a circle of actors that would wait for each other until their deadlines
- * (node/host/waits.h).
+ * (node/books/waits.h).
  *
  * Pure.
  */
-#ifndef NODE_HOST_PROBE_H
-#define NODE_HOST_PROBE_H
+#ifndef NODE_BOOKS_PROBE_H
+#define NODE_BOOKS_PROBE_H
 
 #include "base/bytes.h"
 #include "base/err.h"

@@ -3,7 +3,7 @@
  * Notes which actor waits for which call, and follows such chains to find
  * circles.
  */
-#include "node/host/waits.h"
+#include "node/books/waits.h"
 
 #include "base/mem.h"
 #include "base/mutant.h"

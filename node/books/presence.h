@@ -6,8 +6,8 @@
  *
  * Pure.
  */
-#ifndef NODE_HOST_PRESENCE_H
-#define NODE_HOST_PRESENCE_H
+#ifndef NODE_BOOKS_PRESENCE_H
+#define NODE_BOOKS_PRESENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
