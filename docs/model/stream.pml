@@ -13,9 +13,9 @@
  *           unanswered in the stream that it came by until the answer, or the refusal, of the next hop is appended to that one's log.
  *  beside   while a node has unanswered forwards of a lane that came by one stream, what comes behind them by it goes the same way or is
  *           refused: it neither runs here nor goes to a third node.
- *  death    the incarnation is over by the configuration: what was sent there and is unanswered is UNKNOWN. A node says so with the
- *           version that it knows it by. Who adopts that version has dropped what the dead node forwarded and nobody has run.
- * A request is forwarded twice at most, then it is refused.
+ *  death    the incarnation is over by the configuration: what was sent there and is unanswered is UNKNOWN. Who adopts that version has
+ *           dropped what the dead node forwarded and nobody has run.
+ * A request is forwarded once: whoever has one that is lost knows by which node it came, and nobody else has it.
  * Mutations (each must be found):
  *  M_NOFENCE   a refusal does not close the stream            M_NOLANE    a request goes to the new owner while one before it is elsewhere
  *  M_NOSEQ     after a resume all that is unanswered is sent again, and the node does not look at numbers
@@ -36,7 +36,7 @@
  *  M_THIRD     what comes behind a forward goes to the owner of now
  *  M_RELAY     the refusal of the next hop is told without closing the stream that the request came by
  *  M_DEADFWD   what a dead node forwarded is run after its death was adopted
- *  M_NOVERSION UNKNOWN is told without the version of the death
+ *  M_TWOHOPS   what was forwarded is forwarded again
  *  M_DEADREF   forwards to a dead node are refused, not UNKNOWN
  */
 #ifndef NN
@@ -72,7 +72,7 @@
 #define OK 1
 #define REFUSED 2
 #define MOVED 3         /* + version */
-#define UNKNOWN 16      /* + version */
+#define UNKNOWN 16
 #define G NN            /* the gateway as a client */
 
 byte dbver, own[MAXV+1]; bit pend, drained; byte pto;
@@ -139,7 +139,12 @@ inline execute(_c,_n,xx) {
   ex = ex | (1<<((xx)%Q)); lastx = (xx)%Q+1;
   append(_c,_n,xx,OK);
   printf("N%d: execute %d of C%d\n", _n, (xx)%Q+1, _c) }
-#define MAYPASS(c,n,xx,o) ((xx)/Q == G && (o) != n && !S(n,o).dead && S(n,o).slen < L)
+#ifdef M_TWOHOPS
+#define FRESH(c,xx) ((xx)/Q == G)
+#else
+#define FRESH(c,xx) ((c) == G)
+#endif
+#define MAYPASS(c,n,xx,o) (FRESH(c,xx) && (o) != n && !S(n,o).dead && S(n,o).slen < L)
 /* it is not for this node, or follows what was not: on, or back. o is set. */
 inline pass(_c,_n,xx) {
   if
@@ -207,7 +212,7 @@ end:
        printf("G: answer %d of N%d for %d: %d\n", S(G,N).got, N, r+1, c); \
        if :: at[r] != N+1 -> skip                                     /* asked elsewhere since */ \
           :: else -> at[r] = 0; \
-             if :: c >= UNKNOWN && c-UNKNOWN > needv -> needv = c-UNKNOWN :: c >= MOVED && c < UNKNOWN && c-MOVED > needv -> needv = c-MOVED :: else fi; \
+             if :: c >= MOVED && c < UNKNOWN && c-MOVED > needv -> needv = c-MOVED :: else fi; \
              if :: zomb[r] -> zomb[r] = 0 \
                 :: !zomb[r] && c == OK -> assert(!DONE(r)); st[r] = 2 \
                 :: !zomb[r] && c >= UNKNOWN -> st[r] = 3 \
@@ -296,11 +301,6 @@ end:
 #else
 #define WHERE(N) (p != 0 -> p-1 : own[ver[N]])
 #endif
-#ifdef M_NOVERSION
-#define DEATHVER(n) 0
-#else
-#define DEATHVER(n) ver[n]
-#endif
 #ifdef M_RELAY
 #define RELAY(c,n,xx,code) append(c,n,xx,code)
 #else
@@ -325,7 +325,7 @@ inline lost(_n,_o) {
 #ifdef M_DEADREF
                        if :: j != _n -> refuse(j,_n,G*Q+i,REFUSED) :: else fi
 #else
-                       if :: j != _n -> append(j,_n,G*Q+i,UNKNOWN+DEATHVER(_n)) :: else fi
+                       if :: j != _n -> append(j,_n,G*Q+i,UNKNOWN) :: else fi
 #endif
                        :: else fi; i++ :: else -> break od;
         j++ :: else -> break od; i = 0; j = 0 }
