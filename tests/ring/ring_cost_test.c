@@ -58,6 +58,9 @@ static void check_cost(work run, long most)
     struct lookups l = {.run = run};
     long part[2] = {0};
 
+    if (!steps_countable()) {
+        skip(); // before anything is made, which a skipped test would leave behind
+    }
     ring_init(&l.ring, GRID);
     ring_create(&l.ring, 64, 1, 1);
     steps_count(look_up, &l, part, 2);
