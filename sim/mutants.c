@@ -78,7 +78,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_FIRSTIMAGE] = PROFILE_CHANGES,
         [M_FORMERIMAGE] = PROFILE_MIXED,
         [M_RUNENDED] = PROFILE_SESSIONS,
-        [M_NOPOLL] = PROFILE_CLOCKS,
+        [M_NOPOLL] = PROFILE_CHANGES,
         [M_CONVOY] = PROFILE_CALM,
         [M_BASE] = PROFILE_CHANGES,
         [M_REGRESS] = PROFILE_CHANGES,
@@ -228,7 +228,7 @@ static bool needs_node_calls(enum mutant m)
  */
 static bool needs_players(enum mutant m)
 {
-    return m == M_NOTETWICE || m == M_STALERETURN || m == M_CASTMOVED;
+    return m == M_NOTETWICE || m == M_STALERETURN || m == M_OLDLINE || m == M_CASTMOVED;
 }
 
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)
