@@ -512,11 +512,12 @@ void raft_model_start(struct raft_model *r, unsigned replica)
     struct raft_member *m = &r->member[replica];
     const uint64_t snapshot = world_between(r->world, r->restored, r->log_count);
 
-    state_init(&m->state);
     m->applied = 0;
     if (r->mirror.index > r->restored && r->mirror.index <= snapshot) {
         mirror_load(&r->mirror, &m->state);
         m->applied = r->mirror.index;
+    } else {
+        state_init(&m->state);
     }
     m->believes = m->fallen = m->applying = false;
     while (m->applied < snapshot) {
