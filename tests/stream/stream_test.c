@@ -351,7 +351,7 @@ static void a_batch(void *context)
 static void a_steady_request_takes_few_instructions(void **state)
 {
     enum { ASKED, TAKEN, HEARD, PARTS };
-    long part[PARTS];
+    long part[PARTS] = {0};
 
     (void)state;
     steps_count(a_batch, NULL, part, PARTS);
