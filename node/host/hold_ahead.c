@@ -168,6 +168,14 @@ void ahead_go_on(struct host *h)
     }
 }
 
+static void batch_ended(struct host *h)
+{
+    struct ahead_pace *pace = &h->txns.ahead;
+
+    pace->asked = 0;
+    pace->next_us = h->now_us + IDLE_SHARE * (h->now_us - pace->asked_us);
+}
+
 /* One that was asked has answered; the last of its batch says how long that took. */
 static void note_answered(struct host *h, struct hold *hold)
 {
@@ -176,14 +184,21 @@ static void note_answered(struct host *h, struct hold *hold)
     if (hold != NULL && hold->ahead.asked > 0) {
         hold->ahead.asked--;
     }
-    if (pace->asked > 0 && --pace->asked == 0) {
-        pace->next_us = h->now_us + IDLE_SHARE * (h->now_us - pace->asked_us);
+    if (pace->asked > 0) {
+        pace->asked--;
+        if (pace->asked == 0) {
+            batch_ended(h);
+        }
     }
 }
 
 void ahead_tick(struct host *h)
 {
-    h->txns.ahead.asked = 0;
+    const struct ahead_pace *pace = &h->txns.ahead;
+
+    if (pace->asked > 0 && h->now_us - pace->asked_us >= (uint64_t)h->config.ahead_ms * 1000) {
+        batch_ended(h);
+    }
 }
 
 void ahead_on_answer(struct host *h, const struct actor *a)

@@ -126,7 +126,8 @@ void ahead_on_removed(struct host *h, const struct actor *a);
 bool ahead_is_over(const struct hold *hold);
 /* A transaction here gives that cell away: only of its actors images went ahead. */
 bool ahead_gives(const struct host *h, uint32_t cell);
-/* The workers had their time: whoever was asked and hasn't answered does not count. */
+/* A batch that has not answered in the time of a whole round ends: someone may never answer. The
+ * pause behind it is as long as for one that took all that time. */
 void ahead_tick(struct host *h);
 
 /* ---- hold_target.c ---- */
