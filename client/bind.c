@@ -100,6 +100,10 @@ static bool on_bind_refused(struct rhc *c, unsigned status, uint32_t retry_ms,
 
     switch (status) {
     case RHC_BAD_REQUEST:
+        if (begins_with(payload, "requests are in progress")) {
+            bind_again(c, retry_ms); // what was asked of the actor before
+            return false;
+        }
         if (!s->plain) {
             s->plain = true; // a gateway that keeps no sessions yet
             say_bind(c);

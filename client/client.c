@@ -83,6 +83,7 @@ static void forget_connection(struct rhc *c)
 static void end(struct rhc *c)
 {
     c->connection.state = RHC_ENDED;
+    session_leave(c);
     session_end(c);
     log_end(&c->log);
     c->connection.tell_kicked = c->connection.kicked;
@@ -206,7 +207,6 @@ int rhc_start(struct rhc *c, uint64_t now_ms)
     c->connection.failures = 0;
     c->connection.retry_ms = 0;
     c->connection.dial_ms = now_ms;
-    session_want_again(c);
     c->connection.state = RHC_WAITING;
     rhc_tick(c, now_ms);
     return RHC_DONE;

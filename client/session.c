@@ -68,13 +68,6 @@ void session_end(struct rhc *c)
     c->session.now.keeps = false;
 }
 
-void session_want_again(struct rhc *c)
-{
-    if (c->session.now.state != BIND_NONE) {
-        c->session.now.state = BIND_WANTED;
-    }
-}
-
 bool session_tells(struct rhc *c, struct rhc_event *event)
 {
     if (!c->session.tell_unbound) {

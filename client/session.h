@@ -64,8 +64,6 @@ void session_disconnected(struct rhc *c);
 void session_leave(struct rhc *c);
 /* The session can't be resumed any more. */
 void session_end(struct rhc *c);
-/* The client starts once more: bind again what was bound. */
-void session_want_again(struct rhc *c);
 /* Do what is due of it. */
 void session_tend(struct rhc *c);
 /* True: `event` says that the session is over. */

@@ -210,8 +210,8 @@ RHC_API int rhc_tell(struct rhc *c, const struct rhc_request *r, uint64_t now_ms
 RHC_API int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id);
 
 /* End the bind. RHC_EVENT_UNBOUND follows when the gateway has answered, or at once if the client
- * is not bound at this moment. RHC_INVALID: there is no bind to end, or one is under way: try again
- * when it has been answered. */
+ * is not bound at this moment, or stops. RHC_INVALID: there is no bind to end, or one is under way:
+ * try again when it has been answered. */
 RHC_API int rhc_unbind(struct rhc *c);
 
 /* Return the action that the program must take for the connection now. */

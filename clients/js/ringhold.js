@@ -858,7 +858,9 @@ export class Client {
 
   #bindRefused(status, retryMs, payload) {
     const s = this.#session;
-    if (status === Status.BAD_REQUEST && !s.plain) {
+    if (status === Status.BAD_REQUEST && text(payload).startsWith("requests are in progress")) {
+      this.#bindAgain(retryMs); // what was asked of the actor before
+    } else if (status === Status.BAD_REQUEST && !s.plain) {
       s.plain = true; // a gateway that keeps no sessions yet
       this.#askSession();
     } else if (status === Status.MOVING || status === Status.OVERLOADED || status === Status.RATE_LIMITED) {

@@ -187,6 +187,8 @@ static bool confirm_kept(struct client *c, const struct bound *bound)
         return false;
     }
     if (begun) {
+        b->unheard++;
+        b->old_last = b->pushes.next > b->old_last ? b->pushes.next : b->old_last;
         b->name.key = bound->key;
         b->name.version = b->version;
         b->acked = 0;
@@ -240,12 +242,26 @@ bool binding_name(const struct client *c, struct session_packet *out)
     return true;
 }
 
+/* Its pushes are numbered anew since its actor was begun afresh, and what it says may come from
+ * before it heard of that. An ack does not go down, but then; and beyond all old numbers is none.
+ */
+static bool is_of_old(struct binding *b, uint64_t pushes)
+{
+    if (b->unheard > 0 && pushes >= b->old_last) {
+        b->unheard = 0;
+    } else if (b->unheard > 0 && pushes < b->said) {
+        b->unheard--;
+    }
+    b->said = pushes;
+    return b->unheard > 0;
+}
+
 void binding_ack(struct client *c, uint64_t pushes)
 {
     struct binding *b = c->binding;
 
-    if (b != NULL && b->name.session != 0 && b->state != BINDING_ASKED && pushes > b->acked &&
-        pushes < b->pushes.next) {
+    if (b != NULL && !is_of_old(b, pushes) && b->name.session != 0 && b->state != BINDING_ASKED &&
+        pushes > b->acked && pushes < b->pushes.next) {
         b->acked = pushes;
         binding_set_due(b);
     }

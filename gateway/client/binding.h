@@ -37,7 +37,10 @@ struct binding {
     struct session_name name; /* session 0 = it is not */
     uint64_t next_key;        /* that a RENEW would give it */
     uint64_t acked;           /* its client has all pushes to this one */
-    uint64_t told;            /* the same, as its actor knows */
+    uint64_t said;            /* what its client said of that last */
+    uint64_t old_last; /* pushes were numbered below this before its actor began afresh … */
+    uint32_t unheard;  /* … so often; not counting those that its client has heard of */
+    uint64_t told;     /* `acked`, as its actor knows */
     uint64_t told_us;
     uint64_t renewed_us; /* RENEW was asked then, for a gap */
     uint32_t keep_ms;

@@ -140,7 +140,8 @@ struct client {
         uint32_t spent;     /* packets that were answered here, since it waited for them */
         bool greeted;       /* its hello came */
         bool pinged;        /* since then */
-        bool leaving;       /* it was told to go */
+        bool leaving;       /* it was told to go … */
+        bool refused;       /* … and a request of it was MOVING since */
     } packets;              /* heartbeat.c, packet.c: of a client that speaks packets */
 
     /* Who it is: auth.c, login.c. */

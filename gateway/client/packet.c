@@ -7,7 +7,8 @@
  *     GREETED -request, notify, bind, unbind, ping-> (same)    -bad bytes-> kicked
  *             -nothing for heartbeat_ms-> (same), pinged   -for twice that-> kicked
  *             -the gateway drains-> LEAVING, goaway
- *     LEAVING as GREETED, but requests that are new are MOVING; it goes when nothing is owed
+ *     LEAVING as GREETED, but requests that are new are MOVING; it goes when nothing is owed, or
+ *             one behind such a request is sent again
  *
  * Where the gateway has keys, GREETED begins with an auth: client_auth.c.
  * A kick is the last that is written; what is answered later is dropped.
@@ -383,8 +384,13 @@ static void on_asking(struct client *c, const struct packet *p)
         }
     } else if (c->packets.leaving && !is_again(&r)) {
         if (!told) {
+            c->packets.refused = true;
             refuse(c, r.request, STATUS_MOVING, "this gateway is stopping: connect to another one");
         }
+    } else if (c->packets.refused) {
+        // It would run before the one that was refused. Whether it ran is not known here, so that
+        // it can't be MOVING: the client is to send both again, to another gateway.
+        client_close(c);
     } else {
         take_asking(c, p->type, &r);
     }

@@ -70,6 +70,9 @@ static void drop_before(struct pushes *p)
         }
         take_out(p, k);
         pushes_free(k);
+        // What was waited for until now is not what is missing in front of the next.
+        k = front(p);
+        p->gap_us = k != NULL && k->kept_us > p->gap_us ? k->kept_us : p->gap_us;
     }
 }
 
@@ -102,12 +105,13 @@ static struct kept_push *place_of(const struct pushes *p, const struct push_reco
     return NULL;
 }
 
-static struct kept_push *copy_of(const struct push_record *r)
+static struct kept_push *copy_of(const struct push_record *r, uint64_t now_us)
 {
     struct kept_push *k = mem_new(1, sizeof *k + r->payload.size);
     uint8_t *data = (uint8_t *)(k + 1);
 
     k->record = *r;
+    k->kept_us = now_us == 0 ? 1 : now_us;
     if (r->payload.size > 0) {
         memcpy(data, r->payload.data, r->payload.size);
     }
@@ -128,12 +132,12 @@ static void keep(struct pushes *p, const struct push_record *r, bool open, uint6
         p->stats->dropped_room++;
         return;
     }
-    struct kept_push *k = copy_of(r);
+    struct kept_push *k = copy_of(r, now_us);
 
     list_insert_after(before == NULL ? &p->kept.head : &before->link, &k->link);
     p->size += cost(r);
     if (p->gap_us == 0) {
-        p->gap_us = now_us == 0 ? 1 : now_us;
+        p->gap_us = k->kept_us;
     }
 }
 

@@ -40,6 +40,7 @@ struct push_stats {
 /* A push that came early. */
 struct kept_push {
     struct list_link link;
+    uint64_t kept_us;          /* since then */
     struct push_record record; /* its payload is behind it */
 };
 

@@ -237,6 +237,29 @@ static void a_gateway_that_keeps_no_sessions_will_do(void **state)
     end(&r);
 }
 
+/* fleet_sim --profile sessions --seed 77002479: it took the gateway for one that keeps none. */
+static void a_bind_waits_for_what_was_asked_before(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    make(&r, NULL);
+    assert_int_equal(rhc_bind(r.c, 7, word("boss")), RHC_DONE);
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, hello_ack);
+    nothing_more(&r);
+    says(&r, bind_kept);
+    // BAD_REQUEST: requests are in progress
+    hears(&r, "07 000021 7fffffff 09 00000000 72657175657374732061726520696e2070726f6772657373");
+    nothing_more(&r);
+    says(&r, "");
+    r.now_ms += 1000;
+    rhc_tick(r.c, r.now_ms);
+    says(&r, bind_kept);
+    end(&r);
+}
+
 static void a_bind_that_is_refused_is_not_tried_again(void **state)
 {
     struct rig r;
@@ -601,6 +624,26 @@ static void who_stops_is_told_what_became_of_it_all(void **state)
     end(&r);
 }
 
+static void who_stops_while_it_leaves_is_bound_to_nobody(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    start_bound(&r);
+    assert_int_equal(rhc_unbind(r.c), RHC_DONE);
+    rhc_stop(r.c);
+    rhc_disconnected(r.c, NULL, r.now_ms);
+    (void)next(&r, RHC_EVENT_UNBOUND);
+    nothing_more(&r);
+    assert_int_equal(rhc_bind(r.c, 7, word("mage")), RHC_DONE);
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, hello_ack);
+    nothing_more(&r);
+    says(&r, "0b 00000c 7fffffff 04 04 0007 6d616765");
+    end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -613,6 +656,7 @@ int main(void)
         cmocka_unit_test(nor_when_it_hears_of_that_as_it_is_back),
         cmocka_unit_test(a_stopping_gateway_knows_nothing_of_what_is_sent_again),
         cmocka_unit_test(a_gateway_that_keeps_no_sessions_will_do),
+        cmocka_unit_test(a_bind_waits_for_what_was_asked_before),
         cmocka_unit_test(a_bind_that_is_refused_is_not_tried_again),
         cmocka_unit_test(what_a_stopping_gateway_did_not_run_goes_to_the_next),
         cmocka_unit_test(a_gateway_without_room_is_left_for_as_long_as_it_says),
@@ -623,6 +667,7 @@ int main(void)
         cmocka_unit_test(a_gateway_that_falls_silent_is_left),
         cmocka_unit_test(it_dials_again_later_and_later_and_never_all_at_once),
         cmocka_unit_test(who_stops_is_told_what_became_of_it_all),
+        cmocka_unit_test(who_stops_while_it_leaves_is_bound_to_nobody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

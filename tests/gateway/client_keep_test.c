@@ -22,6 +22,19 @@ static void asks(struct talk *t, enum packet_type type, uint32_t request, uint8_
     send(t);
 }
 
+/* To an actor other than the one of asks(). */
+static void binds_another(struct talk *t, uint32_t request)
+{
+    packet_put_request(&t->said,
+                       PACKET_BIND,
+                       &(struct request_packet){.request = request,
+                                                .flags = PACKET_KEEP,
+                                                .kind = 7,
+                                                .id = of("me"),
+                                                .payload = of("")});
+    send(t);
+}
+
 static void resumes(struct talk *t, const struct session_packet *session, uint64_t pushes)
 {
     uint8_t payload[PACKET_RETURN_SIZE];
@@ -505,6 +518,39 @@ static void one_that_was_begun_afresh_is_told(void **state)
     stop(&t);
 }
 
+/* fleet_sim --profile sessions --seed 75001784: pushes that its client had not were let go. */
+static void an_ack_from_before_it_began_afresh_counts_nothing(void **state)
+{
+    struct talk t;
+
+    (void)state;
+    (void)keeps(&t);
+    client_rig_answer(&t.r, 2, ANSWER_OK, of("x"));
+    hears_answer(&t, 5, STATUS_OK);
+    for (uint64_t i = 1; i <= 3; i++) {
+        pushed(&t, 1, i);
+        hears_push(&t, i);
+    }
+    clients_on_node_up(t.r.all, 1, t.r.rig.now_us);
+    (void)go_on(&t, 10);
+    const struct note note = note_at(&t, 3, NOTE_RENEW);
+    answers_kept(&t, 3, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
+    assert_int_equal(hear(&t).type, PACKET_BEGUN);
+    for (uint64_t i = 1; i <= 4; i++) {
+        pushed(&t, note.round, i);
+        hears_push(&t, i);
+    }
+    packet_put_ack(&t.said, &(struct ack_packet){.pushes = 3}); // of those before
+    send(&t);
+    (void)go_on(&t, 2 * second_us);
+    assert_int_equal(t.r.request_count, 3);
+    packet_put_ack(&t.said, &(struct ack_packet){.pushes = 2});
+    send(&t);
+    (void)go_on(&t, 2 * second_us);
+    assert_int_equal(note_at(&t, 4, NOTE_ACK).got, 2);
+    stop(&t);
+}
+
 /* The actor that it is bound to lets it go on as "me" of kind 7. */
 static void rebound(struct talk *t, uint32_t round, uint64_t number)
 {
@@ -539,12 +585,7 @@ static void one_that_is_rebound_leaves_and_keeps_its_answers(void **state)
     assert_int_equal(note_at(&t, 3, NOTE_LOST).why, NOTE_LOST_REBOUND);
     client_rig_answer(&t.r, 2, ANSWER_OK, of("x"));
     hears_answer(&t, 5, STATUS_OK);
-    packet_put_request(
-        &t.said,
-        PACKET_BIND,
-        &(struct request_packet){
-            .request = 9, .flags = PACKET_KEEP, .kind = 7, .id = of("me"), .payload = of("")});
-    send(&t);
+    binds_another(&t, 9);
     const struct note note = note_at(&t, 4, NOTE_KEEP);
     assert_true(note.round > 1);
     answers_kept(&t, 4, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
@@ -568,12 +609,7 @@ static void one_that_is_rebound_and_binds_at_once_has_one_session(void **state)
     hears_answer(&t, 5, STATUS_OK);
     rebound(&t, 1, 1);
     assert_int_equal(hear(&t).type, PACKET_REBOUND);
-    packet_put_request(
-        &t.said,
-        PACKET_BIND,
-        &(struct request_packet){
-            .request = 9, .flags = PACKET_KEEP, .kind = 7, .id = of("me"), .payload = of("")});
-    send(&t);
+    binds_another(&t, 9);
     const struct note note = note_at(&t, 4, NOTE_KEEP);
     answers_kept(&t, 4, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
     (void)hears_session(&t, 9);
@@ -614,10 +650,29 @@ static void a_gateway_that_stops_takes_what_is_sent_again(void **state)
     (void)keeps(&t);
     client_drain(t.c, t.r.rig.now_us);
     assert_int_equal(hear(&t).type, PACKET_GOAWAY);
-    asks(&t, PACKET_REQUEST, 6, 0);
-    hears_answer(&t, 6, STATUS_MOVING);
     asks(&t, PACKET_REQUEST, 4, PACKET_AGAIN); // it may have run
     assert_int_equal(t.r.request_count, 3);
+    asks(&t, PACKET_REQUEST, 6, 0);
+    hears_answer(&t, 6, STATUS_MOVING);
+    assert_true(client_wants_input(t.c));
+    stop(&t);
+}
+
+/* The client had MOVING for the first one, and lost its connection before that of the second. */
+static void nothing_overtakes_what_a_gateway_that_stops_refused(void **state)
+{
+    struct talk t;
+
+    (void)state;
+    (void)keeps(&t);
+    client_drain(t.c, t.r.rig.now_us);
+    assert_int_equal(hear(&t).type, PACKET_GOAWAY);
+    asks(&t, PACKET_REQUEST, 6, 0);
+    hears_answer(&t, 6, STATUS_MOVING);
+    asks(&t, PACKET_REQUEST, 7, PACKET_AGAIN);
+    assert_int_equal(t.r.request_count, 2);
+    hears_nothing(&t);
+    assert_false(client_wants_input(t.c)); // the connection ends
     stop(&t);
 }
 
@@ -686,10 +741,12 @@ int main(void)
         cmocka_unit_test(acknowledgements_reach_the_actor_now_and_then),
         cmocka_unit_test(a_gap_is_asked_for),
         cmocka_unit_test(one_that_was_begun_afresh_is_told),
+        cmocka_unit_test(an_ack_from_before_it_began_afresh_counts_nothing),
         cmocka_unit_test(one_that_is_rebound_leaves_and_keeps_its_answers),
         cmocka_unit_test(one_that_is_rebound_and_binds_at_once_has_one_session),
         cmocka_unit_test(what_is_sent_again_keeps_its_version),
         cmocka_unit_test(a_gateway_that_stops_takes_what_is_sent_again),
+        cmocka_unit_test(nothing_overtakes_what_a_gateway_that_stops_refused),
         cmocka_unit_test(a_bind_without_an_answer_is_asked_again),
         cmocka_unit_test(who_leaves_says_so),
         cmocka_unit_test(who_never_heard_of_it_has_left),

@@ -108,6 +108,25 @@ static void a_gap_is_given_up_for_want_of_room(void **state)
     pushes_fini(&p);
 }
 
+/* What a gap in front of an older round took of the time is not counted. */
+static void a_round_that_is_confirmed_has_a_gap_of_its_own(void **state)
+{
+    struct push_stats f = {0};
+    struct pushes p;
+
+    (void)state;
+    pushes_init(&p, &f);
+    pushes_begin(&p, 1, 1);
+    assert_false(take(&p, 2, 1, true, start_us));
+    assert_false(take(&p, 3, 2, true, start_us + PUSHES_GAP_US / 2));
+    pushes_begin(&p, 3, 1);
+    assert_int_equal(next(&p, start_us + PUSHES_GAP_US), 0);
+    assert_int_equal(f.lost, 0);
+    assert_int_equal(next(&p, start_us + PUSHES_GAP_US / 2 + PUSHES_GAP_US), 2);
+    assert_int_equal(f.lost, 1);
+    pushes_fini(&p);
+}
+
 static void a_round_that_is_not_confirmed_waits_in_bounds(void **state)
 {
     struct push_stats f = {0};
@@ -189,6 +208,7 @@ int main(void)
         cmocka_unit_test(what_comes_early_waits_for_its_turn),
         cmocka_unit_test(a_gap_is_given_up_in_time),
         cmocka_unit_test(a_gap_is_given_up_for_want_of_room),
+        cmocka_unit_test(a_round_that_is_confirmed_has_a_gap_of_its_own),
         cmocka_unit_test(a_round_that_is_not_confirmed_waits_in_bounds),
         cmocka_unit_test(what_must_not_go_yet_is_kept_in_bounds),
         cmocka_unit_test(any_mix_comes_out_in_order),
