@@ -120,6 +120,26 @@ static struct client_bond *bond_named(const struct rh_actor *a, const struct not
     return c;
 }
 
+void bonds_yield(struct client_bond *c, const struct note *note)
+{
+    struct extras *x = c->actor->extra;
+
+    if (c->bond.session != note->session) {
+        x->yielded[x->yielded_count++ % YIELDED_MAX] = c->bond.session;
+    }
+    bonds_drop(c);
+}
+
+bool bonds_yielded(const struct rh_actor *a, const struct note *note)
+{
+    bool yielded = false;
+
+    for (size_t i = 0; i < YIELDED_MAX; i++) {
+        yielded = yielded || (note->session != 0 && a->extra->yielded[i] == note->session);
+    }
+    return yielded && note->type == NOTE_RENEW && bond_named(a, note) == NULL;
+}
+
 struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note)
 {
     struct client_bond *only = a->extra->client;

@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 enum { SPARE_MAX = 64 };
 
 struct extras runtime_nothing = {.after = LIST_INIT(runtime_nothing.after),
@@ -46,6 +48,7 @@ void extras_give_back(struct rh_actor *a)
         return;
     }
     x->session = 0;
+    memset(x->yielded, 0, sizeof x->yielded);
     x->spare = s->spare;
     s->spare = x;
     s->spare_count++;

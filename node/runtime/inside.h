@@ -159,6 +159,7 @@ struct role {
 
 /* State that an actor needs only while it runs something, waits for something, or has timers.
  * extra_of() lends it, extras_calm() gives it back. Rarely used fields belong here. */
+enum { YIELDED_MAX = 4 };
 struct extras {
     /* Of the task that runs. */
     uint64_t ticket;
@@ -177,7 +178,9 @@ struct extras {
     size_t call_count;
     struct client_bond *client; /* owned; the first; NULL = nobody is bound */
     struct client_bond *told;   /* of whom a session callback is told, runs or deferred; or NULL */
-    uint64_t session;           /* of its calls; 0 = it has made none */
+    uint64_t yielded[YIELDED_MAX]; /* the sessions whose place was given away last; 0 = none */
+    uint32_t yielded_count;
+    uint64_t session; /* of its calls; 0 = it has made none */
     struct extras *spare;
 };
 /* The empty extras of actors that have none. Never written. */
@@ -331,6 +334,11 @@ struct client_bond *bonds_add(struct rh_actor *a);
 /* Nobody is bound by that any more. */
 void bonds_drop(struct client_bond *c);
 void bonds_drop_all(struct rh_actor *a);
+/* Drop a bond whose place the note takes. */
+void bonds_yield(struct client_bond *c, const struct note *note);
+/* True for the RENEW of a session whose place was given away: it was said before its gateway heard
+ * of that. */
+bool bonds_yielded(const struct rh_actor *a, const struct note *note);
 /* Of that connection; NULL = none. */
 struct client_bond *bonds_of(const struct rh_actor *a, const struct note *note);
 /* Of whom its code is to be told something in its next turn; NULL = of nobody. */

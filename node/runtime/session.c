@@ -210,7 +210,7 @@ static void begin(struct rh_actor *a, const struct note *note, struct client_bon
         if (!bond_is_of(&former->bond, note) && !former->away) {
             push_kick(former, KICK_REPLACED, "another connection was bound");
         }
-        bonds_drop(former);
+        bonds_yield(former, note);
     }
     struct client_bond *c = bind(a, note);
     event.session = bond_session(&c->bond);
@@ -229,6 +229,10 @@ static enum bound_result judge(const struct rh_actor *a, const struct note *note
     if (kind->sessions == RH_SESSIONS_REJECT_NEW && !mutant(M_TWOBOUND) && is_taken(c, note) &&
         (note->type == NOTE_BIND || note->type == NOTE_KEEP)) {
         return BOUND_TAKEN;
+    }
+    // Made anew, it would take the place of another.
+    if (bonds_yielded(a, note)) {
+        return BOUND_OLD;
     }
     return bond_judge(c == NULL ? NULL : &c->bond, note);
 }

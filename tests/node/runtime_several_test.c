@@ -264,6 +264,30 @@ static void of_those_that_come_again_the_newest_stay(void **state)
     runtime_rig_close(&d.t);
 }
 
+/* fleet_sim --profile sessions --seed 74001894: it was on its way when its client was passed on,
+ * and another one came. */
+static void a_renewal_brings_back_nobody_whose_place_is_taken(void **state)
+{
+    struct devices d;
+
+    (void)state;
+    open_stage(&d);
+    (void)binds(&d, 1);
+    (void)binds(&d, 2);
+    const uint64_t three = binds(&d, 3);
+    const struct bond_stamp newest = runtime_rig_bound(&d.t).stamp;
+    (void)asks(&d, "rebind", three, RH_OK);
+    const uint64_t four = binds(&d, 4);
+    told(&d, RH_SESSION_REPLACED, four, three);
+    struct note again = note_of(NOTE_RENEW, 3);
+    again.stamp = newest; // it came last of those that are there
+    again.round = 2;
+    notes(&d, &again, BOUND_OLD);
+    told(&d, RH_SESSION_REPLACED, four, three);
+    assert_int_equal(asks(&d, "all", 0, RH_OK), MAX);
+    runtime_rig_close(&d.t);
+}
+
 static void all_move_along(void **state)
 {
     struct devices d;
@@ -381,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_connection_has_one_session),
         cmocka_unit_test(one_more_takes_the_place_of_the_oldest),
         cmocka_unit_test(of_those_that_come_again_the_newest_stay),
+        cmocka_unit_test(a_renewal_brings_back_nobody_whose_place_is_taken),
         cmocka_unit_test(all_move_along),
         cmocka_unit_test(who_came_along_stays_though_fewer_may),
         cmocka_unit_test(one_is_kicked_or_rebound),
