@@ -87,7 +87,7 @@ void check_collection(const struct collection *s, struct findings *out)
 
 /* ---- what was looked at ---- */
 
-struct totals {
+struct collected {
     size_t answers; /* of coordinators */
     size_t nodes;
     size_t gateways;
@@ -95,9 +95,9 @@ struct totals {
     uint64_t actors;
 };
 
-static struct totals count(const struct collection *s)
+static struct collected count(const struct collection *s)
 {
-    struct totals t = {0};
+    struct collected t = {0};
 
     for (size_t i = 0; i < s->coordinator_count; i++) {
         t.answers += s->coordinator[i].reply != NULL ? 1 : 0;
@@ -139,7 +139,7 @@ static void detail_leases(const struct collection *s, const Rh__AdminReply *ref,
 const char *check_detail(const struct collection *s, enum check check, char *out, size_t size)
 {
     const Rh__AdminReply *ref = collection_reference(s);
-    const struct totals t = count(s);
+    const struct collected t = count(s);
 
     switch (check) {
     case CHECK_COORDINATORS:

@@ -86,7 +86,8 @@ static struct {
     size_t held_count;
     unsigned reassigned;
     unsigned fenced;
-    unsigned odd;      /* this node, counted from 1, has another ring at the same version */
+    unsigned odd;      /* this node, counted from 1, has another ring at the same version … */
+    bool odder;        /* … or at one that never was */
     unsigned mended;   /* times it was told to fetch it */
     unsigned regained; /* a name given to a new process by the wait alone */
 } w;
@@ -261,7 +262,7 @@ static void node_tick(unsigned number)
         return;
     }
     n->sent_us = w.now_us;
-    renew.version = w.state.view.ring.version;
+    renew.version = w.state.view.ring.version - (number + 1 == w.odd && w.odder);
     renew.digest0 = w.state.view.ring.digest[0] ^ (number + 1 == w.odd);
     renew.digest1 = w.state.view.ring.digest[1];
     message(number, RH__CONTROL__BODY_RENEW, &renew);
@@ -436,6 +437,15 @@ static void who_has_another_map_gets_no_lease(void **state)
     for (unsigned i = 0; i < NODES; i++) {
         assert_true(i == 2 || held_until(w.node[i].incarnation) > w.now_us);
     }
+    w.odd = 0;
+    run(1000);
+    assert_true(held_until(incarnation) > w.now_us);
+    w.odd = 3;
+    w.odder = true;
+    run(1000);
+    const uint64_t again_us = held_until(incarnation);
+    run(5000);
+    assert_true(again_us == held_until(incarnation) && again_us < w.now_us);
     w.odd = 0;
     run(1000);
     assert_int_equal(w.node[2].incarnation, incarnation); // it was heard of: nobody fenced it

@@ -130,6 +130,12 @@ static const char *repair_fault(const struct coordinator *c, struct leader_peer 
     case REPAIR_TASK_FETCH:
         return NULL;
     case REPAIR_TASK_OUTCOME:
+        // What is said of a number that nobody has drawn may arrive behind its PREPARE, and the
+        // node would drop what it prepared.
+        if (in->txn > c->state->number) {
+            return "no transaction has this number yet";
+        }
+        return peer->role == ROLE_NODE ? NULL : "only a node does this repair";
     case REPAIR_TASK_STRAYS:
         return peer->role == ROLE_NODE ? NULL : "only a node does this repair";
     case REPAIR_TASK_EXIT:

@@ -61,6 +61,25 @@ static size_t history_chain(const struct coordinator *c, uint64_t version,
     return count;
 }
 
+bool history_lacks(const struct coordinator *c, uint64_t version, const uint64_t digest[2])
+{
+    uint64_t want = c->state->view.ring.version;
+
+    for (size_t i = 0; i < c->history.count && version < want; i++) {
+        const Rh__Delta *delta = history_back(c, i);
+        const Rh__Delta *before = i + 1 < c->history.count ? history_back(c, i + 1) : NULL;
+
+        if (delta->version != want) {
+            return false; // a snapshot came between
+        }
+        want = delta->prev_version;
+        if (version == want && before != NULL && before->version == want) {
+            return before->digest0 != digest[0] || before->digest1 != digest[1];
+        }
+    }
+    return version > want && version < c->state->view.ring.version;
+}
+
 void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *asked)
 {
     const struct view *view = &c->state->view;

@@ -17,6 +17,9 @@ struct delta_history {
 
 void history_put(struct coordinator *c, const Rh__Delta *delta);
 void history_fini(struct coordinator *c);
+/* True: that version, older than the ring's, was surely never so in this state's past. False also
+ * where the kept changes don't reach that far. */
+bool history_lacks(const struct coordinator *c, uint64_t version, const uint64_t digest[2]);
 /* Answer a GetConfig. */
 void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *asked);
 

@@ -413,13 +413,15 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
     peers_send(c, peer, &out);
 }
 
-/* The same version, and another ring: it would serve what is not its own (hole 58, rule I2). */
+/* A version that was never so: it would serve what is not its own (hole 58, rule I2). It may be of
+ * what coordinators on old files have forgotten, and went beyond by now (decision 071). */
 static bool has_other_map(const struct coordinator *c, const Rh__Renew *in)
 {
     const struct ring *ring = &c->state->view.ring;
+    const uint64_t digest[] = {in->digest0, in->digest1};
+    const bool same = digest[0] == ring->digest[0] && digest[1] == ring->digest[1];
 
-    return in->version == ring->version &&
-           (in->digest0 != ring->digest[0] || in->digest1 != ring->digest[1]) &&
+    return ((in->version == ring->version && !same) || history_lacks(c, in->version, digest)) &&
            !mutant(M_OTHERMAP);
 }
 
