@@ -297,8 +297,9 @@ threaded := $(filter %/gateway_process_test $(patsubst %.c,$(out)/%,$(wildcard t
 run-races: $(binary) $(threaded) $(plugins) $(embedded)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke/smoke_embedded.py $(binary)" "tests/e2e/campaign/race_load.py $(binary)"
 
-# How long ids wait for the take-over of a killed node: KILLS=30 at a lease of 3 s and of 2 s.
-failover: setup-build-check ## KILLS=30 nodes: how long until their ids answer again
+# How long ids wait for the take-over of a killed node: KILLS=30 at each of LEASES=3,2 seconds. MINUTES=60: that none is
+# fenced without a cause for so long.
+failover: setup-build-check ## KILLS=30 nodes: how long until their ids answer again (LEASES=3,2; MINUTES=)
 	+@$(submake) $(binary)
 	@KILLS=$(or $(KILLS),30) tests/e2e/fault/fault_failover.py $(binary)
 

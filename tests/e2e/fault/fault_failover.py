@@ -5,10 +5,13 @@ One connection an id asks without pause, so that the first answer of the new own
 comes. KILLS=N nodes killed at each lease length (30); LEASES=3,2 seconds. Times are printed beside
 the lease, never asserted; that each id answers again, and that nothing ran twice, is.
 
+MINUTES=N: nothing is killed, and nobody may be fenced for so long, whatever else the machine does.
+
 Alone: its times are worth something only then.
 """
 import collections
 import os
+import threading
 import sys
 import time
 
@@ -17,6 +20,7 @@ from fleet import Fleet, Resp, main, pairs, until
 from ledger import Faults, Load, judge, now_ns
 
 KILLS = int(os.environ.get("KILLS", "30"))
+MINUTES = float(os.environ.get("MINUTES", "0"))
 LEASES = [float(x) for x in os.environ.get("LEASES", "3,2").split(",")]
 IDS = 48
 
@@ -36,22 +40,49 @@ def killed(fleet, probe, name, faults):
     return begin, now_ns(), mine
 
 
+def started(fleet, lease, **load):
+    """Four nodes under load: their names, the load, the ledger's folder, the gateway's address."""
+    journals = fleet.data("journals")
+    os.mkdir(journals)
+    env = {"RINGHOLD_LEDGER": journals}
+    election = min(500, int(lease * 1000 / 3.3))  # a lease is to outlast three of them
+    fleet.coordinators(3, extra=["--lease", f"{lease:g}s", "--election-ms", str(election)])
+    names = [f"n{i}" for i in range(1, 5)]
+    for name in names:
+        fleet.node(name, ["--actor", "ledger"], env)
+    gateway = fleet.gateway("g1").resp
+    fleet.settled(names)
+    load = Load([gateway], ids=IDS, hot=IDS, patience=60, **load)
+    until("requests are answered", lambda: load.answered() > 500)
+    return names, load, env, gateway
+
+
+def nobody_is_fenced(lease):
+    def run(binary):
+        with Fleet(binary) as fleet:
+            names, load, env, _ = started(fleet, lease, rate=100)
+            end = threading.Event()
+            threading.Timer(MINUTES * 60, end.set).start()
+            busiest = 0
+            while not end.wait(5):
+                busiest = max(busiest, os.getloadavg()[0])
+                for name in names:  # who is fenced exits
+                    assert fleet.process(name).popen.poll() is None, fleet.process(name).tail()
+            verdict = judge(load.finish(), env["RINGHOLD_LEDGER"], Faults())
+            print(f"# lease {lease:g} s, {MINUTES:g} minutes, load of the machine up to {busiest:.0f}")
+            print(f"# {verdict.words()}")
+            verdict.must_be_clean()
+
+    run.__name__ = f"nobody_is_fenced_at_lease_{lease:g}_s"
+    return run
+
+
 def kills_at_lease(lease):
     def run(binary):
         with Fleet(binary) as fleet:
-            journals = fleet.data("journals")
-            os.mkdir(journals)
-            env = {"RINGHOLD_LEDGER": journals}
-            fleet.coordinators(3, extra=["--lease", f"{lease:g}s"])
-            names = [f"n{i}" for i in range(1, 5)]
-            for name in names:
-                fleet.node(name, ["--actor", "ledger"], env)
-            gateway = fleet.gateway("g1").resp
-            fleet.settled(names)
-            probe = Resp(gateway)
             # One request of an id is under way at any time, or it was just answered.
-            load = Load([gateway], ids=IDS, hot=IDS, clients=IDS, each=True, rate=2000, patience=60)
-            until("requests are answered", lambda: load.answered() > 500)
+            names, load, env, gateway = started(fleet, lease, clients=IDS, each=True)
+            probe = Resp(gateway)
             faults = Faults()
             killings = []
             for i in range(KILLS):
@@ -75,7 +106,7 @@ def kills_at_lease(lease):
                     after = [r.answered_ns for r in answers[f"p{i}"] if r.sent_ns > dead]
                     assert after, f"p{i} never answered again"
                     times.append((min(after) - begin) / 1e9)
-            verdict = judge(requests, journals, faults)
+            verdict = judge(requests, env["RINGHOLD_LEDGER"], faults)
             print(
                 f"# lease {lease:g} s, {KILLS} kills, {len(times)} ids: answered again after p50 "
                 f"{share(times, 0.5):.2f} p99 {share(times, 0.99):.2f} max {max(times):.2f} s; "
@@ -88,4 +119,4 @@ def kills_at_lease(lease):
     return run
 
 
-main([kills_at_lease(lease) for lease in LEASES])
+main([(nobody_is_fenced if MINUTES else kills_at_lease)(lease) for lease in LEASES])
