@@ -11,6 +11,7 @@
 
 #define MUTANT_LIST(X)                                                                \
     X(M_NONE, "no rule removed")                                                      \
+    X(M_AHEAD, "a node takes requests of a ring that it does not know yet")           \
     X(M_NODRAIN, "PREPARED leaves before the actors stopped")                         \
     X(M_REPLAY, "a transaction's number is accepted twice")                           \
     X(M_STALE, "an outcome is settled by an old configuration")                       \
@@ -94,6 +95,10 @@
     X(M_STRAYOWN, "a repair stops actors in the node's own vnodes, too")              \
     X(M_UNKEPT, "a copy of what ran runs again when its answer is not kept any more") \
     X(M_NOPREV, "a request does not name the one before it")                          \
+    X(M_LATEGATE, "what a node says leaves until its lease's very end")               \
+    X(M_DRAINOVER, "a drain ends with its process")                                   \
+    X(M_OLDWISH, "an operator's wish is done again after a later one")                \
+    X(M_LASTDRAINS, "the last node of a role may be drained")                         \
     X(M_EXITANY, "a repair ends a process that is a member")                          \
     X(M_OLDPREPARE, "a PREPARE below one in the book that has its cells is taken")    \
     X(M_LEFTCOLD, "a merged vnode is as cold as the first of the two")                \
@@ -124,7 +129,7 @@
 /* Of links, which no simulator has: tests/wire/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
 
-/* Of streams, which no simulator has yet: tests/stream/judge_test.c --mutants. */
+/* Of streams: tests/stream/judge_test.c --mutants; some in the fleet simulator, too. */
 #define MUTANT_STREAM_LIST(X)                                                         \
     X(M_NOFENCE, "a refusal does not keep back what was sent behind it")              \
     X(M_REFUSERUN, "what is in a queue runs though one before it was refused")        \
@@ -141,7 +146,6 @@
     X(M_RELAY, "a refusal of the next node does not keep back what is behind it")     \
     X(M_TWOHOPS, "what was forwarded is forwarded again")                             \
     X(M_DEADFWD, "what a dead node forwarded is run behind its death")                \
-    X(M_AHEAD, "a node takes requests of a ring that it does not know yet")           \
     X(M_FORGETFWD, "a stream is forgotten though a forward of it is unanswered")      \
     X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same")
 
@@ -152,7 +156,7 @@
     X(M_TWONAMES, "a number is another kind on each node")                       \
     X(M_LASTKINDS, "who registers last says what all nodes of its role host")    \
     X(M_ANYSTRIKE, "a node strikes actors that its former process did not have") \
-    X(M_OTHERMAP, "a node with another ring at the same version gets leases")
+    X(M_OTHERMAP, "a node with another ring at its version gets leases")
 
 /* Of clocks beyond the promise: tests/txn/drift_test.c --mutants. */
 #define MUTANT_CLOCK_LIST(X)                                                \

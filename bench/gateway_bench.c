@@ -4,7 +4,9 @@
  * 32 commands of 64 bytes, one node. Prints nanoseconds of CPU a request: of
  * the median turn, and of the best, which others on the machine disturbed least.
  *
- *     gateway_bench [TURNS [KEYS [SET|GET|CALL|PACKETS]]]      a turn is 1600 requests
+ *     gateway_bench [TURNS [KEYS [SET|GET|CALL|PACKETS [records|streams]]]]
+ *
+ * A turn is 1600 requests.
  *
  * Instructions, which are the same on every machine, by bench/gateway.
  */
@@ -32,14 +34,15 @@ static int compare(const void *a, const void *b)
 }
 
 static const char *const names[] = {"SET", "GET", "CALL", "PACKETS"};
+static const char *const ways[] = {"records", "streams"};
 
 // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): one call, by their names
-static void run(enum gateway_rig_load load, size_t turns, uint64_t keys)
+static void run(enum gateway_rig_load load, bool streams, size_t turns, uint64_t keys)
 {
     struct gateway_rig g;
     uint64_t *spent_ns = mem_new(turns, sizeof *spent_ns);
 
-    gateway_rig_init(&g, load);
+    gateway_rig_init(&g, load, streams);
     for (size_t i = 0; i < turns; i++) {
         gateway_rig_ask(&g, keys);
         const uint64_t there_ns = now_ns();
@@ -53,8 +56,9 @@ static void run(enum gateway_rig_load load, size_t turns, uint64_t keys)
     qsort(spent_ns, turns, sizeof *spent_ns, compare);
     const uint64_t median_ns = spent_ns[turns / 2];
 
-    printf("%s: %.0f ns a request, at best %.0f\n",
+    printf("%s by %s: %.0f ns a request, at best %.0f\n",
            names[load],
+           ways[streams],
            (double)median_ns / TURN_REQUESTS,
            (double)spent_ns[0] / TURN_REQUESTS);
     mem_free(spent_ns);
@@ -66,13 +70,17 @@ int main(int argc, char **argv)
     const size_t turns = argc > 1 ? strtoull(argv[1], NULL, 10) : 500;
     const uint64_t keys = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
     const char *only = argc > 3 ? argv[3] : "";
+    const char *way = argc > 4 ? argv[4] : "";
 
     if (turns == 0 || keys == 0) {
         return 1;
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (only[0] == '\0' || strcmp(only, names[i]) == 0) {
-            run((enum gateway_rig_load)i, turns, keys);
+        for (int streams = 0; streams < 2; streams++) {
+            if ((only[0] == '\0' || strcmp(only, names[i]) == 0) &&
+                (way[0] == '\0' || strcmp(way, ways[streams]) == 0)) {
+                run((enum gateway_rig_load)i, streams, turns, keys);
+            }
         }
     }
     return 0;

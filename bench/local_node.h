@@ -124,6 +124,19 @@ static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
     return served;
 }
 
+/* A frame of a stream, of which what is steady runs at once. */
+static inline void local_node_frame(struct local_node *n, uint64_t peer, const struct frame *frame)
+{
+    const struct host_server server = {.context = n, .run = local_node_run};
+    struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame, .server = &server};
+
+    ASSERT(worker_enter_inline(n->worker));
+    local_node_step(n, &event);
+    if (worker_leave_inline(n->worker)) {
+        local_node_take(n);
+    }
+}
+
 /* `kind` by number, as `kinds` has them; `perform` is set. */
 static inline void local_node_open(struct local_node *n, const char *name,
                                    const struct host_kind *kinds, size_t kind_count,

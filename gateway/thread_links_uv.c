@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "link/feed.h"
 #include "wire/control.h"
 #include "wire/record.h"
 #include "wire/session.h"
@@ -52,7 +53,8 @@ static void on_up(void *context, struct link *link)
              (struct router_event){.type = ROUTER_NODE_UP,
                                    .slot = remote->slot,
                                    .name = peer->name,
-                                   .incarnation = peer->incarnation});
+                                   .incarnation = peer->incarnation,
+                                   .speaks_streams = link_protocol(link) >= LINK_PROTOCOL_STREAMS});
         clients_on_node_up(t->clients, remote->slot, t->listener.now_us);
     }
 }
@@ -175,6 +177,25 @@ static void on_answer_frame(struct thread *t, struct link *link, const struct fr
     }
 }
 
+static void on_stream_frame(struct thread *t, struct link *link, const struct frame *frame)
+{
+    const struct remote *remote = link_user(link);
+    struct router_frame f = {.now_us = thread_now(t), .frame = frame, .slot = remote->slot};
+    enum err e = ERR_OK;
+
+    do {
+        e = router_frame(t->router, &f, &t->effects);
+        if (t->effects.count - t->done >= EFFECTS_AT_ONCE) {
+            thread_do_requests(t);
+        }
+    } while (e == ERR_OK && f.left > 0);
+    thread_do_requests(t);
+    router_effects_keep(&t->effects, t->done); // what waits for the end of the turn
+    if (e != ERR_OK) {
+        link_garbage(link, "a frame of a stream that can't be");
+    }
+}
+
 static void on_push_frame(struct thread *t, struct link *link, const struct frame *frame)
 {
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
@@ -200,6 +221,8 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
         on_control_frame(context, link, frame);
     } else if (frame->type == FRAME_ANSWER) {
         on_answer_frame(context, link, frame);
+    } else if (frame_type_is_stream((uint8_t)frame->type)) {
+        on_stream_frame(context, link, frame);
     } else {
         on_push_frame(context, link, frame);
     }
@@ -277,6 +300,33 @@ static void send_control(struct thread *t, const struct remote *to, const struct
     }
 }
 
+/* A stream begins, or goes on, by this connection. A link that has no room for so little answers
+ * nothing either: without the stream its silence is noticed. */
+static void send_stream(struct thread *t, const struct router_effect *e)
+{
+    const struct remote *node = t->node[e->slot];
+
+    if (node != NULL &&
+        link_send(node->link, (enum frame_type)e->frame, effect_bytes(t, e)) != ERR_OK) {
+        link_drop(node->link, "no room for the first frame of a stream");
+    }
+}
+
+static struct bytes take(void *context)
+{
+    const struct remote *node = context;
+    struct sendlog *log = router_log(node->thread->router, node->slot);
+
+    return log == NULL ? (struct bytes){0} : sendlog_unsent(log);
+}
+
+static void sent(void *context, size_t size)
+{
+    const struct remote *node = context;
+
+    sendlog_sent(router_log(node->thread->router, node->slot), size);
+}
+
 static void connect_node(struct thread *t, const struct router_effect *e)
 {
     ASSERT(t->node[e->slot] == NULL);
@@ -284,8 +334,10 @@ static void connect_node(struct thread *t, const struct router_effect *e)
 
     node->coordinator = -1;
     node->slot = e->slot;
+    node->thread = t;
     node->link = links_dial(t->links, (const char *)effect_bytes(t, e).data);
     link_set_user(node->link, node);
+    link_set_source(node->link, &(struct link_source){.context = node, .take = take, .sent = sent});
     t->node[e->slot] = node;
 }
 
@@ -302,6 +354,9 @@ static void do_effect(struct thread *t, const struct router_effect *e)
     switch (e->type) {
     case ROUTER_SEND_NODE:
         send_request(t, e);
+        break;
+    case ROUTER_SEND_STREAM:
+        send_stream(t, e);
         break;
     case ROUTER_TELL_NODE:
         send_control(t, t->node[e->slot], e);
@@ -333,6 +388,18 @@ void thread_do_effects(struct thread *t)
     }
     t->done = 0;
     router_effects_clear(&t->effects);
+}
+
+void thread_feed_links(struct thread *t)
+{
+    struct sendlog *log = NULL;
+    uint16_t slot = 0;
+
+    while ((log = router_unsent(t->router, &slot)) != NULL) {
+        if (t->node[slot] != NULL && link_is_up(t->node[slot]->link)) {
+            link_feed_log(t->node[slot]->link, log);
+        }
+    }
 }
 
 void thread_do_requests(struct thread *t)

@@ -44,6 +44,7 @@ struct remote {
     struct link *link;
     int coordinator; /* its index, or -1 */
     uint16_t slot;   /* of a node */
+    struct thread *thread;
 };
 
 /* A client's socket, on its way to the thread. */
@@ -118,6 +119,8 @@ enum err thread_links_open(struct thread *t);
 /* Do all that the router wants. By index: what is given back appends to the list, and may move it.
  */
 void thread_do_effects(struct thread *t);
+/* Behind thread_do_effects(): what streams have goes out with the links' next flush. */
+void thread_feed_links(struct thread *t);
 /* Send requests and replies, up to the first effect of another kind: links may come and go at the
  * end of a turn only. In the middle of one the bytes are still in the CPU's cache. */
 void thread_do_requests(struct thread *t);

@@ -221,6 +221,13 @@ static void on_frame(struct conn *conn, const struct frame *frame)
     case FRAME_STATE:
     case FRAME_STATE_ACK:
     case FRAME_PUSH:
+    case FRAME_STREAM_REQUEST:
+    case FRAME_STREAM_ANSWER:
+    case FRAME_STREAM_BEGIN:
+    case FRAME_STREAM_JOIN:
+    case FRAME_STREAM_JOINED:
+    case FRAME_STREAM_GONE:
+    case FRAME_STREAM_ACK:
         if (!inject_frame(false, (uint8_t)frame->type, frame->body)) {
             links->events.frame(links->events.context, conn->link, frame);
         }
@@ -266,8 +273,11 @@ static void deliver(struct conn *conn)
         if (!may_say(conn, &frame, in)) {
             continue;
         }
+        const bool of_streams = frame_type_is_stream((uint8_t)frame.type);
         if (frame_type_has_records((uint8_t)frame.type) && frame.flags != conn_record_flags(conn)) {
             conn_garbage(conn, "records of another protocol than the link's", in);
+        } else if (of_streams && conn->protocol < LINK_PROTOCOL_STREAMS) {
+            conn_garbage(conn, "a frame of streams on a link that has none", in);
         } else {
             on_frame(conn, &frame);
         }
@@ -310,10 +320,15 @@ static void on_written(struct conn *conn, size_t count)
     }
 }
 
+static bool has_source(const struct conn *conn)
+{
+    return conn_is_up(conn) && conn->link->source.take != NULL;
+}
+
 /* `sending` is out: what gathered meanwhile is next. */
 static void go_on(struct conn *conn)
 {
-    if (conn->out.size > 0 || conn->sealed.size > 0) {
+    if (conn->out.size > 0 || conn->sealed.size > 0 || conn->feeding) {
         conn_mark_dirty(conn);
     } else if (conn->ending) {
         conn_close(conn, "refused");
@@ -337,11 +352,71 @@ static void send_start(struct conn *conn)
     }
 }
 
+/* Write what the source has, from where it lies, until the network takes no more, or we have
+ * something to say ourselves. */
+static void write_source(struct conn *conn)
+{
+    while (!conn->writing && (conn->half_left > 0 || conn_queued(conn) == 0)) {
+        const struct link_source *source = &conn->link->source;
+        const struct bytes span = source->take(source->context);
+        size_t count = 0;
+
+        if (span.size == 0 && conn->half_left > 0) {
+            conn_close(conn, "a stream ended in the middle of a frame");
+            return;
+        }
+        if (span.size == 0) {
+            conn->feeding = false;
+            break;
+        }
+        if (is_late(conn, source->gated)) {
+            conn_mark_dirty(conn); // the next flush looks again
+            return;
+        }
+        const int error = ops_of(conn)->write(conn->stream, span, &count);
+        if (error != 0) {
+            conn_close(conn, ops_of(conn)->error_text(error));
+            return;
+        }
+        source->sent(source->context, count);
+        conn->links->counts.bytes_out += count;
+        conn->half_left = span.size - count;
+        conn->writing = count < span.size;
+    }
+    if (!conn->writing) {
+        go_on(conn);
+    }
+}
+
+/* Copy what the source has behind our own frames, where it can't be written from where it lies:
+ * TLS seals it, and nng's threads borrow what they write. */
+static void copy_source(struct conn *conn)
+{
+    const struct link_source *source = &conn->link->source;
+
+    while (conn->out.size < LINK_RECORDS_SIZE_MAX) {
+        const struct bytes span = source->take(source->context);
+
+        if (span.size == 0) {
+            conn->feeding = false;
+            return;
+        }
+        conn->gathering = false;
+        conn->out_gated = conn->out_gated || source->gated;
+        buffer_put(&conn->out, span.data, span.size);
+        source->sent(source->context, span.size);
+    }
+}
+
 void conn_on_write(struct conn *conn, size_t count, int error)
 {
     conn->writing = false;
     if (error != 0) {
         conn_close(conn, ops_of(conn)->error_text(error));
+        return;
+    }
+    if (conn->half_left > 0) {
+        conn_mark_dirty(conn);
         return;
     }
     on_written(conn, count);
@@ -393,9 +468,10 @@ void conn_mark_dirty(struct conn *conn)
     }
 }
 
-void conn_flush(struct conn *conn)
+/* What this side has to say by itself: all of it, or until the network takes no more. */
+static void flush_own(struct conn *conn)
 {
-    if (conn->writing || (conn->out.size == 0 && conn->sealed.size == 0 && !conn->halted)) {
+    if (conn->out.size == 0 && conn->sealed.size == 0 && !conn->halted) {
         return;
     }
     if (is_late(conn, conn->halted ? conn->sending_gated : conn->out_gated)) {
@@ -427,6 +503,25 @@ void conn_flush(struct conn *conn)
         return;
     }
     send_start(conn);
+}
+
+void conn_flush(struct conn *conn)
+{
+    const bool in_place = conn->tls == NULL && conn->links->transport->writes_at_once;
+
+    if (conn->writing) {
+        return;
+    }
+    // Nothing of ours may stand in the middle of the source's frame.
+    if (conn->half_left == 0) {
+        if (!in_place && conn->feeding && !conn->halted && has_source(conn)) {
+            copy_source(conn);
+        }
+        flush_own(conn);
+    }
+    if (in_place && conn->feeding && !conn->closing && has_source(conn)) {
+        write_source(conn);
+    }
 }
 
 size_t conn_queued(const struct conn *conn)

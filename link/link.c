@@ -304,6 +304,27 @@ enum err link_send_common(struct link *link, struct bytes same, struct bytes bod
     return send_record(link, FRAME_REQUEST, buffer_bytes(&links->whole), number);
 }
 
+void link_set_source(struct link *link, const struct link_source *source)
+{
+    link->source = source == NULL ? (struct link_source){0} : *source;
+    if (link->conn == NULL) {
+        return;
+    }
+    if (link->conn->half_left > 0) {
+        conn_close(link->conn, "a stream ended in the middle of a frame");
+    } else if (source != NULL) {
+        link_feed(link);
+    }
+}
+
+void link_feed(struct link *link)
+{
+    if (link->conn != NULL && link->up) {
+        link->conn->feeding = true;
+        conn_mark_dirty(link->conn);
+    }
+}
+
 bool link_is_up(const struct link *link)
 {
     return link->up;

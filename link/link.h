@@ -172,6 +172,24 @@ MUST_CHECK enum err link_send_records(struct link *link, enum frame_type type, s
 MUST_CHECK enum err link_send_common(struct link *link, struct bytes same, struct bytes body,
                                      uint64_t number);
 
+/* Bytes that the owner keeps, and a link writes from where they lie, behind its own frames: whole
+ * frames of streams (stream/sendlog.h). Called from within links_flush() and links_poll(), while
+ * the link is up; neither may call back into the links. */
+struct link_source {
+    void *context;
+    /* What is to go out next; size 0 = nothing. Borrowed until the next call of either. What a
+     * call returned and sent() did not take stays in front of all that follows, on this
+     * connection; if it is gone instead, so is the connection. */
+    struct bytes (*take)(void *context);
+    void (*sent)(void *context, size_t size); /* the network has so many of them, or a copy */
+    bool gated; /* they leave before the time of links_set_gate() only, as records do */
+};
+/* From now on it is the link's; NULL: it has none. Copied. A connection that had begun a frame of
+ * the one before is dropped. */
+void link_set_source(struct link *link, const struct link_source *source);
+/* The source has bytes: the next links_flush() takes them. */
+void link_feed(struct link *link);
+
 struct links_counts links_counts(const struct links *links);
 
 bool link_is_up(const struct link *link);

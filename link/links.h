@@ -84,6 +84,8 @@ struct conn {
     bool out_gated;         /* `out` has records: links->gate_us holds for it */
     bool sending_gated;     /* and `sending` */
     bool halted;            /* the rest of `sending` waits at the gate */
+    bool feeding;           /* the link's source may have bytes */
+    size_t half_left;       /* what was begun of it, and is to be finished before all else */
 };
 
 struct link {
@@ -98,6 +100,7 @@ struct link {
     bool refused; /* last try ended so */
     struct hello peer;
     uint32_t protocol;
+    struct link_source source; /* take NULL: none */
     void *user;
     char address[ADDRESS_SIZE_MAX + 8];
     char reason[LINK_REASON_MAX]; /* of the last loss */

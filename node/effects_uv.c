@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "link/feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -493,6 +494,36 @@ size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *
     dispatcher_end_serving(&serving);
     shell_settle(s);
     return served;
+}
+
+void shell_take_frame(struct shell *s, uint64_t peer, const struct frame *frame)
+{
+    struct serving serving = {.shell = s, .peer = shell_peer(s, peer)};
+    const struct host_server server = {.context = &serving, .run = dispatcher_run};
+    struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame, .server = &server};
+
+    if (s->exiting || serving.peer == NULL) {
+        return;
+    }
+    shell_step(s, &event);
+    dispatcher_end_serving(&serving);
+    shell_settle(s);
+    dispatcher_do(s);
+}
+
+void shell_feed_links(struct shell *s)
+{
+    struct sendlog *log = NULL;
+    uint64_t peer = 0;
+
+    while (clock_boottime_us() < host_gate_us(s->host) &&
+           (log = host_unsent(s->host, &peer)) != NULL) {
+        const struct shell_peer *p = shell_peer(s, peer);
+
+        if (p != NULL && p->drop == NULL) {
+            link_feed_log(p->link, log);
+        }
+    }
 }
 
 static void take_queued(struct shell *s)

@@ -13,6 +13,7 @@
 #include "link/inject.h"
 #include "node/metrics.h"
 #include "node/shell_uv.h"
+#include "stream/sendlog.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -176,7 +177,10 @@ static bool all_sent(const struct shell *s)
          l = table_walk(&s->peers, &at)) {
         const struct shell_peer *p = CONTAINER_OF(l, struct shell_peer, by_id);
 
-        if (link_queued(p->link) > 0 || !backlog_is_empty(&p->backlog)) {
+        struct sendlog *log = host_log(s->host, p->id);
+
+        if (link_queued(p->link) > 0 || !backlog_is_empty(&p->backlog) ||
+            (log != NULL && sendlog_unsent(log).size > 0)) {
             return false;
         }
     }
@@ -194,6 +198,7 @@ static void on_turn_end(uv_prepare_t *handle)
     dispatcher_end_turn(s);
     shell_drop_peers(s);
     pace(s);
+    shell_feed_links(s);
     links_flush(s->links);
     // Who was fenced has nothing left to say.
     if (s->exiting && (s->exit_code != 0 || all_sent(s) || clock_boottime_us() >= s->exit_by_us)) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "stream/sendlog.h"
 #include "wire/control.h"
 #include "wire/hello.h"
 
@@ -38,6 +39,21 @@ static int coordinator_index(const struct shell *s, const struct link *link)
     return -1;
 }
 
+static struct bytes take(void *context)
+{
+    const struct shell_peer *p = context;
+    struct sendlog *log = host_log(p->shell->host, p->id);
+
+    return log == NULL ? (struct bytes){0} : sendlog_unsent(log);
+}
+
+static void sent(void *context, size_t size)
+{
+    const struct shell_peer *p = context;
+
+    sendlog_sent(host_log(p->shell->host, p->id), size);
+}
+
 static void on_up(void *context, struct link *link)
 {
     struct shell *s = context;
@@ -52,11 +68,14 @@ static void on_up(void *context, struct link *link)
     }
     struct shell_peer *p = mem_new(1, sizeof *p);
     p->id = ++s->last_peer;
+    p->shell = s;
     p->link = link;
     p->coordinator = coordinator;
     backlog_init(&p->backlog);
     table_put(&s->peers, &p->by_id, table_mix(p->id));
     link_set_user(link, p);
+    link_set_source(link,
+                    &(struct link_source){.context = p, .take = take, .sent = sent, .gated = true});
     struct host_event event = {
         .type = coordinator >= 0 ? HOST_COORDINATOR_UP : HOST_PEER_UP,
         .coordinator = coordinator,
@@ -100,6 +119,7 @@ static void on_down(void *context, struct link *link, const char *reason)
     }
     table_remove(&s->peers, &p->by_id);
     link_set_user(link, NULL);
+    link_set_source(link, NULL);
     calls_down(s->calls, p->id, s->now_us);
     presence_down(&s->presence, p->id, s->now_us);
     shell_free_peer(s, p);
@@ -327,6 +347,8 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
     }
     if (frame->type == FRAME_CONTROL) {
         on_control(s, link, frame);
+    } else if (frame_type_is_stream((uint8_t)frame->type)) {
+        shell_take_frame(s, p->id, frame);
     } else {
         on_records(s, link, frame);
     }

@@ -31,6 +31,7 @@
 struct shell_peer {
     struct table_link by_id;
     uint64_t id; /* never used again */
+    struct shell *shell;
     struct link *link;
     const char *drop;       /* why it is to go at the end of this turn; NULL = it stays */
     int coordinator;        /* index, or -1 */
@@ -206,6 +207,10 @@ void shell_step(struct shell *s, struct host_event *event);
 /* Have the host serve those of the requests at the front that are steady, and tell how many. */
 size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *r,
                    const uint64_t *position, size_t count);
+/* Take a frame of a stream. */
+void shell_take_frame(struct shell *s, uint64_t peer, const struct frame *frame);
+/* What streams have goes out with the links' next flush: at the end of a turn. */
+void shell_feed_links(struct shell *s);
 /* ERR_NOT_FOUND: that link is gone. */
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
 /* Like shell_send(), for a request whose body other requests share. */

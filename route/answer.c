@@ -184,17 +184,16 @@ static void on_overload(struct router *r, struct pending *p, uint64_t ms)
  * did there is gone. Nobody can tell if it came before the last state that was saved. An owner that
  * knows of the take-over is no such owner: a MERGE gives an arc the greater `cold` of two, so the
  * fence of an actor that lives on may be below it. */
+bool route_is_stale(const struct ring_vnode *vnode, uint64_t fence, uint64_t version)
+{
+    return mutant(M_ANYCOLD) ||
+           (vnode != NULL && fence < vnode->cold && version < vnode->cold && !mutant(M_LATE));
+}
+
 static bool is_stale(const struct router *r, const struct pending *p, const struct answer_record *a)
 {
-    if (a->version >= r->cold) {
-        return false; // it knows of every take-over that I know of
-    }
-    if (mutant(M_ANYCOLD)) {
-        return true;
-    }
-    const struct ring_vnode *vnode = route_vnode(r, p);
-
-    return vnode != NULL && a->fence < vnode->cold && a->version < vnode->cold && !mutant(M_LATE);
+    // Else it knows of every take-over that I know of.
+    return a->version < r->cold && route_is_stale(route_vnode(r, p), a->fence, a->version);
 }
 
 static void on_stale(struct router *r, struct pending *p, uint8_t copy)

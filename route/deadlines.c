@@ -37,32 +37,29 @@ static size_t list_for(struct deadlines *a, uint32_t timeout_ms)
 }
 
 /* Most come last: from the end. */
-static void put_sorted(struct list *list, struct pending *p)
+static void put_sorted(struct list *list, struct deadline *d)
 {
     struct list_link *at = list->head.prev;
 
-    while (at != &list->head &&
-           CONTAINER_OF(at, struct pending, in_deadlines)->deadline_us > p->deadline_us) {
+    while (at != &list->head && CONTAINER_OF(at, struct deadline, in)->at_us > d->at_us) {
         at = at->prev;
     }
-    p->in_deadlines.prev = at;
-    p->in_deadlines.next = at->next;
-    at->next->prev = &p->in_deadlines;
-    at->next = &p->in_deadlines;
+    list_insert_after(at, &d->in);
 }
 
-void deadlines_put(struct deadlines *a, struct pending *p, uint32_t timeout_ms)
+void deadlines_put(struct deadlines *a, struct deadline *d, uint64_t now_us, uint32_t timeout_ms)
 {
-    put_sorted(&a->list[list_for(a, timeout_ms)], p);
+    d->at_us = now_us + (uint64_t)timeout_ms * 1000;
+    put_sorted(&a->list[list_for(a, timeout_ms)], d);
 }
 
-struct pending *deadlines_expired(const struct deadlines *a, uint64_t now_us)
+struct deadline *deadlines_expired(const struct deadlines *a, uint64_t now_us)
 {
     for (size_t i = 0; i < a->top; i++) {
         struct list_link *l = list_front(&a->list[i]);
 
-        if (l != NULL && CONTAINER_OF(l, struct pending, in_deadlines)->deadline_us <= now_us) {
-            return CONTAINER_OF(l, struct pending, in_deadlines);
+        if (l != NULL && CONTAINER_OF(l, struct deadline, in)->at_us <= now_us) {
+            return CONTAINER_OF(l, struct deadline, in);
         }
     }
     return NULL;
@@ -77,10 +74,10 @@ size_t deadlines_check(const struct deadlines *a)
 
         for (struct list_link *l = list_front(&a->list[i]); l != NULL;
              l = list_next(&a->list[i], l)) {
-            const struct pending *p = CONTAINER_OF(l, struct pending, in_deadlines);
+            const struct deadline *d = CONTAINER_OF(l, struct deadline, in);
 
-            ASSERT(p->deadline_us >= before_us && i < a->top);
-            before_us = p->deadline_us;
+            ASSERT(d->at_us >= before_us && i < a->top);
+            before_us = d->at_us;
             count++;
         }
     }

@@ -8,22 +8,29 @@
 #define ROUTE_DEADLINES_H
 
 #include "base/list.h"
-#include "route/pending.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 enum { DEADLINE_LISTS = 16 };
 
+/* Of a request; in its struct. */
+struct deadline {
+    struct list_link in;
+    uint64_t at_us;
+};
+
 struct deadlines {
-    struct list list[DEADLINE_LISTS];    /* struct pending, in_deadlines; the last is for all other
-                                            time-outs */
+    struct list list[DEADLINE_LISTS];    /* struct deadline; the last is for all other time-outs */
     uint32_t timeout_ms[DEADLINE_LISTS]; /* of a list with requests */
     size_t top;                          /* lists ever used */
 };
 
 void deadlines_init(struct deadlines *a);
-/* Set p->deadline_us to now and `timeout_ms`; time never goes back. */
-void deadlines_put(struct deadlines *a, struct pending *p, uint32_t timeout_ms);
-/* NULL = none is over. It stays where it is: list_remove(&p->in_deadlines). */
-struct pending *deadlines_expired(const struct deadlines *a, uint64_t now_us);
+/* Make it end in `timeout_ms` from now; time never goes back. */
+void deadlines_put(struct deadlines *a, struct deadline *d, uint64_t now_us, uint32_t timeout_ms);
+/* NULL = none is over. It stays where it is: list_remove(&d->in). */
+struct deadline *deadlines_expired(const struct deadlines *a, uint64_t now_us);
 /* Abort unless every list is in order; how many there are in all. */
 size_t deadlines_check(const struct deadlines *a);
 

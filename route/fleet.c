@@ -69,7 +69,7 @@ void fleet_tell_adopted(struct router *r, struct peer *peer)
     Rh__Control control = RH__CONTROL__INIT;
     struct router_effect *e = effects_add(r->out, ROUTER_TELL_NODE);
 
-    peer->told_awaits = !list_empty(&peer->in_flight);
+    peer->told_awaits = peer_is_awaited(peer);
     adopted.awaits = peer->told_awaits;
     adopted.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_ADOPTED;
@@ -93,6 +93,10 @@ static void note_unanswered(struct router *r, const struct peer *peer)
             (void)unanswered_put(n, p->kind, pending_id(p), p->died);
         }
     }
+    if (peer->stream != NULL && peer->stream->count > 0) {
+        n = n != NULL ? n : unanswered_begin(&r->unanswered, peer_asked(peer));
+        by_stream_note(r, peer, n);
+    }
 }
 
 static void lose_link(struct router *r, struct peer *peer)
@@ -101,6 +105,7 @@ static void lose_link(struct router *r, struct peer *peer)
         note_unanswered(r, peer);
     }
     peer->up = false;
+    by_stream_down(r, peer);
     list_splice_back(&r->stalled, &peer->stalled);
     if (has_left(r, peer->slot)) {
         entrust_in_flight(peer);
@@ -128,8 +133,10 @@ void fleet_on_node_up(struct router *r, const struct router_event *event)
     }
     peer->up = true;
     peer->incarnation = event->incarnation;
+    peer->speaks_streams = event->speaks_streams && r->config.streams;
     unanswered_drop(&r->unanswered, peer_asked(peer));
     fleet_tell_adopted(r, peer);
+    by_stream_up(r, peer);
     route_wake_stalled(r);
 }
 
@@ -175,6 +182,7 @@ static void update_peer(struct router *r, struct peer *peer, const struct view_m
     if (!peer_is(peer, member)) {
         if (peer->up) {
             peer->up = false;
+            by_stream_down(r, peer);
             lose_in_flight(r, peer);
         }
         route_disconnect(r, peer);
@@ -182,6 +190,9 @@ static void update_peer(struct router *r, struct peer *peer, const struct view_m
         return;
     }
     peer->removed = false;
+    if (peer->member_incarnation != member->incarnation) {
+        by_stream_over(r, peer);
+    }
     peer->member_incarnation = member->incarnation;
     if (peer->up && !peer_takes_requests(peer)) {
         lose_in_flight(r, peer); // they went to an incarnation that is over
@@ -292,6 +303,7 @@ static void adopt(struct router *r, bool moved)
     if (!moved) {
         sync_peers(r);
     }
+    by_stream_ring(r);
     // What was sent before went over the same links, so a node that reads this has read all that
     // was routed by an older ring.
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
@@ -322,6 +334,18 @@ void fleet_on_view(struct router *r, const struct router_event *event)
     adopt(r, false);
 }
 
+/* Arcs are taken over only of an incarnation that never serves again. */
+static void end_streams(struct router *r, const Rh__Delta *delta)
+{
+    for (size_t i = 0; delta->cold && i < delta->n_ops; i++) {
+        struct peer *peer = peer_find(&r->peers, (uint16_t)delta->ops[i]->from);
+
+        if (peer != NULL) {
+            by_stream_over(r, peer);
+        }
+    }
+}
+
 /* Apply one change; true if the view is another one now. */
 static bool apply(struct router *r, const Rh__Delta *delta)
 {
@@ -331,6 +355,7 @@ static bool apply(struct router *r, const Rh__Delta *delta)
     }
     switch (view_apply(&r->own, delta)) {
     case VIEW_APPLIED:
+        end_streams(r, delta);
         return true;
     case VIEW_OLD:
         return false;
@@ -345,8 +370,32 @@ static bool apply(struct router *r, const Rh__Delta *delta)
     UNREACHABLE();
 }
 
+/* A whole configuration does not tell what became of those that own nothing any more. Who was not
+ * to give it away, and of whom something was taken over, is dead. (If that happened to a vnode that
+ * it had given away already, and it gave away the rest as well: it is taken for dead, too.) */
+static void end_streams_of_the_robbed(struct router *r, const struct ring *before)
+{
+    const struct ring *ring = &r->view->ring;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        const struct ring_vnode *v = &ring->vnode[i];
+        const struct ring_vnode *was = v->cold > before->version ? ring_find(before, v->id) : NULL;
+        struct peer *peer = was == NULL ? NULL : peer_find(&r->peers, was->owner);
+        const struct view_member *m = peer == NULL ? NULL : view_member(r->view, was->owner);
+
+        if (m != NULL && peer->stream != NULL && !m->leaving && m->weight > 0 &&
+            ring_owned_count(ring, was->owner) == 0) {
+            by_stream_over(r, peer);
+        }
+    }
+}
+
 static bool load(struct router *r, const Rh__Config *config)
 {
+    struct ring before;
+    bool loaded = false;
+
+    ring_copy(&before, &r->view->ring);
     // At the same version a whole configuration comes only to one whose digest was another.
     const bool force = config->version >= r->view->ring.version;
 
@@ -355,15 +404,18 @@ static bool load(struct router *r, const Rh__Config *config)
         r->fetch.whole = false;
         r->configured = true;
         route_follow_key(r);
-        return true;
+        end_streams_of_the_robbed(r, &before);
+        loaded = true;
+        break;
     case VIEW_OLD:
-        return false;
+        break;
     case VIEW_GAP:
     case VIEW_DIFFERS:
         log_warn("gateway", "config_unreadable", "version=%" PRIu64, config->version);
-        return false;
+        break;
     }
-    UNREACHABLE();
+    ring_fini(&before);
+    return loaded;
 }
 
 static void on_config(struct router *r, const Rh__ConfigAnswer *answer)

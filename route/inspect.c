@@ -51,7 +51,7 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
     out.ring1 = sum[1];
     out.members = view_digest(r->view);
     out.ring_fault = proto_text(fault);
-    out.waiting = r->stats.waiting;
+    out.waiting = r->stats.waiting + by_stream_waiting(r);
     out.threads = r->config.threads > 1 ? r->config.threads : 0;
     add_unlinked(r, &out);
     control.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;

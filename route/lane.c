@@ -79,6 +79,20 @@ struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, stru
     return lane;
 }
 
+bool lanes_have(const struct lanes *l, uint64_t session, uint64_t position)
+{
+    struct table_link *i = table_first(&l->table, lane_hash(session, position));
+
+    for (; i != NULL; i = table_same(i)) {
+        const struct lane *lane = CONTAINER_OF(i, struct lane, link);
+
+        if (lane->session == session && lane->position == position) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void lanes_move(struct lanes *l, uint64_t (*position)(void *context, const struct lane *lane),
                 void *context)
 {

@@ -63,6 +63,9 @@ void lanes_fini(struct lanes *l);
  * could aim them all at one bucket. */
 struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, struct pending *p);
 
+/* Is there a lane of that session at that position? */
+bool lanes_have(const struct lanes *l, uint64_t session, uint64_t position);
+
 /* The key is another one: each lane gets the position that this says, and is found by it. */
 void lanes_move(struct lanes *l, uint64_t (*position)(void *context, const struct lane *lane),
                 void *context);

@@ -30,7 +30,7 @@ struct peer *peer_new(struct peers *p, const struct view_member *member)
 
 void peer_free(struct peers *p, struct peer *peer)
 {
-    ASSERT(list_empty(&peer->in_flight) && list_empty(&peer->stalled));
+    ASSERT(list_empty(&peer->in_flight) && list_empty(&peer->stalled) && peer->stream == NULL);
     if (list_linked(&peer->fed)) {
         list_remove(&peer->fed);
     }

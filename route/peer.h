@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "ring/view.h"
+#include "stream/asker.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,20 +21,27 @@ struct peer {
     uint64_t member_incarnation; /* as the directory has it */
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1];
-    struct ring_kinds lacks; /* kinds that others of its role host, and it does not (yet) */
-    bool told_awaits;        /* it was told that I await answers of it */
-    struct list in_flight;   /* struct pending: their last attempt went here */
-    struct list stalled;     /* struct lane: until there is room */
-    struct list_link fed;    /* in the router's list of peers that have got room */
-    uint64_t answered_us;    /* when something that was sent here was answered last */
-    uint64_t overtaken_us;   /* what was sent here before was overtaken by an answer */
-    size_t unheard;          /* requests sent since anything was answered here, … */
-    uint64_t unheard_us;     /* … the first of them then */
-    unsigned probes;         /* of them: sent although it is silent */
-    uint64_t probe_us;       /* the next one not before */
-    struct list_link silent; /* in the router's list of peers whose lanes wait for that */
-    size_t size;             /* bytes of those in flight, their replies as expected */
-    size_t reply_size;       /* what a reply is expected to take */
+    struct ring_kinds lacks;      /* kinds that others of its role host, and it does not (yet) */
+    bool told_awaits;             /* it was told that I await answers of it */
+    struct list in_flight;        /* struct pending: their last attempt went here */
+    bool speaks_streams;          /* the other end of the link does */
+    struct stream_client *stream; /* to the directory's incarnation; the asker's; NULL = none yet */
+    uint64_t connection;          /* of the stream; 0 = none */
+    uint64_t over;                /* the last incarnation whose stream is over */
+    uint64_t quiet_us;            /* since then nothing came by the stream that was awaited … */
+    unsigned tries;               /* … so it is given one request now and then … */
+    uint64_t try_us;              /* … the next one then */
+    struct list stalled;          /* struct lane: until there is room */
+    struct list_link fed;         /* in the router's list of peers that have got room */
+    uint64_t answered_us;         /* when something that was sent here was answered last */
+    uint64_t overtaken_us;        /* what was sent here before was overtaken by an answer */
+    size_t unheard;               /* requests sent since anything was answered here, … */
+    uint64_t unheard_us;          /* … the first of them then */
+    unsigned probes;              /* of them: sent although it is silent */
+    uint64_t probe_us;            /* the next one not before */
+    struct list_link silent;      /* in the router's list of peers whose lanes wait for that */
+    size_t size;                  /* bytes of those in flight, their replies as expected */
+    size_t reply_size;            /* what a reply is expected to take */
 };
 
 struct peers {
@@ -59,6 +67,12 @@ bool peer_is(const struct peer *peer, const struct view_member *member);
 static inline bool peer_takes_requests(const struct peer *peer)
 {
     return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
+}
+
+/* Is something that was sent there unanswered? */
+static inline bool peer_is_awaited(const struct peer *peer)
+{
+    return !list_empty(&peer->in_flight) || (peer->stream != NULL && peer->stream->count > 0);
 }
 
 /* The incarnation that gets what is sent there now. */

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/shared.h"
 #include "base/table.h"
+#include "route/deadlines.h"
 #include "wire/record.h"
 
 #include <stdbool.h>
@@ -35,15 +36,15 @@ extern const struct machine pending_machine;
  * PENDING_HEAD bytes, whole lines of the cache, and what neighbours in its lists need in the first
  * line. */
 struct pending {
-    struct table_link link;        /* by session and seq; of one that is spare: the next */
-    struct list_link in_deadlines; /* in order of deadline, with those of its time-out */
-    struct list_link in_flight;    /* of the peer that got the last attempt */
-    struct list_link in_retry;     /* SENT: in order of retry_us */
+    struct table_link link; /* by session and seq; of one that is spare: the next */
+    struct deadline deadline;
+    struct list_link in_flight; /* of the peer that got the last attempt */
+    uint64_t seq;
 
     struct lane *lane;
     struct session *session;
-    struct list_link in_lane; /* in order of seq */
-    uint64_t seq;
+    struct list_link in_lane;  /* in order of seq */
+    struct list_link in_retry; /* SENT: in order of retry_us */
     uint64_t ticket;
     struct shared *common; /* its body, held, if others have the same; else NULL */
     uint64_t sent_us;      /* SENT: when */
@@ -65,7 +66,6 @@ struct pending {
     bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
                         an open attempt's number was used again */
     bool must;       /* it is asked until its deadline, however full its node is */
-    uint64_t deadline_us;
     uint64_t retry_us; /* SENT: see then whether to send it again */
     uint64_t first;    /* ring version at the first send; 0 = to be stamped */
 

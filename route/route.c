@@ -45,6 +45,7 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
 
 void route_disconnect(struct router *r, struct peer *peer)
 {
+    by_stream_over(r, peer);
     if (peer->wanted) {
         effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
     }
@@ -55,9 +56,25 @@ void route_disconnect(struct router *r, struct peer *peer)
 /* A removed node's link stays while an answer may come over it. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer)
 {
-    if (peer->removed && (!peer->up || list_empty(&peer->in_flight))) {
+    if (peer->removed && (!peer->up || !peer_is_awaited(peer))) {
         ASSERT(list_empty(&peer->in_flight));
         route_disconnect(r, peer);
+    }
+}
+
+void route_settle_peer(struct router *r, struct peer *peer)
+{
+    if (peer->told_awaits && peer->up && !peer_is_awaited(peer)) {
+        fleet_tell_adopted(r, peer); // it may want to leave
+    }
+    route_disconnect_if_idle(r, peer);
+}
+
+/* There may be room at the peer. */
+static void note_room(struct router *r, struct peer *peer)
+{
+    if (!list_empty(&peer->stalled) && !list_linked(&peer->fed)) {
+        list_push_back(&r->fed, &peer->fed);
     }
 }
 
@@ -73,13 +90,10 @@ __attribute__((always_inline)) static inline void leave_peer(struct router *r, s
         list_remove(&p->in_flight);
         ASSERT(peer->size >= p->charged);
         peer->size -= p->charged;
-        if (!list_empty(&peer->stalled) && !list_linked(&peer->fed)) {
-            list_push_back(&r->fed, &peer->fed);
+        note_room(r, peer);
+        if (peer->told_awaits || peer->removed) {
+            route_settle_peer(r, peer);
         }
-        if (peer->told_awaits && peer->up && list_empty(&peer->in_flight)) {
-            fleet_tell_adopted(r, peer); // it may want to leave
-        }
-        route_disconnect_if_idle(r, peer);
     }
 }
 
@@ -105,7 +119,7 @@ __attribute__((always_inline)) static inline void forget(struct router *r, struc
         leave_peer(r, p);
     }
     table_remove(&r->pendings, &p->link);
-    list_remove(&p->in_deadlines);
+    list_remove(&p->deadline.in);
     const size_t size = p->size;
 
     if (p->origin != 0) {
@@ -132,8 +146,11 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
     const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
 
     if (!ran && !mutant(M_NOBASE) && next != NULL && next->state == PENDING_SENT &&
-        next->prev == p->seq && next->deadline_us > r->now_us) {
+        next->prev == p->seq && next->deadline.at_us > r->now_us) {
         route_to_waiting(r, next);
+    }
+    if (!ran && r->config.streams && !pending_never_ran(p)) {
+        by_stream_keep(r, p->session->id, p->lane->position);
     }
     // A connection that came after it is owed only what it has asked, too.
     if (!p->session->closed && (p->epoch == p->session->epoch || mutant(M_OLDLINE))) {
@@ -192,7 +209,7 @@ static uint64_t silent_us(const struct router *r)
 __attribute__((always_inline)) static inline struct request_record
 record_of(const struct router *r, const struct pending *p, uint8_t copy)
 {
-    const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
+    const uint64_t left_us = p->deadline.at_us > r->now_us ? p->deadline.at_us - r->now_us : 0;
 
     return (struct request_record){
         .gateway = r->config.gateway,
@@ -328,13 +345,7 @@ const struct ring_vnode *route_vnode(const struct router *r, const struct pendin
 __attribute__((always_inline)) static inline struct peer *owner_of(const struct router *r,
                                                                    const struct lane *lane)
 {
-    if (r->view->ring.version == 0) {
-        return NULL;
-    }
-    const struct bytes id = pending_id(lane_front(lane));
-    const ring_hit hit = view_at(r->view, lane->kind, lane->position, id);
-
-    return peer_find(&r->peers, ring_hit_node(hit));
+    return route_peer_of(r, lane->position, lane->kind, pending_id(lane_front(lane)));
 }
 
 /* The node that owns the lane's entity, if requests can go there now. */
@@ -495,6 +506,7 @@ static void lose_taken_over(struct router *r, struct peer *peer, uint64_t cold)
             list_push_back(&lost, l);
         }
     }
+    note_room(r, peer);
     route_lose(r, &lost);
 }
 

@@ -68,8 +68,6 @@ static struct pending *make(struct router *r, const struct router_event *event)
 static void take(struct router *r, const struct router_event *event, struct session *session,
                  struct pending *p)
 {
-    const uint32_t timeout_ms = event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
-
     session->unfinished++;
     session->told += (event->flags & REQUEST_NO_REPLY) != 0;
     p->session = session;
@@ -80,9 +78,8 @@ static void take(struct router *r, const struct router_event *event, struct sess
     p->must = event->must;
     p->ticket = event->ticket;
     p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
-    p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
-    deadlines_put(&r->deadlines, p, timeout_ms);
+    deadlines_put(&r->deadlines, &p->deadline, r->now_us, route_timeout_ms(r, event));
     r->size += p->size;
     r->stats.in_flight++;
     r->stats.waiting++;
@@ -92,12 +89,27 @@ static void take(struct router *r, const struct router_event *event, struct sess
 static void hold_share(struct router *r, uint64_t origin, struct pending *p)
 {
     p->origin = origin;
-    r->asked = p->lane->position;
     if (origin != 0) {
         const size_t size = p->size;
 
-        share_add(&r->by_entity, r->asked, size);
+        share_add(&r->by_entity, p->lane->position, size);
         share_add(&r->by_origin, origin, size);
+    }
+}
+
+void route_take_back(struct router *r, const struct router_event *event, uint64_t position,
+                     uint64_t died)
+{
+    struct session *session = session_get(&r->sessions, event->session);
+    struct pending *p = make(r, event);
+
+    take(r, event, session, p);
+    p->died = died;
+    struct lane *lane = lane_add(&r->lanes, session->id, position, p);
+    hold_share(r, event->origin, p);
+    lane->waiting++;
+    if (!lane_is_blocked(lane)) {
+        list_push_back(&r->stalled, &lane->stalled);
     }
 }
 
@@ -128,6 +140,10 @@ void route_request(struct router *r, const struct router_event *event)
     }
     const uint64_t position = route_position(r, event->kind, event->id);
 
+    r->asked = position;
+    if (r->config.streams && by_stream_ask(r, event, session, position)) {
+        return;
+    }
     // What it needs last is asked for first.
     lanes_fetch(&r->lanes, session->id, position);
     __builtin_prefetch(&r->view->ring.cell[ring_point_cell(position)]);
@@ -174,9 +190,10 @@ static void on_vouched(struct router *r, const struct router_event *event)
 
 static void expire(struct router *r)
 {
-    struct pending *p = NULL;
+    struct deadline *d = NULL;
 
-    while ((p = deadlines_expired(&r->deadlines, r->now_us)) != NULL) {
+    while ((d = deadlines_expired(&r->deadlines, r->now_us)) != NULL) {
+        struct pending *p = CONTAINER_OF(d, struct pending, deadline);
         const struct peer *owner = route_owner(r, p->lane);
         const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
         const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
@@ -205,6 +222,7 @@ struct router *router_new(const struct router_config *config)
     list_init(&r->silent);
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
     r->operator_requests_session = sessions_number(&r->sessions, 0);
+    by_stream_init(r);
     return r;
 }
 
@@ -238,9 +256,10 @@ void router_free(struct router *r)
         struct list_link *l = NULL;
 
         while ((l = list_pop_front(&r->deadlines.list[i])) != NULL) {
-            drop(r, CONTAINER_OF(l, struct pending, in_deadlines));
+            drop(r, CONTAINER_OF(l, struct pending, deadline.in));
         }
     }
+    by_stream_fini(r);
     peers_fini(&r->peers);
     unanswered_fini(&r->unanswered);
     lanes_fini(&r->lanes);
@@ -297,11 +316,11 @@ static void dispatch(struct router *r, const struct router_event *event)
 
 __attribute__((always_inline)) static inline void check_counts(const struct router *r)
 {
-    ASSERT(r->stats.in_flight == r->pendings.count);
+    ASSERT(r->stats.in_flight == r->pendings.count + r->by_stream.count);
     ASSERT(r->stats.waiting <= r->stats.in_flight);
     ASSERT(r->stats.requests == r->stats.replied + r->stats.in_flight); // I12
     ASSERT(r->lanes.table.count <= r->pendings.count);
-    ASSERT(IMPLIES(r->pendings.count == 0, r->size == 0));
+    ASSERT(IMPLIES(r->stats.in_flight == 0, r->size == 0));
 }
 
 static void pass_time(struct router *r)
@@ -311,6 +330,7 @@ static void pass_time(struct router *r)
     route_wake_rested(r);
     route_retry(r);
     route_probe_silent(r);
+    by_stream_pass_time(r);
 }
 
 /* Time goes on: what was due until then is done first. */
@@ -332,6 +352,9 @@ __attribute__((always_inline)) static inline void begin(struct router *r, uint64
 
 __attribute__((always_inline)) static inline void end(struct router *r)
 {
+    if (by_stream_wants_end(&r->by_stream)) {
+        by_stream_end(r);
+    }
     if (!list_empty(&r->fed)) {
         route_feed(r);
     }
@@ -363,6 +386,28 @@ void router_answer(struct router *r, const struct router_answers *a, struct rout
     route_on_answers(r, a);
     r->lends = false;
     end(r);
+}
+
+enum err router_frame(struct router *r, struct router_frame *f, struct router_effects *out)
+{
+    begin(r, f->now_us, out);
+    r->lends = true;
+    const enum err e = by_stream_frame(r, f);
+    r->lends = false;
+    end(r);
+    return e;
+}
+
+struct sendlog *router_unsent(struct router *r, uint16_t *slot)
+{
+    return by_stream_unsent(r, slot);
+}
+
+struct sendlog *router_log(struct router *r, uint16_t slot)
+{
+    const struct peer *peer = peer_find(&r->peers, slot);
+
+    return peer == NULL || peer->stream == NULL ? NULL : &peer->stream->log;
 }
 
 static void check_lane(const struct lane *lane, const struct router *r)
@@ -433,6 +478,7 @@ static void check_shares(const struct router *r)
 
         all += p->origin == 0 ? 0 : share_one(p->size);
     }
+    all += by_stream_check(r);
     check_share(&r->by_entity, all);
     check_share(&r->by_origin, all);
 }
@@ -549,6 +595,7 @@ const struct view *router_view(const struct router *r)
 void router_stats(const struct router *r, struct router_stats *out)
 {
     *out = r->stats;
+    out->waiting += by_stream_waiting(r);
     out->version = r->view->ring.version;
     out->digest[0] = r->view->ring.digest[0];
     out->digest[1] = r->view->ring.digest[1];

@@ -41,6 +41,9 @@
  *
  * WAITING with a copy that may have run: an answer of that copy ends it too.
  *
+ * Of a request that goes by a stream stream/asker.h has the states, and R14 takes the place of
+ * copies.
+ *
  * Pure. Order: requests of one (session, entity) carry seq, prev and base.
  *
  * A session is numbered here, or by a client that owns it and outlives its
@@ -66,8 +69,10 @@
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
+#include "wire/stream.h"
 
 struct router;
+struct sendlog;
 struct unanswered;
 
 struct router_config {
@@ -84,6 +89,7 @@ struct router_config {
     uint32_t in_flight_max;  /* requests in all; above it router_full() is true; 100000 */
     uint32_t refresh_ms;     /* GetConfig at least so often; 500 */
     bool on_demand;          /* CONNECT only to nodes that something is to be sent to */
+    bool streams;            /* requests go by streams to nodes whose links speak them */
     size_t peer_size_max;    /* bytes on their way to one node, with their replies; 16 MiB */
     size_t waiting_size_max; /* bytes of unfinished requests in all; 256 MiB */
 };
@@ -94,7 +100,7 @@ enum router_event_type {
     ROUTER_REQUEST,        /* session, ticket, kind, id, body, flags; an actor's: from, chain */
     ROUTER_SESSION_CLOSED, /* session: what it asked for still runs, nothing is replied */
     ROUTER_ANSWER,         /* slot, answer */
-    ROUTER_NODE_UP,        /* slot, name, incarnation (0 = it did not say) */
+    ROUTER_NODE_UP,        /* slot, name, incarnation (0 = it did not say), speaks_streams */
     ROUTER_NODE_DOWN,      /* slot */
     ROUTER_COORDINATOR_UP, /* coordinator: index */
     ROUTER_COORDINATOR_DOWN,
@@ -131,6 +137,7 @@ struct router_event {
     uint16_t slot;
     const char *name; /* borrowed; as its hello says, and its certificate proves */
     uint64_t incarnation;
+    bool speaks_streams;                /* the link's protocol is LINK_PROTOCOL_STREAMS or later */
     const struct answer_record *answer; /* borrowed */
     int coordinator;
     const Rh__Control *message; /* borrowed */
@@ -150,8 +157,10 @@ enum reply_code {
 };
 
 enum router_effect_type {
-    ROUTER_SEND_NODE,        /* slot; bytes: one request record */
-    ROUTER_TELL_NODE,        /* slot; bytes: packed Control (Adopted) */
+    ROUTER_SEND_NODE,   /* slot; bytes: one request record */
+    ROUTER_SEND_STREAM, /* slot, frame; bytes: its body. It has to be the first of its stream on
+                           that link: what router_log() has comes behind it */
+    ROUTER_TELL_NODE,   /* slot; bytes: packed Control (Adopted) */
     ROUTER_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
     ROUTER_REPLY,            /* session, ticket, code, flags; bytes; NO_REPLY requests too */
     ROUTER_CONNECT,          /* keep a link to node slot; bytes: its address, with a 0 behind */
@@ -169,6 +178,7 @@ struct router_effect {
     uint64_t version;
     enum reply_code code;
     uint8_t flags; /* of the request */
+    uint8_t frame; /* enum stream_frame */
     size_t at;     /* in effects.bytes */
     size_t size;
     uint64_t made_us; /* for whoever keeps effects beyond a step; the router doesn't set it */
@@ -223,6 +233,26 @@ struct router_answers {
 };
 /* Replies borrow from the answers: router_effects_keep(). */
 void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out);
+/* A frame of a stream (wire/stream.h) that came by the link of a slot. */
+struct router_frame {
+    uint64_t now_us;
+    const struct frame *frame; /* borrowed */
+    size_t left;               /* its answers that are not taken yet, behind the first call */
+    struct reader records;     /* the router's, as is the rest */
+    struct stream_head head;
+    uint16_t slot;
+    bool begun;
+};
+/* Take some of its answers; to be called again while `left` is not 0. Replies borrow from them, as
+ * those of router_answer(). ERR_CORRUPT: it can't be; let go of the link. */
+MUST_CHECK enum err router_frame(struct router *r, struct router_frame *f,
+                                 struct router_effects *out);
+/* What the stream of a node has for its link, which takes it with sendlog_unsent(), or borrows it
+ * until this says another; NULL = there is no stream, or none any more. */
+struct sendlog *router_log(struct router *r, uint16_t slot);
+/* The next stream that has something for its link since this was asked, or an `ack` to say; NULL =
+ * none. To be asked at the end of a turn. */
+struct sendlog *router_unsent(struct router *r, uint16_t *slot);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
 

@@ -7,6 +7,7 @@
  *     answer.c   what an answer makes of its request
  *     route.c    a request's way: sent, waiting, finished
  *     prefetch.c answers of a frame: their memory is fetched, then they are taken
+ *     by_stream.c   requests that go by streams
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
  *     operator_request.c   `ringhold trace` and `ringhold kick`
@@ -17,6 +18,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "ring/unanswered.h"
+#include "route/by_stream.h"
 #include "route/deadlines.h"
 #include "route/effects.h"
 #include "route/fetch.h"
@@ -67,8 +69,8 @@ struct router {
     uint64_t asked;                     /* position of the last */
 
     /* Requests: router.c, route.c, answer.c. */
-    struct table pendings; /* struct pending, by session and seq */
-    struct deadlines deadlines;
+    struct table pendings;      /* struct pending, by session and seq */
+    struct deadlines deadlines; /* struct pending */
     struct sessions sessions;
     struct lanes lanes;
     struct pending_spares spares;
@@ -94,6 +96,8 @@ struct router {
     struct peers peers;
     struct fetch fetch;
     struct unanswered unanswered; /* of nodes whose links were lost */
+
+    struct by_stream by_stream; /* by_stream.c */
 
     /* What operators ask: operator_request.c. */
     struct operator_request operator_request[OPERATOR_REQUESTS_MAX];
@@ -175,6 +179,15 @@ static inline void route_follow_key(struct router *r)
 /* The vnode that the request's id is in, by the configuration here; NULL = none yet. */
 const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p);
 
+/* The node that owns an entity by the configuration here; or NULL. */
+static inline struct peer *route_peer_of(const struct router *r, uint64_t position, uint16_t kind,
+                                         struct bytes id)
+{
+    return r->view->ring.version == 0
+               ? NULL
+               : peer_find(&r->peers, ring_hit_node(view_at(r->view, kind, position, id)));
+}
+
 /* The node that owns the lane's entity, if requests can go there now; or NULL. */
 struct peer *route_owner(const struct router *r, const struct lane *lane);
 
@@ -203,13 +216,29 @@ static inline void route_heard(struct router *r, struct peer *peer)
 
 /* Tell the shell that the link is no longer needed, and free the peer. */
 void route_disconnect(struct router *r, struct peer *peer);
+/* An answer came, or nothing more is to: tell it if it waits for that, and let go of one that was
+ * removed. */
+void route_settle_peer(struct router *r, struct peer *peer);
 /* Like route_disconnect(), if the node was removed and no answer can come from it any more. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer);
 
-/* A request comes. (router.c) */
+/* How long a request may take. (router.c, as are those below) */
+static inline uint32_t route_timeout_ms(const struct router *r, const struct router_event *event)
+{
+    return event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
+}
+/* A request that a stream is not to have, for its owner has none: it waits as a record. `died` is
+ * the incarnation that had it when it died, or 0. */
+void route_take_back(struct router *r, const struct router_event *event, uint64_t position,
+                     uint64_t died);
+/* A request comes. */
 void route_request(struct router *r, const struct router_event *event);
 
 /* ---- answer.c ---- */
+
+/* Hole 63, of an answer whose version is below the last take-over known here: may the actor, which
+ * is in that vnode or NULL, have gone back to before it? As in struct answer_record. */
+bool route_is_stale(const struct ring_vnode *vnode, uint64_t fence, uint64_t version);
 
 /* `p` is route_find() of it. */
 void route_on_answer(struct router *r, uint16_t slot, const struct answer_record *a,

@@ -301,7 +301,7 @@ static void on_answered(void *context, const struct world_event *event)
  * one is answered first. 0 = nothing. */
 static uint64_t asked_before(struct fleet *f, const struct instance *i)
 {
-    const struct ask *a = NULL;
+    const struct sim_ask *a = NULL;
 
     for (uint64_t uid = i->asks; (a = ledger_find(f, uid)) != NULL && a->parent == i->uid; uid--) {
         if (!a->answered) {

@@ -318,7 +318,7 @@ uint64_t node_call(struct fleet *f, struct instance *i, size_t entity)
         i->session->node = n;
     }
     const uint64_t uid = ledger_ask(f, i->session, entity, false);
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
     struct call call = {
         .number = uid,
         .session = i->id,
@@ -378,8 +378,8 @@ struct bytes node_called(struct fleet *f, const struct submission *s, struct byt
         return body;
     }
     struct reader in = {.at = body.data, .left = body.size};
-    const struct ask *a = ledger_find(f, get_u64(&in));
-    const struct ask *parent = a == NULL ? NULL : ledger_find(f, a->parent);
+    const struct sim_ask *a = ledger_find(f, get_u64(&in));
+    const struct sim_ask *parent = a == NULL ? NULL : ledger_find(f, a->parent);
     const struct entity *e_from = parent == NULL ? NULL : &f->ledger.entity[parent->entity];
 
     if (e_from == NULL || from.kind != entity_kind(e_from) ||

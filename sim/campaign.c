@@ -33,7 +33,7 @@ struct board {
 };
 
 /* Seeds that broke a rule. One, or all where the run goes on. */
-struct found {
+struct violations {
     uint64_t seed[FAILED_MAX + CAMPAIGN_JOBS_MAX]; // those that are at work fail after the last
     size_t count;
 };
@@ -49,11 +49,13 @@ static void on_abort(int signal_number)
 
 static const char *replay(const struct campaign *c)
 {
-    static char text[64];
+    static const char *const streams[] = {"", " --streams never", " --streams always"};
+    static char text[96];
 
     (void)snprintf(text,
                    sizeof text,
-                   "fleet_sim%s%s",
+                   "fleet_sim%s%s%s",
+                   streams[c->fleet.streams],
                    c->fleet.profile == PROFILE_DRAWN ? "" : " --profile ",
                    c->fleet.profile == PROFILE_DRAWN ? "" : profile_name(c->fleet.profile));
     return text;
@@ -230,7 +232,8 @@ static pid_t start_worker(const struct campaign *c, const uint64_t *list, struct
 
 /* The worker ended with its seed, by a violation or an ASSERT. The others end after theirs, but
  * where the run goes on: another worker takes over then. Returns whether that is so. */
-static bool on_failure(const struct campaign *c, struct board *b, uint64_t seed, struct found *out)
+static bool on_failure(const struct campaign *c, struct board *b, uint64_t seed,
+                       struct violations *out)
 {
     out->seed[out->count++] = seed;
     if (c->keep_going && out->count < FAILED_MAX) {
@@ -241,7 +244,7 @@ static bool on_failure(const struct campaign *c, struct board *b, uint64_t seed,
 }
 
 static void await_workers(const struct campaign *c, const uint64_t *list, struct board *b,
-                          pid_t *pid, unsigned jobs, struct found *out)
+                          pid_t *pid, unsigned jobs, struct violations *out)
 {
     const double start = seconds_now();
     const bool shows = isatty(STDERR_FILENO) && !c->quiet && !c->trace;
@@ -275,7 +278,7 @@ static void await_workers(const struct campaign *c, const uint64_t *list, struct
 }
 
 static void run_workers(const struct campaign *c, const uint64_t *list, unsigned jobs,
-                        struct totals *t, struct found *out)
+                        struct totals *t, struct violations *out)
 {
     struct board *b = campaign_shared(sizeof *b);
     pid_t pid[CAMPAIGN_JOBS_MAX];
@@ -296,7 +299,7 @@ static void run_workers(const struct campaign *c, const uint64_t *list, unsigned
 }
 
 static void run_here(const struct campaign *c, const uint64_t *list, struct totals *t,
-                     struct found *out)
+                     struct violations *out)
 {
     for (uint64_t i = 0; i < c->seeds && out->count == 0; i++) {
         if (campaign_seed(c, list[i], c->trace ? SHOW_ALL : SHOW_NOTHING, t) != NULL) {
@@ -335,7 +338,7 @@ static int by_seed(const void *a, const void *b)
 }
 
 /* The lowest first, and only that where several workers failed before they heard of each other. */
-static void show_found(const struct campaign *c, struct found *found)
+static void show_found(const struct campaign *c, struct violations *found)
 {
     qsort(found->seed, found->count, sizeof found->seed[0], by_seed);
     for (size_t i = 0; i < found->count && (i == 0 || c->keep_going); i++) {
@@ -347,7 +350,7 @@ int campaign_run(const struct campaign *c)
 {
     struct totals *t = mem_new(1, sizeof *t);
     uint64_t *list = list_seeds(c);
-    struct found found = {.count = 0};
+    struct violations found = {.count = 0};
     const double start = seconds_now();
     unsigned jobs = c->jobs < CAMPAIGN_JOBS_MAX ? c->jobs : CAMPAIGN_JOBS_MAX;
 

@@ -21,12 +21,13 @@ static void client_later(struct fleet *f, const struct sim_client *c)
 }
 
 /* Body: the request's uid, and noise. `again`: it was given to another gateway before. */
-static void give(struct fleet *f, struct sim_gateway *g, struct session *s, uint64_t uid,
+static void give(struct fleet *f, struct sim_gateway *g, struct sim_session *s, uint64_t uid,
                  bool again)
 {
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
     const struct entity *e = &f->ledger.entity[a->entity];
     uint8_t body[8 + 64] = {0};
+    uint64_t chain[RECORD_CHAIN_MAX];
     struct router_event event = {
         .type = ROUTER_REQUEST,
         .session = s->id,
@@ -35,6 +36,8 @@ static void give(struct fleet *f, struct sim_gateway *g, struct session *s, uint
         .kind = a->foreign ? FLEET_KIND_FOREIGN : entity_kind(e),
         .id = bytes_of(e->id, e->id_size),
         .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
+        .chain = chain,
+        .chain_count = gateway_chain(f, g, a, chain),
     };
 
     for (unsigned i = 0; i < 8; i++) {
@@ -53,13 +56,13 @@ static void give(struct fleet *f, struct sim_gateway *g, struct session *s, uint
     gateway_step(f, g, event);
 }
 
-static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_t entity,
+static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct sim_session *s, size_t entity,
                     uint64_t parent)
 {
     const bool foreign = parent == 0 && world_chance(&f->world, 2);
     const struct entity *e = &f->ledger.entity[entity];
     const uint64_t uid = ledger_ask(f, s, entity, foreign);
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
     const bool silent = parent == 0 && !s->owned && world_chance(&f->world, 50);
 
     a->parent = parent;
@@ -90,7 +93,7 @@ static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, s
 
 static void close_session(struct fleet *f, struct sim_client *c)
 {
-    struct session *s = c->session;
+    struct sim_session *s = c->session;
 
     c->session = NULL;
     ledger_close(f, s);
@@ -108,7 +111,7 @@ static bool can_ask(const struct sim_gateway *g)
 
 static void on_resume(void *context, const struct world_event *event);
 
-static void resume_later(struct fleet *f, const struct session *s)
+static void resume_later(struct fleet *f, const struct sim_session *s)
 {
     world_at(
         &f->world,
@@ -116,7 +119,7 @@ static void resume_later(struct fleet *f, const struct session *s)
         (struct world_event){.run = on_resume, .context = f, .a = s->number - 1, .b = s->epoch});
 }
 
-void clients_orphaned(struct fleet *f, struct session *s)
+void clients_orphaned(struct fleet *f, struct sim_session *s)
 {
     s->epoch++;
     s->gateway = NULL;
@@ -124,7 +127,7 @@ void clients_orphaned(struct fleet *f, struct session *s)
 }
 
 /* By its own clock the client gave it up: it says so to its user, and asks no more. */
-static bool is_over(struct fleet *f, struct ask *a)
+static bool is_over(struct fleet *f, struct sim_ask *a)
 {
     if (f->world.now_us - a->sent_us < (uint64_t)REQUEST_TTL_MAX_MS * 1000) {
         return false;
@@ -142,7 +145,7 @@ static bool is_over(struct fleet *f, struct ask *a)
 static void on_resume(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct session *s = f->ledger.session[event->a];
+    struct sim_session *s = f->ledger.session[event->a];
     struct sim_gateway *g = &f->gateway[world_between(&f->world, 0, f->gateways - 1)];
 
     if (s->closed || s->epoch != event->b) {
@@ -158,7 +161,7 @@ static void on_resume(void *context, const struct world_event *event)
     f->resumed++;
     s->gateway = g;
     for (size_t i = s->low; i < s->asked.count && s->gateway == g; i++) {
-        struct ask *a = ledger_find(f, s->asked.uid[i]);
+        struct sim_ask *a = ledger_find(f, s->asked.uid[i]);
 
         if (a->answered || is_over(f, a)) {
             continue;
@@ -252,7 +255,7 @@ void clients_probe(struct fleet *f)
 {
     for (unsigned i = 0; i < f->gateways; i++) {
         struct sim_gateway *g = &f->gateway[i];
-        struct session *s = ledger_session(f, g, router_session(g->core));
+        struct sim_session *s = ledger_session(f, g, router_session(g->core));
 
         for (size_t entity = 0; entity < LEDGER_ENTITIES; entity++) {
             (void)ask(f, g, s, entity, 0);

@@ -187,6 +187,37 @@ static void on_message(void *context, struct net_end *end, int type, struct byte
     }
 }
 
+static void on_frame(void *context, struct net_end *end, const struct frame *frame)
+{
+    struct fleet *f = context;
+    const enum access_message m = access_judge(frame, end->other->role, end->me->role);
+
+    if (m != ACCESS_NONE) {
+        world_violate(&f->world,
+                      "access",
+                      "%s says %s to %s",
+                      end->other->name,
+                      access_text(m),
+                      end->me->name);
+    } else if (end->me->role == ROLE_NODE) {
+        node_frame(f, fleet_node(end->me), end, frame);
+    } else {
+        ASSERT(end->me->role == ROLE_GATEWAY);
+        gateway_frame(f, fleet_gateway(end->me), end, frame);
+    }
+}
+
+static void on_room(void *context, struct net_end *end)
+{
+    struct fleet *f = context;
+
+    if (end->me->role == ROLE_NODE) {
+        node_room(f, fleet_node(end->me), end);
+    } else {
+        gateway_room(f, fleet_gateway(end->me), end);
+    }
+}
+
 /* ---- life ---- */
 
 static void draw_shape(struct fleet *f)
@@ -294,6 +325,9 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
                                       .up = on_up,
                                       .down = on_down,
                                       .message = on_message,
+                                      .frame = on_frame,
+                                      .room = on_room,
+                                      .poured = streams_on_poured,
                                       .kind = aim_kind};
 
     memset(f, 0, sizeof *f);
@@ -320,6 +354,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     for (unsigned i = 0; i < f->gateways; i++) {
         gateway_init(f, &f->gateway[i], i);
     }
+    streams_draw(f, seed);
 }
 
 void sim_fleet_fini(struct fleet *f)

@@ -172,7 +172,15 @@ struct instance {
     uint64_t ticket;
     uint8_t chain_count; /* running: of the request */
     uint64_t chain[RECORD_CHAIN_MAX];
-    struct session *session; /* of its own calls, NULL = it made none; the ledger's */
+    struct sim_session *session; /* of its own calls, NULL = it made none; the ledger's */
+};
+
+/* What the operator wants of a node. */
+struct sim_wish {
+    unsigned node;
+    bool drains; /* else it is to drain no more */
+    uint64_t number;
+    uint64_t seen; /* the newest number that he knew of */
 };
 
 struct sim_node {
@@ -194,21 +202,27 @@ struct sim_node {
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;
+    bool has_more;          /* what it does is half of one thing: it does not stop in between */
     uint64_t incarnation;   /* 0 = not registered */
     uint64_t nonce;         /* of this life */
     struct sim_node *first; /* a twin's: whom it says to be */
     bool copied;            /* a twin's: it stands beside that one */
     uint32_t weight;
-    bool wanted;   /* it shall run: restart it after a crash */
-    bool leaving;  /* asked to leave or drained by the operator */
-    uint64_t wish; /* of the operator, not yet taken; 0 = none */
-    bool drains;   /* that wish: it is to drain; else no more */
-    bool stopping; /* told to by its supervisor: it does not take that back */
-    bool exits;    /* with exit_code, after the effects at hand */
+    bool wanted;              /* it shall run: restart it after a crash */
+    bool leaving;             /* asked to leave or drained by the operator */
+    uint64_t wish;            /* of the operator, not yet taken; 0 = none */
+    struct sim_wish wished;   /* that one, or the one before */
+    uint64_t done;            /* the wish that the log had last of it … */
+    uint64_t done_stamp;      /* … and when */
+    uint64_t row_incarnation; /* as the log had it last … */
+    bool row_drains;          /* … and whether it drains, and does not stop */
+    bool drains;              /* that wish: it is to drain; else no more */
+    bool stopping;            /* told to by its supervisor: it does not take that back */
+    bool exits;               /* with exit_code, after the effects at hand */
     int exit_code;
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct instance *instance; /* owned */
-    struct task *task;         /* owned: given to workers, not begun */
+    struct sim_task *task;     /* owned: given to workers, not begun */
     struct view_seen seen;
     uint64_t last_incarnation; /* of all its lives */
     uint64_t reassigned;       /* the newest incarnation whose vnodes were given to others */
@@ -240,6 +254,8 @@ struct sim_gateway {
     struct net_end **node; /* owned; by slot */
     struct view_seen seen;
     uint64_t lost_us[FLEET_NODES_MAX]; /* when it lost a link to one last */
+    uint64_t put_off_us;               /* so long it sent next to nothing to a silent node … */
+    uint64_t put_off_from_us;          /* … and since then; 0 = it does not */
     struct clients *clients;           /* NULL while down, or there are no players */
     struct router_effects wanted;      /* of what these do */
     uint64_t looked_us;                /* after them */
@@ -249,7 +265,7 @@ struct sim_client {
     unsigned number;
     struct sim_gateway *gateway;
     uint64_t life; /* of the gateway when the session began */
-    struct session *session;
+    struct sim_session *session;
 };
 
 struct sim_group;
@@ -263,6 +279,13 @@ enum pause_keep {
     PAUSE_KEEPS
 };
 
+/* Who speaks streams. No process that ships does yet (decision 074). */
+enum fleet_streams {
+    STREAMS_DRAWN, /* all in a quarter of the seeds, or all but one */
+    STREAMS_NEVER,
+    STREAMS_ALWAYS, /* all, or all but one */
+};
+
 struct fleet_options {
     uint64_t seconds; /* of faults */
     unsigned nodes;   /* at most; 0 = drawn */
@@ -270,6 +293,7 @@ struct fleet_options {
     bool node_calls; /* actors ask by their node's calls in every seed */
     bool poisoned;   /* each has a poisonous entity, if its profile may */
     bool played;     /* each has players, whatever its profile */
+    enum fleet_streams streams;
 };
 
 struct fleet {
@@ -297,6 +321,7 @@ struct fleet {
     uint64_t instance_count;
     uint64_t task_count;
     uint64_t wishes;
+    bool faults_of_hand;  /* he errs in what he wishes, too */
     uint64_t hands_asked; /* by sim/hand.c … */
     uint64_t hands_done;  /* … and so many were told to be done */
     uint32_t vnodes_per_weight;
@@ -486,9 +511,31 @@ void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_en
                      const Rh__Control *message);
 void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end *end, int type,
                     struct bytes bytes);
+/* The entities whose calls led to that request, as a node that asks for its actors tells them. */
+size_t gateway_chain(struct fleet *f, const struct sim_gateway *g, const struct sim_ask *a,
+                     uint64_t chain[RECORD_CHAIN_MAX]);
+/* A frame of a stream came by that end; its link has room for more of them. */
+void gateway_frame(struct fleet *f, struct sim_gateway *g, struct net_end *from,
+                   const struct frame *frame);
+void gateway_room(struct fleet *f, struct sim_gateway *g, struct net_end *to);
 void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event);
+/* So long it has made requests wait because a node answered nothing, in all. */
+uint64_t gateway_put_off_us(const struct fleet *f, const struct sim_gateway *g);
 /* Do what its clients want. */
 void gateway_do(struct fleet *f, struct sim_gateway *g, const struct router_effects *wanted);
+
+/* ---- streams: sim/streams.c ---- */
+
+/* Who speaks them, by the options. Drawn aside. */
+void streams_draw(struct fleet *f, uint64_t seed);
+/* What the node's logs have goes onto the links, as its lease lets it; behind its effects. */
+void node_pour(struct fleet *f, struct sim_node *n);
+/* A frame of a stream came by that end; its link has room for more of them. */
+void node_frame(struct fleet *f, struct sim_node *n, const struct net_end *end,
+                const struct frame *frame);
+void node_room(struct fleet *f, struct sim_node *n, const struct net_end *end);
+/* net_events.poured */
+void streams_on_poured(void *context, struct net_end *end, const struct frame *frame);
 
 /* ---- what actors ask, by the node's own calls: sim/calls.c ---- */
 
@@ -553,6 +600,8 @@ void actors_end(struct fleet *f, struct instance *i);
 /* Is a seed one in which that is done? Drawn aside, so that all others stay as they are. */
 bool serve_drawn(uint64_t seed);
 /* False: it was not, and is the host's as any other. */
+/* A frame of a stream came by that link: the host takes it. */
+void serve_frame(struct fleet *f, struct sim_node *n, uint64_t peer, const struct frame *frame);
 bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r);
 
@@ -600,10 +649,10 @@ void roles_committed(struct fleet *f, const struct state_result *result);
 /* True if the request was asked before the vnodes of its role had owners, the first of which comes
  * by a change of hands, and was sent elsewhere before: by the hash of the default role, while its
  * kind had no cells of its own, or by a gateway that its client left. */
-bool roles_came_early(const struct fleet *f, const struct ask *a);
+bool roles_came_early(const struct fleet *f, const struct sim_ask *a);
 /* May this request be answered that there is no such actor? It came early, or it is for one of
  * those that come and go. */
-bool roles_may_miss(const struct fleet *f, const struct ask *a);
+bool roles_may_miss(const struct fleet *f, const struct sim_ask *a);
 /* NULL: each singleton and daemon lives once, where it should; else what is not so. */
 const char *roles_wait(const struct fleet *f);
 
@@ -612,7 +661,7 @@ const char *roles_wait(const struct fleet *f);
 /* Drawn aside, once the profile is known. */
 void poison_draw(struct fleet *f);
 /* How many of a thousand requests like this one are idempotent. */
-uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a);
+uint64_t poison_idempotent_pm(const struct fleet *f, const struct sim_ask *a);
 /* True if this run is the last of its process. */
 bool poison_kills(const struct fleet *f, const struct instance *i);
 /* Fill in what the node's folder tells of the process before. */
@@ -667,7 +716,7 @@ void clients_start(struct fleet *f);
 uint64_t clients_call(struct fleet *f, uint64_t parent, size_t entity);
 /* The gateway of an owned session died, or its client turns away from it, which it does not hear
  * of: what it replies is lost. The client looks for another. */
-void clients_orphaned(struct fleet *f, struct session *s);
+void clients_orphaned(struct fleet *f, struct sim_session *s);
 /* One request to each entity through each gateway. */
 void clients_probe(struct fleet *f);
 
@@ -677,6 +726,16 @@ void operator_drain(struct fleet *f, struct sim_node *n, bool cancel);
  * drained is said again. */
 void operator_looks(struct fleet *f, struct sim_node *n);
 void operator_message(struct fleet *f, const Rh__Control *message);
+/* He drains the last node of a role, and is told that he can't. */
+bool operator_drains_last(struct fleet *f, const struct sim_node *n);
+/* All nodes' rows, as they are before the next command. */
+void operator_sees(struct fleet *f);
+/* A drain outlives its process, a stop does not. Of a new name, what was done before is forgotten.
+ */
+void operator_registered(struct fleet *f, const Rh__CommandRegister *in);
+/* A wish was done: none is done twice, nor after a later one, nor leaves a role without a node. */
+void operator_committed(struct fleet *f, const Rh__CommandDesire *in,
+                        const struct state_result *result);
 
 /* ---- old copies of the coordinators' files without a new era: sim/past.c ---- */
 
@@ -691,7 +750,7 @@ void past_over(struct fleet *f);
 bool past_doubts(const struct fleet *f, uint64_t number);
 /* Who asked had a version that was drawn a second time: by it nobody sees that the owner was lost
  * since, and the request may run again. */
-bool past_hides(const struct fleet *f, const struct ask *a);
+bool past_hides(const struct fleet *f, const struct sim_ask *a);
 
 /* ---- what else an operator decides and repairs: sim/hand.c ---- */
 

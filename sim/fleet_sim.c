@@ -100,6 +100,14 @@ static bool parse_value(const char *a, const char *value, struct fleet_sim_optio
         o->campaign.history = value;
         return true;
     }
+    if (strcmp(a, "--streams") == 0 && strcmp(value, "always") == 0) {
+        o->campaign.fleet.streams = STREAMS_ALWAYS;
+        return true;
+    }
+    if (strcmp(a, "--streams") == 0 && strcmp(value, "never") == 0) {
+        o->campaign.fleet.streams = STREAMS_NEVER;
+        return true;
+    }
     if (strcmp(a, "--profile") == 0) {
         return profile_named(value, &o->campaign.fleet.profile);
     }
@@ -130,7 +138,8 @@ int main(int argc, char **argv)
         (void)fprintf(
             stderr,
             "usage: fleet_sim [--seeds N] [--from K] [--seed K] [--trace] [--seconds S]\n"
-            "                 [--nodes N] [--profile NAME | --calm] [--jobs N] [--quiet]\n"
+            "                 [--nodes N] [--profile NAME | --calm] [--streams always | never]\n"
+            "                 [--jobs N] [--quiet]\n"
             "                 [--keep-going] [--mutant NAME | --mutants]\n"
             "                 [--history FILE (with --seed)]\n");
         return 2;

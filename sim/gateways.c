@@ -4,6 +4,7 @@
  */
 #include "base/assert.h"
 #include "base/mem.h"
+#include "route/router_inside.h"
 #include "sim/fleet.h"
 #include "sim/players/players.h"
 
@@ -42,6 +43,7 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
     config.gateway = g->id;
     config.deadline_ms = f->deadline_ms;
     config.retry_ms = f->retry_ms;
+    config.streams = true;
     if (f->faults.tight) {
         config.in_flight_max = 200;
         config.waiting_size_max = 30000;
@@ -93,7 +95,7 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
     memset(g->coordinator, 0, sizeof g->coordinator);
     memset(g->node, 0, (RING_NODES_MAX + 1) * sizeof(struct net_end *));
     for (size_t i = 0; i < f->ledger.session_count; i++) {
-        struct session *s = f->ledger.session[i];
+        struct sim_session *s = f->ledger.session[i];
 
         if (s->gateway == g && !s->closed && s->owned) {
             clients_orphaned(f, s);
@@ -130,25 +132,32 @@ static void on_given_back(void *context, const struct world_event *event)
     }
 }
 
-/* With the entities whose calls led here, as a node that asks for its actors tells them. */
-static void send_chained(struct fleet *f, const struct sim_gateway *g, struct net_end *to,
-                         struct request_record *r)
+size_t gateway_chain(struct fleet *f, const struct sim_gateway *g, const struct sim_ask *a,
+                     uint64_t chain[RECORD_CHAIN_MAX])
 {
-    struct reader in = {.at = r->body.data, .left = r->body.size};
-    const struct ask *a = ledger_find(f, get_u64(&in));
-    struct buffer out = {0};
+    size_t count = 0;
 
-    while (a != NULL && a->parent != 0 && r->chain_count < RECORD_CHAIN_MAX) {
+    while (a != NULL && a->parent != 0 && count < RECORD_CHAIN_MAX) {
         const struct entity *e;
 
         a = ledger_find(f, a->parent);
         e = &f->ledger.entity[a->entity];
-        r->chain[r->chain_count++] =
-            ring_point(&router_view(g->core)->ring,
-                       entity_kind(e),
-                       ring_key_of_kind(router_view(g->core)->key, entity_kind(e)),
-                       bytes_of(e->id, e->id_size));
+        chain[count++] = ring_point(&router_view(g->core)->ring,
+                                    entity_kind(e),
+                                    ring_key_of_kind(router_view(g->core)->key, entity_kind(e)),
+                                    bytes_of(e->id, e->id_size));
     }
+    return count;
+}
+
+/* Its chain may not have been known when it was asked. */
+static void send_chained(struct fleet *f, const struct sim_gateway *g, struct net_end *to,
+                         struct request_record *r)
+{
+    struct reader in = {.at = r->body.data, .left = r->body.size};
+    struct buffer out = {0};
+
+    r->chain_count = (uint8_t)gateway_chain(f, g, ledger_find(f, get_u64(&in)), r->chain);
     request_put(&out, r);
     network_send(&f->network, to, FRAME_REQUEST, buffer_bytes(&out));
     buffer_fini(&out);
@@ -211,6 +220,11 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
     case ROUTER_SEND_NODE:
         send_request(f, g, e, bytes);
         break;
+    case ROUTER_SEND_STREAM:
+        if (g->node[e->slot] != NULL) {
+            network_say(&f->network, g->node[e->slot], (enum stream_frame)e->frame, bytes);
+        }
+        break;
     case ROUTER_TELL_NODE:
         send(f, g->node[e->slot], FRAME_CONTROL, bytes);
         break;
@@ -236,6 +250,20 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
     }
 }
 
+/* What streams have goes onto their links, behind what begins them there. */
+static void pour(struct fleet *f, struct sim_gateway *g)
+{
+    struct sendlog *log = NULL;
+    uint16_t slot;
+
+    while (g->core != NULL && g->out_at == g->out.count && f->world.checker == NULL &&
+           (log = router_unsent(g->core, &slot)) != NULL) {
+        if (g->node[slot] != NULL) {
+            network_pour(&f->network, g->node[slot], log);
+        }
+    }
+}
+
 void gateway_go_on(struct fleet *f, struct sim_gateway *g)
 {
     while (g->out_at < g->out.count && f->world.checker == NULL) {
@@ -248,6 +276,7 @@ void gateway_go_on(struct fleet *f, struct sim_gateway *g)
 
         effect(f, g, e, bytes_of(g->out.bytes.data + e->at, e->size));
     }
+    pour(f, g);
 }
 
 void gateway_do(struct fleet *f, struct sim_gateway *g, const struct router_effects *wanted)
@@ -257,22 +286,50 @@ void gateway_do(struct fleet *f, struct sim_gateway *g, const struct router_effe
 
         effect(f, g, e, bytes_of(wanted->bytes.data + e->at, e->size));
     }
+    pour(f, g);
+}
+
+uint64_t gateway_put_off_us(const struct fleet *f, const struct sim_gateway *g)
+{
+    return g->put_off_us + (g->put_off_from_us == 0 ? 0 : f->world.now_us - g->put_off_from_us);
+}
+
+/* Requests wait in the gateway while a node answers nothing of what it was sent. */
+static void note_put_off(const struct fleet *f, struct sim_gateway *g)
+{
+    const bool silent = !list_empty(&g->core->silent) || g->core->by_stream.silent > 0;
+
+    if (silent == (g->put_off_from_us == 0)) {
+        g->put_off_us = gateway_put_off_us(f, g);
+        g->put_off_from_us = g->put_off_from_us == 0 ? f->world.now_us : 0;
+    }
+}
+
+static uint64_t begin(struct fleet *f, struct sim_gateway *g)
+{
+    ASSERT(!g->process.gate.shut);
+    g->process.step_us = f->world.now_us;
+    router_effects_clear(&g->out);
+    return sim_clock_read(&g->process.clock, f->world.now_us);
+}
+
+/* The step is made: do what it wants. */
+static void end(struct fleet *f, struct sim_gateway *g)
+{
+    check_view(f, g->process.name, router_view(g->core), &g->seen);
+    note_put_off(f, g);
+    g->out_at = 0;
+    g->stops_at = nemesis_stops_at(f, g->out.count);
+    gateway_go_on(f, g);
 }
 
 void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event)
 {
-    if (g->core == NULL) {
-        return;
+    if (g->core != NULL) {
+        event.now_us = begin(f, g);
+        router_step(g->core, &event, &g->out);
+        end(f, g);
     }
-    ASSERT(!g->process.gate.shut);
-    g->process.step_us = f->world.now_us;
-    event.now_us = sim_clock_read(&g->process.clock, f->world.now_us);
-    router_effects_clear(&g->out);
-    router_step(g->core, &event, &g->out);
-    check_view(f, g->process.name, router_view(g->core), &g->seen);
-    g->out_at = 0;
-    g->stops_at = nemesis_stops_at(f, g->out.count);
-    gateway_go_on(f, g);
 }
 
 /* ---- the network's events ---- */
@@ -295,6 +352,7 @@ void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
                      .slot = (uint16_t)end->key,
                      .name = process_says(end->other),
                      .incarnation = end->other_incarnation,
+                     .speaks_streams = network_has_streams(end),
                  });
     session_clients_node_link(f, g, (uint16_t)end->key, true);
 }
@@ -351,5 +409,34 @@ void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end
                      g,
                      (struct router_event){
                          .type = ROUTER_ANSWER, .slot = (uint16_t)end->key, .answer = &answer});
+    }
+}
+
+void gateway_frame(struct fleet *f, struct sim_gateway *g, struct net_end *from,
+                   const struct frame *frame)
+{
+    struct router_frame in = {.frame = frame, .slot = (uint16_t)from->key};
+    enum err e = ERR_OK;
+
+    if (!from->dialled || g->node[from->key] != from || g->core == NULL) {
+        return;
+    }
+    in.now_us = begin(f, g);
+    do {
+        e = router_frame(g->core, &in, &g->out);
+    } while (e == ERR_OK && in.left > 0);
+    router_effects_keep(&g->out, 0);
+    end(f, g);
+    if (e != ERR_OK) {
+        world_violate(&f->world, "codec", "%s got a frame that cannot be", g->process.name);
+    }
+}
+
+void gateway_room(struct fleet *f, struct sim_gateway *g, struct net_end *to)
+{
+    struct sendlog *log = g->core == NULL ? NULL : router_log(g->core, (uint16_t)to->key);
+
+    if (log != NULL && g->node[to->key] == to) {
+        network_pour(&f->network, to, log);
     }
 }

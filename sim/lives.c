@@ -229,17 +229,17 @@ const char *lives_waits(const struct fleet *f)
 
 /* ---- workers ---- */
 
-struct task {
-    struct task *next; /* of its node */
+struct sim_task {
+    struct sim_task *next; /* of its node */
     uint64_t id;
     struct host_effect effect;
     size_t size;
     uint8_t data[];
 };
 
-static struct task *take_task(struct sim_node *n, struct task **at)
+static struct sim_task *take_task(struct sim_node *n, struct sim_task **at)
 {
-    struct task *t = *at;
+    struct sim_task *t = *at;
 
     (void)n;
     *at = t->next;
@@ -281,7 +281,7 @@ static void begin(struct fleet *f, struct sim_node *n, const struct host_effect 
 }
 
 /* Not begun in time: back to the node. */
-static void give_back(struct fleet *f, struct sim_node *n, const struct task *t)
+static void give_back(struct fleet *f, struct sim_node *n, const struct sim_task *t)
 {
     TRACE(&f->world, n->process.name, "a worker had no time to begin");
     node_step(f,
@@ -292,7 +292,7 @@ static void give_back(struct fleet *f, struct sim_node *n, const struct task *t)
                                                                     bytes_of(t->data, t->size))});
 }
 
-static bool too_late(const struct fleet *f, const struct sim_node *n, const struct task *t)
+static bool too_late(const struct fleet *f, const struct sim_node *n, const struct sim_task *t)
 {
     return sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, &t->effect);
 }
@@ -301,7 +301,7 @@ static void on_begin(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct sim_node *n = &f->node[event->a];
-    struct task **at = &n->task;
+    struct sim_task **at = &n->task;
 
     while (*at != NULL && (*at)->id != event->b) {
         at = &(*at)->next;
@@ -309,7 +309,7 @@ static void on_begin(void *context, const struct world_event *event)
     if (*at == NULL) {
         return; // its actor was discarded, or the node is gone
     }
-    struct task *t = take_task(n, at);
+    struct sim_task *t = take_task(n, at);
     if (too_late(f, n, t)) {
         give_back(f, n, t);
     } else {
@@ -322,8 +322,8 @@ static void on_begin(void *context, const struct world_event *event)
 static void put_task(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                      struct bytes bytes)
 {
-    struct task *t = mem_new(1, sizeof *t + bytes.size);
-    struct task **at = &n->task;
+    struct sim_task *t = mem_new(1, sizeof *t + bytes.size);
+    struct sim_task **at = &n->task;
 
     t->id = ++f->task_count;
     t->effect = *e;
@@ -361,7 +361,7 @@ size_t lives_retiring(const struct sim_node *n)
 {
     size_t count = sim_runtime_retiring(n);
 
-    for (const struct task *t = n->task; t != NULL; t = t->next) {
+    for (const struct sim_task *t = n->task; t != NULL; t = t->next) {
         count += t->effect.submission.verb == VERB_RETIRE &&
                  sim_players_has(actor_kind(t->effect.actor));
     }
@@ -370,11 +370,11 @@ size_t lives_retiring(const struct sim_node *n)
 
 void lives_recall(struct fleet *f, struct sim_node *n)
 {
-    struct task **at = &n->task;
+    struct sim_task **at = &n->task;
 
     while (n->core != NULL && *at != NULL) {
         if (too_late(f, n, *at)) {
-            struct task *t = take_task(n, at);
+            struct sim_task *t = take_task(n, at);
 
             give_back(f, n, t);
             mem_free(t);
@@ -387,7 +387,7 @@ void lives_recall(struct fleet *f, struct sim_node *n)
 
 void lives_drop(struct sim_node *n, const struct actor *a)
 {
-    struct task **at = &n->task;
+    struct sim_task **at = &n->task;
 
     while (*at != NULL) {
         if (a == NULL || (*at)->effect.actor == a) {

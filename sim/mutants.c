@@ -32,6 +32,13 @@ static const enum mutant all[] = {
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_SESSION_LIST(X)
         MUTANT_PLAYER_LIST(X)
 #undef X
+    // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
+    M_NOFENCE,
+    M_NOLANE,
+    M_NOSEQ,
+    M_NOLOG,
+    M_REROUTE,
+    M_DEADSEND,
 };
 
 enum { COUNT = sizeof all / sizeof all[0] };
@@ -129,6 +136,10 @@ static enum profile hunting_ground(enum mutant m)
         [M_STRAYOWN] = PROFILE_OPERATOR,
         [M_UNKEPT] = PROFILE_COPIES,
         [M_EXITANY] = PROFILE_OPERATOR,
+        [M_LATEGATE] = PROFILE_LEASE,
+        [M_DRAINOVER] = PROFILE_OPERATOR,
+        [M_OLDWISH] = PROFILE_OPERATOR,
+        [M_LASTDRAINS] = PROFILE_OPERATOR,
         [M_OLDPREPARE] = PROFILE_CHANGES,
         [M_LEFTCOLD] = PROFILE_MIXED,
         [M_SOFTBEGINS] = PROFILE_LEASE,
@@ -231,6 +242,12 @@ static bool needs_players(enum mutant m)
     return m == M_NOTETWICE || m == M_STALERETURN || m == M_OLDLINE || m == M_CASTMOVED;
 }
 
+static bool is_of_streams(enum mutant m)
+{
+    return m == M_NOFENCE || m == M_NOLANE || m == M_NOSEQ || m == M_NOLOG || m == M_REROUTE ||
+           m == M_DEADSEND || m == M_AHEAD;
+}
+
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)
 {
     struct campaign own = *c;
@@ -238,6 +255,7 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     own.fleet.node_calls = needs_node_calls(m);
     own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT;
     own.fleet.played = needs_players(m);
+    own.fleet.streams = is_of_streams(m) ? STREAMS_ALWAYS : STREAMS_NEVER;
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);
     }

@@ -435,7 +435,7 @@ static void change(struct fleet *f, struct sim_node *n)
         if (!n->stopping && what < 5) {
             operator_drain(f, n, true);
         }
-    } else if (staying(f, n) > 1 && what < 6) {
+    } else if ((staying(f, n) > 1 && what < 6) || operator_drains_last(f, n)) {
         operator_drain(f, n, false);
     } else if (staying(f, n) > 1 && n->incarnation != 0 && !n->process.gate.shut) {
         node_leave(f, n);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { SILENCE_US = 5000000, BACKOFF_MIN_US = 20000, BACKOFF_MAX_US = 1000000, PUMP_US = 50000 };
+enum { POUR_SIZE = 4096 }; /* bytes of streams that one direction of a link takes at a time */
 
 struct net_message {
     struct net_message *next;
@@ -32,6 +33,8 @@ struct net_queue {
     uint64_t last_us; /* when the newest arrives */
     uint64_t cut_us;  /* nothing came through before */
     uint64_t delay_us;
+    size_t poured; /* bytes of streams in it */
+    bool wanted;   /* there was more to pour */
 };
 
 struct net_link {
@@ -466,13 +469,6 @@ void network_cut(struct network *n, const struct process *from, const struct pro
     }
 }
 
-void network_heal(struct network *n)
-{
-    memset(n->cut, 0, sizeof n->cut);
-    n->faults = (struct net_faults){.delay_max_us = 1000};
-    n->aim.until_us = 0;
-}
-
 /* ---- messages ---- */
 
 struct net_end *network_end(const struct network *n, uint64_t id)
@@ -539,6 +535,53 @@ static uint64_t late_us(const struct net_message *m, uint64_t stalls, uint64_t w
     return sum_us;
 }
 
+static void on_room(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    struct net_end *end = n->end[event->a - 1];
+
+    if (end->up && !end->deaf) {
+        n->events.room(n->events.context, end);
+    }
+}
+
+/* What is on its way to `to` has become less. */
+static void make_room(struct network *n, const struct net_end *to, size_t size)
+{
+    struct net_end *from = other_end(to);
+    struct net_queue *q = &to->link->queue[side_of(to)];
+
+    q->poured -= size;
+    if (q->wanted && q->poured < POUR_SIZE / 2) {
+        q->wanted = false;
+        world_at(n->world,
+                 n->world->now_us,
+                 (struct world_event){
+                     .run = on_room, .context = n, .a = from->id, .gate = &from->me->gate});
+    }
+}
+
+static struct frame frame_of(struct bytes whole)
+{
+    return (struct frame){
+        .type = (enum frame_type)whole.data[4],
+        .count = load_u16(whole.data + 6),
+        .body = bytes_of(whole.data + FRAME_HEADER_SIZE, whole.size - FRAME_HEADER_SIZE)};
+}
+
+static void deliver(struct network *n, struct net_end *end, const struct net_message *m)
+{
+    const struct bytes bytes = bytes_of(m->bytes, m->size);
+
+    if (frame_type_is_stream((uint8_t)m->type)) {
+        const struct frame frame = frame_of(bytes);
+
+        n->events.frame(n->events.context, end, &frame);
+    } else {
+        n->events.message(n->events.context, end, m->type, bytes);
+    }
+}
+
 /* One event per message: each delivers the oldest, so order holds through stalls. */
 static void on_pump(void *context, const struct world_event *event)
 {
@@ -550,7 +593,8 @@ static void on_pump(void *context, const struct world_event *event)
     if (end->deaf) {
         queue_clear(q);
     }
-    if (q->head == NULL) {
+    // What arrived earlier than its own event said leaves that event behind.
+    if (q->head == NULL || m->wire_us > n->world->now_us) {
         return;
     }
     if (is_cut(n, end->other, end->me)) {
@@ -573,9 +617,45 @@ static void on_pump(void *context, const struct world_event *event)
         link_break(n, end->link, 1000);
     } else if (end->up) {
         n->late_us = late_us(m, n->stalls[end->me->number] - m->stalls, wire_us, n->world->now_us);
-        n->events.message(n->events.context, end, m->type, bytes_of(m->bytes, m->size));
+        if (frame_type_is_stream((uint8_t)m->type)) {
+            make_room(n, end, m->size);
+        }
+        deliver(n, end, m);
     }
     mem_free(m);
+}
+
+/* What was held back for longer than a link of now holds anything arrives soon, in its order. */
+static void let_through(struct network *n, struct net_end *to)
+{
+    enum { LONG_US = 100000, SOON_US = 1000 };
+    struct net_queue *q = &to->link->queue[side_of(to)];
+    uint64_t soon_us = n->world->now_us + SOON_US;
+
+    for (struct net_message *m = q->head; m != NULL; m = m->next) {
+        if (m->wire_us <= n->world->now_us + LONG_US) {
+            soon_us = m->wire_us > soon_us ? m->wire_us : soon_us;
+            continue;
+        }
+        m->wire_us = soon_us;
+        q->last_us = soon_us;
+        world_at(
+            n->world,
+            soon_us,
+            (struct world_event){.run = on_pump, .context = n, .a = to->id, .gate = &to->me->gate});
+    }
+}
+
+void network_heal(struct network *n)
+{
+    memset(n->cut, 0, sizeof n->cut);
+    n->faults = (struct net_faults){.delay_max_us = 1000};
+    n->aim.until_us = 0;
+    for (size_t i = 0; i < n->end_count; i++) {
+        if (!n->end[i]->control && !n->end[i]->deaf) {
+            let_through(n, n->end[i]);
+        }
+    }
 }
 
 static struct net_message *message_new(const struct net_end *from, int type, struct bytes bytes)
@@ -646,6 +726,8 @@ static void send_data(struct network *n, struct net_end *from, int type, struct 
     q->tail = m;
     at_us = at_us > q->last_us ? at_us : q->last_us;
     at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
+    // The other side lets go of the link then, see on_pump().
+    at_us = at_us < m->sent_us + SILENCE_US ? at_us : m->sent_us + SILENCE_US;
     m->wire_us = q->last_us = at_us;
     world_at(
         n->world,
@@ -728,4 +810,65 @@ void network_send(struct network *n, struct net_end *from, int type, struct byte
     } else {
         send(n, from, type, bytes);
     }
+}
+
+/* ---- streams ---- */
+
+/* `bytes`: header and body. */
+static void send_frame(struct network *n, struct net_end *from, struct bytes bytes)
+{
+    const struct frame frame = frame_of(bytes);
+
+    from->link->queue[1 - side_of(from)].poured += bytes.size;
+    if (n->events.poured != NULL) {
+        n->events.poured(n->events.context, from, &frame);
+    }
+    network_send(n, from, bytes.data[4], bytes);
+}
+
+void network_say(struct network *n, struct net_end *from, enum stream_frame type, struct bytes body)
+{
+    struct buffer whole = {0};
+    uint8_t *at = buffer_reserve(&whole, FRAME_HEADER_SIZE + body.size);
+
+    ASSERT(network_has_streams(from));
+    at = store_u32(at, (uint32_t)(FRAME_HEADER_SIZE + body.size));
+    at = store_u8(at, (uint8_t)type);
+    at = store_u8(at, 0);
+    at = store_u16(at, 1);
+    bytes_copy(at, body.data, body.size);
+    whole.size += FRAME_HEADER_SIZE + body.size;
+    send_frame(n, from, buffer_bytes(&whole));
+    buffer_fini(&whole);
+}
+
+void network_pour(struct network *n, struct net_end *from, struct sendlog *log)
+{
+    struct net_queue *q = &from->link->queue[1 - side_of(from)];
+    struct bytes unsent;
+
+    ASSERT(network_has_streams(from));
+    while ((unsent = sendlog_unsent(log)).size > 0) {
+        if (q->poured >= POUR_SIZE) {
+            q->wanted = true;
+            return;
+        }
+        const size_t size = load_u32(unsent.data);
+
+        send_frame(n, from, bytes_of(unsent.data, size));
+        sendlog_sent(log, size);
+    }
+    if (sendlog_owes_ack(log)) {
+        uint8_t ack[STREAM_HEADER_SIZE];
+        const struct stream_head head = sendlog_say(log, 0);
+
+        stream_head_store(ack, STREAM_ACK, &head);
+        send_frame(n, from, bytes_of(ack, sizeof ack));
+    }
+}
+
+void network_break(struct network *n, struct net_end *end)
+{
+    n->resets++;
+    link_break(n, end->link, 1000);
 }

@@ -13,6 +13,10 @@
  * direction with delays of its own, and a reset loses what is on its way.
  * A cut stops one direction between two processes: data waits for the heal,
  * control messages are lost, and after the silence limit links break.
+ *
+ * Between two processes that speak it a data link carries the frames of streams
+ * (wire/stream.h), too. Their logs stay with who has them: network_pour() takes
+ * frames from there as long as the link has room, and `room` asks for more.
  */
 #ifndef SIM_NETWORK_H
 #define SIM_NETWORK_H
@@ -20,6 +24,7 @@
 #include "link/link.h"
 #include "sim/clock.h"
 #include "sim/world.h"
+#include "stream/sendlog.h"
 
 enum { NETWORK_PROCESSES_MAX = 24 };
 
@@ -29,6 +34,7 @@ struct process {
     char name[16];
     char says[16]; /* what it says that it is; "" = its name */
     bool up;
+    bool streams;  /* it speaks a protocol that has them */
     uint64_t life; /* grows with each start */
     struct sim_clock clock;
     struct world_gate gate;  /* shut while it stands still (sim/pause.c) … */
@@ -70,6 +76,12 @@ struct net_events {
     void (*up)(void *context, struct net_end *end);
     void (*down)(void *context, struct net_end *end);
     void (*message)(void *context, struct net_end *end, int type, struct bytes bytes);
+    /* A frame of a stream. */
+    void (*frame)(void *context, struct net_end *end, const struct frame *frame);
+    /* A frame of a stream leaves by that end; NULL = nobody wants to know. */
+    void (*poured)(void *context, struct net_end *end, const struct frame *frame);
+    /* network_pour() had more for this end than there was room for, and there is some now. */
+    void (*room)(void *context, struct net_end *end);
     /* As net_aim.kind; asked while one is aimed at. */
     int (*kind)(int type, struct bytes bytes);
 };
@@ -136,6 +148,20 @@ void network_forget(struct network *n, struct process *from, enum link_role role
 /* NULL: no such end, or it is not up. */
 struct net_end *network_end(const struct network *n, uint64_t id);
 void network_send(struct network *n, struct net_end *from, int type, struct bytes bytes);
+
+/* Does that link carry streams? */
+static inline bool network_has_streams(const struct net_end *end)
+{
+    return end->me->streams && end->other->streams && !end->control;
+}
+/* Send a frame of a stream that has no records; `body` is what wire/stream.h calls its head. */
+void network_say(struct network *n, struct net_end *from, enum stream_frame type,
+                 struct bytes body);
+/* Send what a stream has to say, frame by frame, as long as there is room; then, if it owes one, an
+ * ACK. */
+void network_pour(struct network *n, struct net_end *from, struct sendlog *log);
+/* The process lets go of a link. */
+void network_break(struct network *n, struct net_end *end);
 
 /* `p` died (its `up` is false already): its ends vanish, the others notice soon. `clean`: it ended
  * by itself, so what it sent before still arrives. */

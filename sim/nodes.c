@@ -283,6 +283,33 @@ static void connect_to(struct fleet *f, struct sim_node *n, const struct host_ef
     }
 }
 
+static void send_peer(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                      struct bytes bytes)
+{
+    struct net_end *end = network_end(&f->network, e->peer);
+
+    if (frame_type_is_stream((uint8_t)e->frame_type)) {
+        if (end != NULL) {
+            network_say(&f->network, end, (enum stream_frame)e->frame_type, bytes);
+        }
+        return;
+    }
+    check_output(f, n);
+    check_frame(f, n, e->frame_type, bytes);
+    send(f, end, e->frame_type, bytes);
+}
+
+/* (Nobody here is two.) */
+static void let_go(struct fleet *f, const struct sim_node *n, const struct host_effect *e)
+{
+    struct net_end *end = network_end(&f->network, e->peer);
+
+    TRACE(&f->world, n->process.name, "drops a link: %s", e->why);
+    if (end != NULL) {
+        network_break(&f->network, end);
+    }
+}
+
 static void effect(struct fleet *f, struct sim_node *n, const struct host_effect *e)
 {
     const struct bytes bytes = {n->out.bytes.data + e->at, e->size};
@@ -297,9 +324,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
             break;
         }
         n->process.step_us = n->stepped_us; // the calls may have gone on since
-        check_output(f, n);
-        check_frame(f, n, e->frame_type, bytes);
-        send(f, network_end(&f->network, e->peer), e->frame_type, bytes);
+        send_peer(f, n, e, bytes);
         break;
     case HOST_CONNECT:
         connect_to(f, n, e);
@@ -319,8 +344,10 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_LIST:
         lives_list(f, n);
         break;
+    case HOST_DROP_PEER:
+        let_go(f, n, e);
+        break;
     case HOST_MAILBOX_FULL:
-    case HOST_DROP_PEER: // (nobody here is two)
         break;
     case HOST_REGISTERED:
         TRACE(&f->world,
@@ -444,6 +471,7 @@ void node_go_on(struct fleet *f, struct sim_node *n)
         exit_now(f, n);
     } else if (n->process.up) {
         watch(f, n);
+        node_pour(f, n);
         node_calls_settle(f, n);
     }
 }
@@ -491,7 +519,7 @@ void node_end_step(struct fleet *f, struct sim_node *n, bool torn)
                          world_chance(&f->world, 100)
                      ? world_between(&f->world, 0, n->out.count - 1)
                      : SIZE_MAX;
-    n->stops_at = torn ? nemesis_stops_at(f, n->out.count) : SIZE_MAX;
+    n->stops_at = torn && !n->has_more ? nemesis_stops_at(f, n->out.count) : SIZE_MAX;
     node_go_on(f, n);
 }
 
@@ -515,11 +543,13 @@ void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
             f, n, (struct host_event){.type = HOST_COORDINATOR_UP, .coordinator = (int)end->key});
         return;
     }
+    n->has_more = true;
     if (end->other->role == ROLE_NODE) {
         node_calls_link(f, n, end, true);
     } else {
         sim_runtime_link(f, n, end, true);
     }
+    n->has_more = false;
     node_step(f,
               n,
               (struct host_event){
@@ -539,12 +569,14 @@ void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
             f, n, (struct host_event){.type = HOST_COORDINATOR_DOWN, .coordinator = (int)end->key});
         return;
     }
+    n->has_more = true;
     if (end->other->role == ROLE_NODE) {
         n->lost_us[fleet_node(end->other) - f->node] = f->world.now_us;
         node_calls_link(f, n, end, false);
     } else {
         sim_runtime_link(f, n, end, false);
     }
+    n->has_more = false;
     node_step(f, n, (struct host_event){.type = HOST_PEER_DOWN, .peer = end->id});
 }
 
@@ -563,7 +595,9 @@ void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end
         node_calls_probe(f, n, end->id, message->probe);
         return;
     }
+    n->has_more = true;
     node_calls_control(f, n, end->id, message);
+    n->has_more = false;
     node_step(
         f, n, (struct host_event){.type = HOST_PEER_CONTROL, .peer = end->id, .message = message});
 }

@@ -135,7 +135,7 @@ bool past_doubts(const struct fleet *f, uint64_t number)
     return f->past_era != 0 && number >> 40 <= f->past_era;
 }
 
-bool past_hides(const struct fleet *f, const struct ask *a)
+bool past_hides(const struct fleet *f, const struct sim_ask *a)
 {
     const uint64_t number = f->ledger.view[a->view].version;
 

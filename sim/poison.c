@@ -37,7 +37,7 @@ uint32_t poison_format(const struct fleet *f)
     return f->poison != NULL && f->players == NULL ? FLEET_FORMAT : FLEET_FORMAT_KINDS;
 }
 
-uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a)
+uint64_t poison_idempotent_pm(const struct fleet *f, const struct sim_ask *a)
 {
     return &f->ledger.entity[a->entity] == f->poison ? 600 : 150;
 }
@@ -61,7 +61,7 @@ void poison_config(const struct fleet *f, const struct sim_node *n, struct host_
 /* One that its client gave to two gateways has had two that count. */
 static void request_died(struct fleet *f, uint64_t uid)
 {
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
 
     if (a != NULL && ++a->deaths > DEATHS_OF_REQUEST && !a->resumed) {
         world_violate(&f->world,

@@ -42,7 +42,7 @@ static bool is_told(const struct fleet *f, const struct entity *e)
 
 static bool is_ask_told(struct fleet *f, uint64_t uid)
 {
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
 
     return a != NULL && is_told(f, &f->ledger.entity[a->entity]);
 }
@@ -79,7 +79,7 @@ void record_life(struct fleet *f, enum history_event_type type, const struct ins
  */
 static const char *request_text(struct fleet *f, uint64_t uid, char *out, size_t size)
 {
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
 
     if (a->foreign) {
         (void)snprintf(out,
@@ -125,7 +125,7 @@ void record_run(struct fleet *f, enum history_event_type type, const struct inst
 void record_send(struct fleet *f, uint64_t uid)
 {
     if (is_ask_told(f, uid)) {
-        const struct ask *a = ledger_find(f, uid);
+        const struct sim_ask *a = ledger_find(f, uid);
 
         put_request(f,
                     session_process(a->session),
@@ -154,7 +154,7 @@ void record_answer(struct fleet *f, uint64_t uid, enum reply_code code)
     }
 }
 
-void record_close(struct fleet *f, const struct session *s)
+void record_close(struct fleet *f, const struct sim_session *s)
 {
     char name[NAME_SIZE];
 

@@ -13,11 +13,11 @@
 #include "route/router.h"
 #include "txn/state/state.h"
 
-struct ask;
+struct sim_ask;
 struct fleet;
 struct instance;
 struct process;
-struct session;
+struct sim_session;
 struct sim_node;
 struct view;
 
@@ -28,7 +28,7 @@ void record_run(struct fleet *f, enum history_event_type type, const struct inst
                 uint64_t uid);
 void record_send(struct fleet *f, uint64_t uid);
 void record_answer(struct fleet *f, uint64_t uid, enum reply_code code);
-void record_close(struct fleet *f, const struct session *s);
+void record_close(struct fleet *f, const struct sim_session *s);
 /* CRASH, PAUSE, RESUME. */
 void record_process(struct fleet *f, enum history_event_type type, const struct process *p);
 void record_registered(struct fleet *f, const struct sim_node *n, uint64_t incarnation);

@@ -154,7 +154,7 @@ static size_t segment_of(const struct ring *r, const struct entity *e)
     return s == NULL ? 0 : (size_t)(s - r->segment) + 1;
 }
 
-bool roles_came_early(const struct fleet *f, const struct ask *a)
+bool roles_came_early(const struct fleet *f, const struct sim_ask *a)
 {
     const struct entity *e = &f->ledger.entity[a->entity];
     const size_t home_view = f->home_view[segment_of(&f->raft.truth.view.ring, e)];
@@ -163,7 +163,7 @@ bool roles_came_early(const struct fleet *f, const struct ask *a)
            (home_view == 0 || a->view < home_view);
 }
 
-bool roles_may_miss(const struct fleet *f, const struct ask *a)
+bool roles_may_miss(const struct fleet *f, const struct sim_ask *a)
 {
     const uint16_t kind = f->ledger.entity[a->entity].kind;
 

@@ -98,6 +98,16 @@ static bool answer(void *context, const struct answer_record *answer)
     return true;
 }
 
+void serve_frame(struct fleet *f, struct sim_node *n, uint64_t peer, const struct frame *frame)
+{
+    struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
+    const struct host_server server = {.context = &v, .run = run};
+    struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame};
+
+    event.server = serve_drawn(f->world.seed) ? &server : NULL;
+    node_step(f, n, event);
+}
+
 bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r)
 {

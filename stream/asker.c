@@ -7,7 +7,9 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 
-enum { INDEX_BITS = 24, SLOTS_FIRST = 64 };
+#include <stdlib.h>
+
+enum { SLOTS_FIRST = 64 };
 
 struct stream_asker_config asker_config_default(void)
 {
@@ -21,6 +23,7 @@ void asker_init(struct stream_asker *a, const struct stream_asker_config *config
     list_init(&a->ready);
     list_init(&a->resting);
     list_init(&a->ringless);
+    list_init(&a->unsent);
 }
 
 void asker_fini(struct stream_asker *a)
@@ -52,7 +55,7 @@ static void slots_grow(struct stream_asker *a)
     const size_t cap = a->slot_cap == 0 ? SLOTS_FIRST : 2 * a->slot_cap;
     struct stream_slot *slot = mem_lines(cap * sizeof *slot);
 
-    ASSERT(cap <= (size_t)1 << INDEX_BITS);
+    ASSERT(cap <= (size_t)1 << STREAM_SLOT_BITS);
     if (a->slot_cap > 0) {
         memcpy(slot, a->slot, a->slot_cap * sizeof *slot);
     }
@@ -146,6 +149,10 @@ __attribute__((always_inline)) static inline uint8_t *
 number(struct stream_asker *a, struct stream_slot *s, struct stream_client *c)
 {
     const size_t size = s->size;
+
+    if (__builtin_expect(c->log.frame == NULL, false) && !list_linked(&c->unsent)) {
+        list_push_back(&a->unsent, &c->unsent);
+    }
     uint8_t *at = sendlog_room(&c->log, size);
 
     s->record = at;
@@ -168,6 +175,9 @@ void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_clie
     uint8_t *own = s->record;
 
     ASSERT(s->state == SLOT_WAITS && s->chunk == NULL);
+    if (a->config.left != NULL) {
+        stream_request_rename(own, slot_rid(a, s), a->config.left(a->config.context, s->ticket));
+    }
     memcpy(number(a, s, c), own, s->size);
     mem_free(own);
     if (mutant(M_FWAFTER) && s->forward) {
@@ -188,6 +198,7 @@ fill(struct stream_asker *a, struct stream_request *r, uint64_t position)
     s->order = ++a->order;
     s->forward = false;
     s->maybe = false;
+    s->behind = 0;
     return s;
 }
 
@@ -199,7 +210,7 @@ uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stre
     s->ticket = ticket;
 
     if (__builtin_expect(to != NULL && client_takes(a, to, s->size), true) &&
-        (__builtin_expect(a->lanes.count == 0, true) || !lanes_trouble(a, r->session, position))) {
+        (__builtin_expect(a->lanes.count == 0, true) || !asker_has_lane(a, r->session, position))) {
         stream_request_store(number(a, s, to), r);
         return r->rid;
     }
@@ -222,10 +233,11 @@ void asker_forward(struct stream_asker *a, struct stream_client *to, struct stre
 __attribute__((always_inline)) static inline struct stream_slot *
 slot_of(const struct stream_asker *a, uint64_t rid)
 {
-    const size_t index = rid & (((uint64_t)1 << INDEX_BITS) - 1);
+    const size_t index = rid & STREAM_SLOT_MASK;
     struct stream_slot *s = index < a->slot_cap ? &a->slot[index] : NULL;
 
-    return s != NULL && s->state != SLOT_FREE && s->generation == rid >> INDEX_BITS ? s : NULL;
+    return s != NULL && s->state != SLOT_FREE && s->generation == rid >> STREAM_SLOT_BITS ? s
+                                                                                          : NULL;
 }
 
 /* It has left its stream for good. */
@@ -244,6 +256,60 @@ __attribute__((always_inline)) static inline void end(struct stream_asker *a, st
     }
 }
 
+struct stream_entity slot_entity(const struct stream_slot *s)
+{
+    struct reader in = {.at = s->record, .left = s->size};
+    struct stream_request r;
+
+    if (stream_request_get(&in, &r) != ERR_OK) {
+        UNREACHABLE();
+    }
+    return (struct stream_entity){.position = s->position, .kind = r.kind, .id = r.id};
+}
+
+struct stream_entity asker_entity(const struct stream_asker *a, uint64_t rid)
+{
+    const struct stream_slot *s = slot_of(a, rid);
+
+    ASSERT(s != NULL);
+    return slot_entity(s);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct stream_slot *const *const left = a;
+    const struct stream_slot *const *const right = b;
+
+    return (*left)->number < (*right)->number ? -1 : 1;
+}
+
+uint64_t *asker_sent(const struct stream_asker *a, const struct stream_client *c, size_t *count)
+{
+    const struct stream_slot **sent = mem_new(c->count + 1, sizeof(struct stream_slot *));
+    uint64_t *ticket = mem_new(c->count + 1, sizeof *ticket);
+
+    *count = 0;
+    for (size_t i = 0; i < a->slot_cap && c->count > 0; i++) {
+        const struct stream_slot *s = &a->slot[i];
+
+        if (s->state == SLOT_SENT && s->stream == c->index && !s->forward) {
+            sent[(*count)++] = s;
+        }
+    }
+    qsort(sent, *count, sizeof(struct stream_slot *), by_number);
+    for (size_t i = 0; i < *count; i++) {
+        ticket[i] = sent[i]->ticket;
+    }
+    mem_free(sent);
+    return ticket;
+}
+
+/* The network was not handed a byte of it. */
+static bool never_left(const struct stream_slot *s)
+{
+    return s->chunk != NULL && (size_t)(s->record - s->chunk->data) >= s->chunk->sent;
+}
+
 bool asker_give_up(struct stream_asker *a, uint64_t rid)
 {
     struct stream_slot *s = slot_of(a, rid);
@@ -252,6 +318,9 @@ bool asker_give_up(struct stream_asker *a, uint64_t rid)
     const bool maybe = s->maybe || s->state == SLOT_SENT;
     if (s->state == SLOT_SENT) {
         s->state = SLOT_SETTLES;
+        if (never_left(s)) {
+            stream_request_rename(s->record, rid, 0); // its log may be longer than its time
+        }
         if (mutant(M_ZOMBIE)) {
             end(a, s);
         }
@@ -264,19 +333,24 @@ bool asker_give_up(struct stream_asker *a, uint64_t rid)
 
 /* ---- answers ---- */
 
-__attribute__((always_inline)) static inline void say(struct stream_asker *a,
-                                                      const struct stream_slot *s, uint64_t version,
-                                                      const struct stream_answer *answer)
+/* In how many ms it is to be asked again; 0 = it is over. */
+__attribute__((always_inline)) static inline uint32_t say(struct stream_asker *a,
+                                                          const struct stream_slot *s,
+                                                          uint64_t version,
+                                                          const struct stream_answer *answer)
 {
     const struct stream_reply reply = {.ticket = s->ticket, // or what it forwards
                                        .position = s->position,
                                        .version = version,
                                        .forward = s->forward,
+                                       .maybe = s->maybe,
                                        .answer = answer};
 
-    if (s->state != SLOT_SETTLES) {
-        a->config.reply(a->config.context, &reply);
+    if (__builtin_expect(s->state == SLOT_SETTLES, false)) {
+        return 0;
     }
+    const uint32_t rest_ms = a->config.reply(a->config.context, &reply);
+    return s->forward ? 0 : rest_ms;
 }
 
 enum err asker_open(const struct stream_client *c, uint64_t connection,
@@ -298,27 +372,67 @@ void slot_untaken(struct stream_asker *a, struct stream_slot *s)
     slot_withdraw(a, s);
     lanes_ended(a, s, a->stream[s->stream]);
     if ((s->state == SLOT_SETTLES || s->forward) && !(mutant(M_FWAFTER) && s->forward)) {
-        say(a, s, 0, &moved);
+        (void)say(a, s, 0, &moved);
         slot_free(a, s);
     } else {
         lanes_wait(a, s, 0, 0);
     }
 }
 
+/* Take one out of its stream, to send it in its lane's order. */
+static void send_again(struct stream_asker *a, struct stream_slot *s, uint64_t rest_ms,
+                       uint64_t version)
+{
+    slot_withdraw(a, s);
+    lanes_ended(a, s, a->stream[s->stream]);
+    lanes_wait(a, s, rest_ms, version);
+}
+
+/* It may have run, by what it is told. */
+__attribute__((always_inline)) static inline void settle(struct stream_asker *a,
+                                                         struct stream_slot *s, uint64_t version,
+                                                         const struct stream_answer *answer)
+{
+    const uint32_t rest_ms = say(a, s, version, answer);
+
+    if (__builtin_expect(rest_ms == 0, true)) {
+        end(a, s);
+    } else {
+        s->maybe = true;
+        send_again(a, s, rest_ms, 0);
+    }
+}
+
+void slot_lost(struct stream_asker *a, struct stream_slot *s)
+{
+    if (never_left(s)) {
+        slot_untaken(a, s);
+    } else {
+        slot_unknown(a, s);
+    }
+}
+
 void slot_unknown(struct stream_asker *a, struct stream_slot *s)
 {
     static const struct stream_answer unknown = {.code = STREAM_CODE_UNKNOWN};
-    const bool again = (slot_idempotent(s) || mutant(M_DEADSEND)) && !s->forward;
 
-    if (!again || s->state == SLOT_SETTLES) {
-        say(a, s, 0, &unknown);
-        end(a, s);
-        return;
+    if (mutant(M_DEADSEND) && s->state == SLOT_SENT && !s->forward) {
+        send_again(a, s, 1, 0);
+    } else {
+        settle(a, s, 0, &unknown);
     }
-    slot_withdraw(a, s);
-    lanes_ended(a, s, a->stream[s->stream]);
-    s->maybe = true;
-    lanes_wait(a, s, 0, 0);
+}
+
+/* Each refusal sets a fence, also of one that was behind another's: two lanes of one fence, half a
+ * round trip apart, would keep each other back without end. So those that are behind again and
+ * again go together: at times that are farther and farther apart, the same for all. */
+static uint64_t behind_rest_ms(const struct stream_asker *a, struct stream_slot *s)
+{
+    enum { DOUBLINGS = 10 };
+    const uint64_t apart_ms = UINT64_C(1) << s->behind;
+
+    s->behind = s->behind < DOUBLINGS ? (uint8_t)(s->behind + 1) : (uint8_t)DOUBLINGS;
+    return apart_ms - a->now_ms % apart_ms;
 }
 
 /* It did not run (R12). */
@@ -332,17 +446,26 @@ static void refused(struct stream_asker *a, struct stream_client *c, struct stre
     if (!mutant(M_LATEACK)) {
         sendlog_close(&c->log);
     }
-    if (!waits || s->state == SLOT_SETTLES || s->forward) {
-        say(a, s, 0, answer);
+    const bool own = waits && s->state == SLOT_SENT && !s->forward;
+    const uint64_t asked_ms = answer->code == STREAM_CODE_BEHIND ? behind_rest_ms(a, s)
+                              : answer->code == ANSWER_BUSY && answer->aux > 0 ? answer->aux
+                                                                               : 1;
+    const uint64_t rest_ms = own ? asked_ms : say(a, s, 0, answer);
+
+    if (rest_ms == 0) {
         end(a, s);
-        return;
+    } else {
+        send_again(a, s, rest_ms, answer->code == ANSWER_MOVED ? answer->aux : 0);
     }
-    slot_withdraw(a, s);
-    lanes_ended(a, s, c);
-    lanes_wait(a,
-               s,
-               answer->code == ANSWER_BUSY && answer->aux > 0 ? answer->aux : 1,
-               answer->code == ANSWER_MOVED ? answer->aux : 0);
+}
+
+/* At least as large as the last: a server must not owe more than there is room for. */
+__attribute__((always_inline)) static inline void learn_reply(struct stream_client *c, size_t size)
+{
+    enum { DECAY = 16 };
+
+    c->reply_size =
+        size >= c->reply_size ? size : c->reply_size - (c->reply_size - size + DECAY - 1) / DECAY;
 }
 
 /* The server takes nothing more: what it did not take goes elsewhere (R16). */
@@ -382,7 +505,7 @@ enum err asker_answer(struct stream_asker *a, struct stream_client *c, uint64_t 
         slot_unknown(a, s);
         return ERR_OK;
     }
-    say(a, s, version, answer);
-    end(a, s);
+    learn_reply(c, answer->body.size);
+    settle(a, s, version, answer);
     return ERR_OK;
 }

@@ -11,9 +11,10 @@
  *     WAITS    see "lane"                                  SENT
  *     WAITS    asker_give_up()                             over: it did not run, nor will
  *     SENT     BUSY, MOVED, BEHIND                         WAITS (R12)
- *     SENT     any other answer                            reply; over
+ *     SENT     any other answer                            reply: over, or WAITS if that says so
  *     SENT     not taken when its link was lost (R2)       WAITS
- *     SENT     its stream is dead (R14)                    reply UNKNOWN; over. IDEMPOTENT: WAITS
+ *     SENT     its stream is dead (R14)                    reply UNKNOWN: likewise
+ *     WAITS    its owner takes no streams                  elsewhere: over, if that takes it back
  *     SENT     asker_give_up()                             SETTLES
  *     SETTLES  whatever ends SENT                          over
  *
@@ -35,6 +36,13 @@
 
 struct stream_asker;
 
+/* Whom a request is for. */
+struct stream_entity {
+    uint64_t position; /* on the ring */
+    uint16_t kind;
+    struct bytes id; /* borrowed */
+};
+
 /* What is said of a request that was asked. */
 struct stream_reply {
     union {
@@ -44,19 +52,31 @@ struct stream_reply {
     uint64_t position;
     uint64_t version;                   /* of the frame that said so; 0 = no frame did */
     bool forward;                       /* it came by asker_forward() */
+    bool maybe;                         /* it was asked before, and may have run then */
     const struct stream_answer *answer; /* borrowed; UNKNOWN also of a dead stream */
 };
 
 struct stream_asker_config {
     uint64_t id;         /* random; of a node: its incarnation */
     uint32_t window;     /* requests SENT in one stream; 65536 */
-    size_t size_max;     /* their bytes; 16 MiB; beyond it what is old and unanswered is copied */
+    size_t size_max;     /* their bytes, and those of answers as expected; 16 MiB; beyond it what is
+                            old and unanswered is copied */
     size_t chunks_spare; /* chunks kept for reuse; 64 */
     void *context;
-    /* The stream of the node that owns this position by the ring adopted; NULL = none yet. */
-    struct stream_client *(*owner)(void *context, uint64_t position);
-    /* Both are called from within the asker, and may not call it. */
-    void (*reply)(void *context, const struct stream_reply *reply);
+    /* These are called from within the asker, and may not change it.
+     * The stream of the node that owns this entity by the ring adopted; NULL = none yet. What it
+     * says may change before asker_ring() only. */
+    struct stream_client *(*owner)(void *context, const struct stream_entity *entity);
+    /* Returns 0: the request is over; else it is asked again, in its lane's order, in so many ms.
+     * Then it may have run before, unless the answer refuses it. Not heeded of a forward. */
+    uint32_t (*reply)(void *context, const struct stream_reply *reply);
+    /* Returns how many ms are left of a request that is sent only now; NULL = as it was asked. */
+    uint32_t (*left)(void *context, uint64_t ticket);
+    /* A request waits, nothing of its lane is SENT, and `owner` is NULL. Returns true: it is taken
+     * back, and over here; those behind it follow, in their order. NULL = false. `reply` has no
+     * answer. */
+    bool (*elsewhere)(void *context, const struct stream_reply *reply,
+                      const struct stream_request *r);
 };
 struct stream_asker_config asker_config_default(void);
 
@@ -65,14 +85,17 @@ struct stream_client {
     struct sendlog log;  /* of requests; said.ack is the number of the last answer read */
     uint64_t connection; /* the caller's name of it; 0 = none */
     uint64_t epoch;
-    size_t size;         /* bytes of SENT requests */
-    uint32_t count;      /* SENT requests */
-    uint16_t index;      /* in the asker */
-    bool joined;         /* requests may be handed to the connection */
-    bool begun;          /* the server knows of it */
-    bool left;           /* the server takes nothing more */
-    struct list starved; /* lanes that wait for it */
-    void *user;          /* the caller's */
+    size_t size;             /* bytes of SENT requests */
+    size_t reply_size;       /* what an answer is expected to take */
+    uint32_t count;          /* SENT requests, … */
+    uint32_t window;         /* … and how many there may be */
+    uint16_t index;          /* in the asker */
+    bool joined;             /* requests may be handed to the connection */
+    bool begun;              /* the server knows of it */
+    bool left;               /* the server takes nothing more */
+    struct list starved;     /* lanes that wait for it */
+    struct list_link unsent; /* in the asker's */
+    void *user;              /* the caller's */
 };
 
 enum stream_slot_state {
@@ -81,6 +104,9 @@ enum stream_slot_state {
     SLOT_SENT,
     SLOT_SETTLES,
 };
+
+/* A rid is a slot's index, and above it how often the slot was used. */
+enum { STREAM_SLOT_BITS = 24, STREAM_SLOT_MASK = (1 << STREAM_SLOT_BITS) - 1 };
 
 /* A request under way: one line of the cache, by its index. */
 struct stream_slot {
@@ -99,7 +125,8 @@ struct stream_slot {
     uint16_t stream; /* while SENT or SETTLES */
     uint8_t state;   /* enum stream_slot_state */
     bool forward;
-    bool maybe; /* it WAITS, but may have run before */
+    bool maybe;     /* it WAITS, but may have run before */
+    uint8_t behind; /* times that it was BEHIND */
 };
 
 struct stream_asker {
@@ -119,6 +146,7 @@ struct stream_asker {
     struct list resting;  /* until their rest is over */
     struct list ringless; /* until another ring is adopted */
     size_t uncounted;     /* lanes that do not know how many of theirs are SENT */
+    struct list unsent;   /* struct stream_client: their logs have begun a frame */
 };
 
 void asker_init(struct stream_asker *a, const struct stream_asker_config *config);
@@ -152,13 +180,15 @@ MUST_CHECK enum err asker_joined(struct stream_asker *a, struct stream_client *c
 
 /* ---- requests */
 
-/* Has the stream room for a request of so many bytes (R18)? */
+/* Has the stream room for a request of so many bytes, and for what is answered (R18)? */
 static inline bool client_takes(const struct stream_asker *a, const struct stream_client *c,
                                 size_t size)
 {
-    return c->joined && !c->left && c->count < a->config.window &&
-           (c->count == 0 || c->size + size <= a->config.size_max);
+    return c->joined && !c->left && c->count < c->window &&
+           (c->count == 0 || c->size + size + c->count * c->reply_size <= a->config.size_max);
 }
+/* From now on so many requests are SENT in that stream at most, and what waits may try. */
+void asker_limit(struct stream_asker *a, struct stream_client *c, uint32_t window);
 /* Take a request; `to` is its owner's stream or NULL. All of `r` but its rid is the caller's, and
  * is copied. Returns its rid, for asker_give_up(). */
 uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
@@ -167,8 +197,16 @@ uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stre
  * its server's answer is replied to: MOVED if it was not taken, UNKNOWN if its stream is dead. */
 void asker_forward(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
                    uint64_t position, void *forwarded);
+/* Has the lane a record? Then what is asked of it waits there, or follows it. */
+bool asker_has_lane(const struct stream_asker *a, uint64_t session, uint64_t position);
+/* Whom a request under way is for; borrowed until the next call. */
+struct stream_entity asker_entity(const struct stream_asker *a, uint64_t rid);
+/* The tickets of all that is SENT in a stream and not given up, in the order of sending. Returns
+ * owned, `count` of them; NULL of none. */
+uint64_t *asker_sent(const struct stream_asker *a, const struct stream_client *c, size_t *count);
 /* The caller has told its client that the time is up (R13). True: it may have run, at most once, or
- * may run yet (TIMEOUT); false: it did not, nor will (REJECTED). It is not replied to any more;
+ * may run yet (TIMEOUT); false: it did not, nor will (REJECTED). What has not left yet has no time
+ * from now on, so that its node refuses it. It is not replied to any more;
  * false positives are none: a rid that is over aborts. */
 bool asker_give_up(struct stream_asker *a, uint64_t rid);
 
@@ -178,6 +216,21 @@ bool asker_give_up(struct stream_asker *a, uint64_t rid);
  * is none of this stream. */
 MUST_CHECK enum err asker_open(const struct stream_client *c, uint64_t connection,
                                const struct stream_head *head);
+/* Hints: fetch what an answer needs; the ticket that its slot has, or had. */
+static inline void asker_fetch(const struct stream_asker *a, uint64_t rid)
+{
+    const size_t index = rid & STREAM_SLOT_MASK;
+
+    if (index < a->slot_cap) {
+        __builtin_prefetch(&a->slot[index], 1);
+    }
+}
+static inline uint64_t asker_ticket(const struct stream_asker *a, uint64_t rid)
+{
+    const size_t index = rid & STREAM_SLOT_MASK;
+
+    return index < a->slot_cap ? a->slot[index].ticket : 0;
+}
 /* Take the answer with that number of such a frame: replies, or has it sent again in its turn.
  * ERR_CORRUPT: it cannot be. */
 MUST_CHECK enum err asker_answer(struct stream_asker *a, struct stream_client *c, uint64_t number,
@@ -194,6 +247,16 @@ static inline bool asker_wants_turn(const struct stream_asker *a)
 {
     return a->uncounted > 0 || !list_empty(&a->ready);
 }
+/* True: it has something to do when time has gone on, too. */
+static inline bool asker_rests(const struct stream_asker *a)
+{
+    return !list_empty(&a->resting);
+}
+/* A frame's answers were all taken: the stream owes an `ack`, which its log says, or the caller. */
+void asker_read(struct stream_asker *a, struct stream_client *c);
+/* The next stream whose log has begun a frame or owes an `ack` since this was asked; NULL = none.
+ */
+struct stream_client *asker_unsent(struct stream_asker *a);
 /* Abort unless all counts are right, and each settling request is in a stream. O(requests). */
 void asker_check(const struct stream_asker *a);
 

@@ -13,16 +13,13 @@ static inline bool slot_is_sent(const struct stream_slot *s)
 }
 static inline uint64_t slot_rid(const struct stream_asker *a, const struct stream_slot *s)
 {
-    return (uint64_t)s->generation << 24 | (uint64_t)(s - a->slot);
+    return (uint64_t)s->generation << STREAM_SLOT_BITS | (uint64_t)(s - a->slot);
 }
 static inline uint64_t slot_session(const struct stream_slot *s)
 {
     return load_u64(s->record + 8);
 }
-static inline bool slot_idempotent(const struct stream_slot *s)
-{
-    return (s->record[26] & REQUEST_IDEMPOTENT) != 0;
-}
+struct stream_entity slot_entity(const struct stream_slot *s);
 
 /* ---- asker.c */
 
@@ -34,13 +31,13 @@ void slot_withdraw(struct stream_asker *a, struct stream_slot *s);
 void slot_free(struct stream_asker *a, struct stream_slot *s);
 /* Nobody knows whether one ran: it is replied to, or asked again. */
 void slot_unknown(struct stream_asker *a, struct stream_slot *s);
+/* The stream of a SENT one is dead (R14). */
+void slot_lost(struct stream_asker *a, struct stream_slot *s);
 /* A server does not know of one: it is sent again, unless it settles or is forwarded. */
 void slot_untaken(struct stream_asker *a, struct stream_slot *s);
 
 /* ---- lanes.c */
 
-/* Has the lane a record? */
-bool lanes_trouble(const struct stream_asker *a, uint64_t session, uint64_t position);
 /* One that is not SENT waits from now on, for so long at least, and for a ring of that version. */
 void lanes_wait(struct stream_asker *a, struct stream_slot *s, uint64_t rest_ms, uint64_t version);
 /* One that waits is given up. */

@@ -25,6 +25,7 @@ struct stream_client *asker_add(struct stream_asker *a, uint64_t incarnation)
     sendlog_init(&c->log, &a->chunks, STREAM_REQUEST, a->config.id, incarnation);
     c->log.said.version = a->version;
     c->index = (uint16_t)at;
+    c->window = a->config.window;
     list_init(&c->starved);
     return c;
 }
@@ -34,7 +35,7 @@ static void lose_all(struct stream_asker *a, struct stream_client *c)
 {
     for (size_t i = 0; i < a->slot_cap && c->count > 0; i++) {
         if (slot_is_sent(&a->slot[i]) && a->slot[i].stream == c->index) {
-            slot_unknown(a, &a->slot[i]);
+            slot_lost(a, &a->slot[i]);
         }
     }
     ASSERT(c->count == 0 && c->size == 0);
@@ -53,9 +54,26 @@ void asker_dead(struct stream_asker *a, struct stream_client *c)
 void asker_remove(struct stream_asker *a, struct stream_client *c)
 {
     ASSERT(c->left && c->count == 0 && list_empty(&c->starved));
+    if (list_linked(&c->unsent)) {
+        list_remove(&c->unsent);
+    }
     sendlog_drop(&c->log);
     a->stream[c->index] = NULL;
     mem_free(c);
+}
+
+void asker_read(struct stream_asker *a, struct stream_client *c)
+{
+    if (!list_linked(&c->unsent)) {
+        list_push_back(&a->unsent, &c->unsent);
+    }
+}
+
+struct stream_client *asker_unsent(struct stream_asker *a)
+{
+    struct list_link *l = list_pop_front(&a->unsent);
+
+    return l == NULL ? NULL : CONTAINER_OF(l, struct stream_client, unsent);
 }
 
 struct stream_connect asker_connect(struct stream_asker *a, struct stream_client *c,

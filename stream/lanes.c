@@ -46,7 +46,7 @@ static struct stream_lane *lane_of(const struct stream_asker *a, const struct st
     return lane_find(a, slot_session(s), s->position);
 }
 
-bool lanes_trouble(const struct stream_asker *a, uint64_t session, uint64_t position)
+bool asker_has_lane(const struct stream_asker *a, uint64_t session, uint64_t position)
 {
     return lane_find(a, session, position) != NULL;
 }
@@ -169,14 +169,46 @@ void lanes_feed(struct stream_asker *a, struct stream_client *c)
     list_splice_back(&a->ready, &c->starved);
 }
 
+void asker_limit(struct stream_asker *a, struct stream_client *c, uint32_t window)
+{
+    c->window = window;
+    lanes_feed(a, c);
+}
+
+/* Its owner takes no streams: the caller may have what waits. */
+static bool lane_give(struct stream_asker *a, struct stream_lane *lane)
+{
+    while (lane->first != 0) {
+        struct stream_slot *s = &a->slot[lane->first - 1];
+        const struct stream_reply reply = {
+            .ticket = s->ticket, .position = s->position, .maybe = s->maybe};
+        struct reader in = {.at = s->record, .left = s->size};
+        struct stream_request r;
+
+        if (stream_request_get(&in, &r) != ERR_OK) {
+            UNREACHABLE();
+        }
+        if (!a->config.elsewhere(a->config.context, &reply, &r)) {
+            return false;
+        }
+        lane->first = s->next;
+        slot_free(a, s);
+    }
+    lane_free(a, lane);
+    return true;
+}
+
 /* Nothing of it is SENT, and it need not wait any more. */
 static void lane_try(struct stream_asker *a, struct stream_lane *lane)
 {
-    struct stream_client *owner = a->config.owner(a->config.context, lane->position);
-
     ASSERT(lane->counted && lane->sent == 0 && lane->first != 0);
+    const struct stream_entity entity = slot_entity(&a->slot[lane->first - 1]);
+    struct stream_client *owner = a->config.owner(a->config.context, &entity);
+
     if (owner == NULL) {
-        lane_move(lane, &a->ringless);
+        if (a->config.elsewhere == NULL || !lane_give(a, lane)) {
+            lane_move(lane, &a->ringless);
+        }
         return;
     }
     while (lane->first != 0) {
@@ -249,6 +281,14 @@ void asker_turn(struct stream_asker *a, uint64_t now_ms)
     }
 }
 
+/* Is it SENT to who owns its entity now? */
+static bool is_owners(const struct stream_asker *a, const struct stream_slot *s)
+{
+    const struct stream_entity entity = slot_entity(s);
+
+    return a->config.owner(a->config.context, &entity) == a->stream[s->stream];
+}
+
 void asker_ring(struct stream_asker *a, uint64_t version)
 {
     struct list_link *l = NULL;
@@ -266,8 +306,7 @@ void asker_ring(struct stream_asker *a, uint64_t version)
     for (size_t i = 0; i < a->slot_cap && !mutant(M_NOLANE); i++) {
         struct stream_slot *s = &a->slot[i];
 
-        if (slot_is_sent(s) && !s->forward &&
-            a->config.owner(a->config.context, s->position) != a->stream[s->stream]) {
+        if (slot_is_sent(s) && !s->forward && !is_owners(a, s)) {
             if (mutant(M_REROUTE) && !a->stream[s->stream]->joined && s->state == SLOT_SENT) {
                 slot_untaken(a, s);
                 continue;

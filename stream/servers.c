@@ -17,11 +17,20 @@ void servers_init(struct stream_servers *v, const struct stream_servers_config *
     *v = (struct stream_servers){.config = *config, .chunks = {.spare_max = config->chunks_spare}};
     list_init(&v->all);
     list_init(&v->dead);
+    list_init(&v->unsent);
+}
+
+static void rests(struct stream_served *s)
+{
+    if (list_linked(&s->unsent)) {
+        list_remove(&s->unsent);
+    }
 }
 
 static void served_free(struct stream_served *s)
 {
     list_remove(&s->in);
+    rests(s);
     sendlog_drop(&s->stream.log);
     buffer_fini(&s->parked);
     mem_free(s);
@@ -65,6 +74,7 @@ static void bury(struct stream_servers *v, struct stream_served *s)
         return; // a bug is planted
     }
     buffer_fini(&s->parked);
+    rests(s);
     table_remove(&v->by_asker, &s->link);
     list_remove(&s->in);
     list_push_back(&v->dead, &s->in);
@@ -101,13 +111,31 @@ static enum err on_join(struct stream_servers *v, uint64_t connection, enum stre
     s->lost_ms = 0;
     const struct stream_head joined = server_joined(&s->stream);
     put_head(say, STREAM_JOINED, &joined);
+    servers_feed(v, s);
     return ERR_OK;
 }
 
-static enum err take(struct stream_servers *v, struct stream_served *s,
-                     const struct stream_head *head, struct reader *in, size_t count)
+void servers_clock(struct stream_servers *v, uint64_t now_ms)
 {
-    for (size_t i = 0; i < count; i++) {
+    v->now_ms = now_ms;
+}
+
+/* Frames that wait are kept whole, each behind when it came. */
+enum { PARKED_SIZE = 8 };
+
+/* `waited_ms`: the frame was parked so long. */
+struct taking {
+    const struct stream_head *head;
+    size_t count;
+    uint64_t waited_ms;
+};
+
+static enum err take(struct stream_servers *v, struct stream_served *s, const struct taking *what,
+                     struct reader *in)
+{
+    const struct stream_head *head = what->head;
+
+    for (size_t i = 0; i < what->count; i++) {
         const uint8_t *from = in->at;
         struct stream_request r;
 
@@ -119,7 +147,10 @@ static enum err take(struct stream_servers *v, struct stream_served *s,
             const struct stream_taken t = {.by = s,
                                            .request = &r,
                                            .record = bytes_of(from, (size_t)(in->at - from)),
-                                           .ack = head->ack};
+                                           .position = position,
+                                           .ack = head->ack,
+                                           .version = head->version,
+                                           .waited_ms = what->waited_ms};
 
             v->config.take(v->config.context, &t);
         }
@@ -132,23 +163,26 @@ static enum err park(const struct stream_servers *v, struct stream_served *s,
 {
     const size_t size = FRAME_HEADER_SIZE + frame->body.size;
 
-    if (s->parked.size + size > v->config.parked_max) {
+    if (s->parked.size + PARKED_SIZE + size > v->config.parked_max) {
         return ERR_STOPPED; // it comes again by another connection
     }
-    uint8_t *at = buffer_reserve(&s->parked, size);
+    uint8_t *at = buffer_reserve(&s->parked, PARKED_SIZE + size);
+    at = store_u64(at, v->now_ms);
     at = store_u32(at, (uint32_t)size);
     at = store_u8(at, (uint8_t)frame->type);
     at = store_u8(at, 0);
     at = store_u16(at, frame->count);
     memcpy(at, frame->body.data, frame->body.size);
-    s->parked.size += size;
+    s->parked.size += PARKED_SIZE + size;
     return ERR_OK;
 }
 
-/* Requests, or an ACK. `parks`: it is not one that was parked. */
+/* Requests, or an ACK. `came_ms`: it was parked then; NULL = it comes now. */
 static enum err on_requests(struct stream_servers *v, struct stream_served *s, uint64_t connection,
-                            const struct frame *frame, bool parks)
+                            const struct frame *frame, const uint64_t *came_ms)
 {
+    const bool parks = came_ms == NULL;
+
     struct stream_head head;
     struct reader in;
 
@@ -157,9 +191,13 @@ static enum err on_requests(struct stream_servers *v, struct stream_served *s, u
     }
     // Behind one that waits all wait, but each is heard.
     const bool behind = parks && s->parked.size > 0;
+    const struct taking what = {
+        .head = &head, .count = frame->count, .waited_ms = parks ? 0 : v->now_ms - *came_ms};
+
     switch (server_open(&s->stream, connection, &head, v->version)) {
     case SERVER_OPEN:
-        return behind ? park(v, s, frame) : take(v, s, &head, &in, frame->count);
+        servers_feed(v, s); // it owes an `ack`
+        return behind ? park(v, s, frame) : take(v, s, &what, &in);
     case SERVER_HEARD:
         return ERR_OK;
     case SERVER_WAIT:
@@ -190,7 +228,7 @@ enum err servers_frame(struct stream_servers *v, uint64_t connection, const stru
     if (type != STREAM_REQUEST && type != STREAM_ACK) {
         return ERR_CORRUPT;
     }
-    return s == NULL ? ERR_STOPPED : on_requests(v, s, connection, frame, true);
+    return s == NULL ? ERR_STOPPED : on_requests(v, s, connection, frame, NULL);
 }
 
 void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection)
@@ -218,17 +256,18 @@ static void unpark(struct stream_servers *v, struct stream_served *s)
     size_t at = 0;
 
     while (at < s->parked.size) {
-        const uint8_t *data = s->parked.data + at;
+        const uint64_t came_ms = load_u64(s->parked.data + at);
+        const uint8_t *data = s->parked.data + at + PARKED_SIZE;
         const struct frame frame = {
             .type = (enum frame_type)data[4],
             .count = load_u16(data + 6),
             .body = bytes_of(data + FRAME_HEADER_SIZE, load_u32(data) - FRAME_HEADER_SIZE)};
 
-        const enum err e = on_requests(v, s, s->stream.connection, &frame, false);
+        const enum err e = on_requests(v, s, s->stream.connection, &frame, &came_ms);
         if (e == ERR_BUSY) {
             break;
         }
-        at += FRAME_HEADER_SIZE + frame.body.size;
+        at += PARKED_SIZE + FRAME_HEADER_SIZE + frame.body.size;
         if (e != ERR_OK) {
             at = s->parked.size;
             s->stream.connection = 0; // the caller hears of it with the next frame
@@ -249,8 +288,38 @@ void servers_ring(struct stream_servers *v, uint64_t version)
 
         sendlog_close(&s->stream.log); // R4
         s->stream.log.said.version = version;
-        unpark(v, s);
     }
+}
+
+void servers_go_on(struct stream_servers *v)
+{
+    for (struct list_link *l = list_front(&v->all); l != NULL; l = list_next(&v->all, l)) {
+        unpark(v, CONTAINER_OF(l, struct stream_served, in));
+    }
+}
+
+struct stream_served *servers_unsent(struct stream_servers *v)
+{
+    struct list_link *l = NULL;
+
+    while ((l = list_pop_front(&v->unsent)) != NULL) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, unsent);
+
+        if (s->stream.connection != 0) { // else it is joined again first
+            return s;
+        }
+    }
+    return NULL;
+}
+
+bool servers_wait(const struct stream_servers *v)
+{
+    for (struct list_link *l = list_front(&v->all); l != NULL; l = list_next(&v->all, l)) {
+        if (CONTAINER_OF(l, struct stream_served, in)->parked.size > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t servers_tick(struct stream_servers *v, uint64_t now_ms)

@@ -6,7 +6,9 @@
  *
  *     frame -> servers_frame() -+-> BEGIN, JOIN: JOINED or GONE is said
  *                               +-> requests: `take` of each that is to be run or queued
- *                               +-> of a newer ring: kept until servers_ring()
+ *                               +-> of a newer ring: kept until servers_go_on()
+ *
+ * What is answered lies in the logs until the network takes it: servers_unsent().
  *
  * Pure. The caller names connections and the time.
  */
@@ -19,10 +21,12 @@
 
 /* A stream here; the machine is in `stream`. */
 struct stream_served {
-    struct table_link link; /* by asker, unless it is dead */
-    struct list_link in;    /* of all, or of the dead */
+    struct table_link link;  /* by asker, unless it is dead */
+    struct list_link in;     /* of all, or of the dead */
+    struct list_link unsent; /* in the servers' */
     struct stream_server stream;
     struct buffer parked; /* frames that came behind one that waits for its ring, whole */
+    bool of_member;       /* the caller's: its asker is a node that the ring names */
     uint64_t lost_ms;     /* when it was seen to have no connection; 0 = it has one */
 };
 
@@ -32,7 +36,10 @@ struct stream_taken {
     struct stream_served *by;             /* stays until the request is ended */
     const struct stream_request *request; /* borrowed, as is its record */
     struct bytes record;
+    uint64_t position; /* of its entity */
     uint64_t ack;
+    uint64_t version;   /* of its frame */
+    uint64_t waited_ms; /* that waited so long for its ring */
 };
 
 struct stream_servers_config {
@@ -52,8 +59,10 @@ struct stream_servers {
     struct stream_chunks chunks;
     struct table by_asker;
     struct list all;
-    struct list dead; /* until server_over() */
-    uint64_t version; /* of the ring adopted */
+    struct list dead;   /* until server_over() */
+    struct list unsent; /* their logs may have something for the network */
+    uint64_t version;   /* of the ring adopted */
+    uint64_t now_ms;
 };
 
 void servers_init(struct stream_servers *v, const struct stream_servers_config *config);
@@ -63,6 +72,8 @@ void servers_fini(struct stream_servers *v);
 /* The living stream of an asker; or NULL. */
 struct stream_served *servers_find(const struct stream_servers *v, uint64_t asker);
 
+/* So late it is by now, for all that comes. */
+void servers_clock(struct stream_servers *v, uint64_t now_ms);
 /* A frame of a stream came by a connection. What is to be said at once, JOINED or GONE, is appended
  * to `say`; behind JOINED the log goes. ERR_OK; ERR_CORRUPT: it is none, and ERR_STOPPED: the
  * stream has another connection, or more waits than may: let go of this one. */
@@ -73,8 +84,23 @@ void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection)
 /* The asker is dead by the ring that is being adopted: before servers_ring(), and before anything
  * that was queued comes to run. */
 void servers_dead(struct stream_servers *v, uint64_t asker);
-/* A ring was adopted: what is said from now on says so, and what waited for it is taken. */
+/* A ring is being adopted: what is said from now on says so. Before anything that was queued comes
+ * to run. */
 void servers_ring(struct stream_servers *v, uint64_t version);
+/* The ring is adopted, and what came to this node with it is here: what waited for it is taken. */
+void servers_go_on(struct stream_servers *v);
+/* The log of that stream has grown, or may be handed out by another connection. */
+static inline void servers_feed(struct stream_servers *v, struct stream_served *s)
+{
+    if (__builtin_expect(!list_linked(&s->unsent), false)) {
+        list_push_back(&v->unsent, &s->unsent);
+    }
+}
+/* The next stream with a connection whose log has something for the network, or owes it an `ack`,
+ * since this was asked; NULL = none. */
+struct stream_served *servers_unsent(struct stream_servers *v);
+/* True: frames wait for a newer ring. O(streams). */
+bool servers_wait(const struct stream_servers *v);
 /* From time to time: forgets streams that were away for T_gone (R15), and frees what is over.
  * Returns how many were forgotten. */
 size_t servers_tick(struct stream_servers *v, uint64_t now_ms);

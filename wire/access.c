@@ -10,6 +10,7 @@
 #include "wire/hello.h"
 #include "wire/record.h"
 #include "wire/session.h"
+#include "wire/stream.h"
 
 #include <stdatomic.h>
 
@@ -74,6 +75,7 @@ static enum access_message frame_message(enum frame_type type)
 #undef X
     case FRAME_CONTROL:
     case FRAME_REQUEST:
+    case FRAME_STREAM_REQUEST:
         break;
     }
     return ACCESS_NONE;
@@ -209,20 +211,21 @@ static void judge_control(struct access_judge *j, struct bytes bytes)
     }
 }
 
-static void judge_request(struct access_judge *j, const struct request_record *r)
+/* `calls`: it comes of calls of actors. */
+static void judge_request(struct access_judge *j, uint8_t flags, bool calls, uint8_t hops,
+                          struct bytes body)
 {
-    struct bytes body = r->body;
     struct caller caller;
 
     say(j, ACCESS_REQUEST);
-    if ((r->flags & REQUEST_CALL) != 0 || r->chain_count > 0) {
+    if ((flags & REQUEST_CALL) != 0 || calls) {
         say(j, ACCESS_CALL);
     }
-    if ((r->flags & REQUEST_HELD) != 0 || r->hops > 0) {
+    if ((flags & REQUEST_HELD) != 0 || hops > 0) {
         say(j, ACCESS_FORWARDED);
     }
-    if ((r->flags & REQUEST_SESSION) == 0 ||
-        ((r->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK)) {
+    if ((flags & REQUEST_SESSION) == 0 ||
+        ((flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK)) {
         return;
     }
     const enum access_message note = note_message(body.size == 0 ? 0 : body.data[0]);
@@ -240,7 +243,21 @@ static void judge_requests(struct access_judge *j, const struct frame *frame)
         if (request_get_behind(&in, r.body, &r) != ERR_OK) {
             return;
         }
-        judge_request(j, &r);
+        judge_request(j, r.flags, r.chain_count > 0, r.hops, r.body);
+    }
+}
+
+static void judge_stream_requests(struct access_judge *j, const struct frame *frame)
+{
+    struct reader in;
+    struct stream_head head;
+    struct stream_request r;
+
+    if (stream_head_get(frame, &head, &in) != ERR_OK) {
+        return;
+    }
+    for (uint16_t i = 0; i < frame->count && stream_request_get(&in, &r) == ERR_OK; i++) {
+        judge_request(j, r.flags, r.chain.size > 0, r.hops, r.body);
     }
 }
 
@@ -253,6 +270,9 @@ enum access_message access_judge(const struct frame *frame, unsigned from, enum 
     } else if (frame->type == FRAME_REQUEST) {
         say(&j, ACCESS_REQUEST);
         judge_requests(&j, frame);
+    } else if (frame->type == FRAME_STREAM_REQUEST) {
+        say(&j, ACCESS_REQUEST);
+        judge_stream_requests(&j, frame);
     } else {
         say(&j, frame_message(frame->type));
     }

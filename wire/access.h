@@ -28,7 +28,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
  * stranger (a peer whose link is not up), a coordinator, a node, a gateway, an operator. */
 // clang-format off
 
-/* Frames of enum frame_type, but for CONTROL and REQUEST. A hello is judged as a stranger's, and once
+/* Frames of enum frame_type, but for CONTROL, REQUEST and STREAM_REQUEST. A hello is judged as a stranger's, and once
  * more by the role that it names: may the two be linked? */
 #define ACCESS_FRAMES(X)                                       \
     X(HELLO,     "hello",     TO_ALL, TO_ALL, TO_C | TO_N | TO_G, TO_C | TO_N, TO_C) \
@@ -40,9 +40,15 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(ANSWER,    "answer",    0,      0,      TO_N | TO_G, 0,      0)      \
     X(STATE,     "state",     0,      0,      TO_N,        0,      0)      \
     X(STATE_ACK, "state ack", 0,      0,      TO_N,        0,      0)      \
-    X(PUSH,      "push",      0,      0,      TO_G,        0,      0)
+    X(PUSH,      "push",      0,      0,      TO_G,        0,      0)      \
+    X(STREAM_ANSWER, "stream answer", 0, 0,   TO_N | TO_G, 0,      0)      \
+    X(STREAM_BEGIN,  "stream begin",  0, 0,   TO_N,        TO_N,   0)      \
+    X(STREAM_JOIN,   "stream join",   0, 0,   TO_N,        TO_N,   0)      \
+    X(STREAM_JOINED, "stream joined", 0, 0,   TO_N | TO_G, 0,      0)      \
+    X(STREAM_GONE,   "stream gone",   0, 0,   TO_N | TO_G, 0,      0)      \
+    X(STREAM_ACK,    "stream ack",    0, 0,   TO_N | TO_G, TO_N,   0)
 
-/* Kinds of a request; every kind that applies to it must be allowed. */
+/* Kinds of a request, of a stream or not; every kind that applies to it must be allowed. */
 #define ACCESS_REQUESTS(X)                                                             \
     X(REQUEST,   "request",                              0, 0, TO_N, TO_N, 0) \
     X(CALL,      "request of an actor or a chain",       0, 0, TO_N, 0,    0) \

@@ -12,7 +12,14 @@ enum { TYPE_AT = 4, COUNT_AT = 6 };
 static bool type_is_known(uint8_t type)
 {
     return (type >= FRAME_HELLO && type <= FRAME_PONG) ||
-           (type >= FRAME_CONTROL && type <= FRAME_RAFT) || frame_type_has_records(type);
+           (type >= FRAME_CONTROL && type <= FRAME_RAFT) || frame_type_has_records(type) ||
+           frame_type_is_stream(type);
+}
+
+static bool type_is_counted(uint8_t type)
+{
+    return frame_type_has_records(type) || type == FRAME_STREAM_REQUEST ||
+           type == FRAME_STREAM_ANSWER;
 }
 
 bool frame_type_has_records(uint8_t type)
@@ -44,8 +51,8 @@ enum err frame_decode(struct bytes in, size_t size_max, struct frame *frame, siz
     const uint8_t type = get_u8(&r);
     const uint8_t flags = get_u8(&r);
     const uint16_t count = get_u16(&r);
-    if (count == 0 || ((count != 1 || flags != 0) && !frame_type_has_records(type)) ||
-        (flags != 0 && flags != FRAME_MARK)) {
+    if (count == 0 || (count != 1 && !type_is_counted(type)) ||
+        (flags != 0 && (flags != FRAME_MARK || !frame_type_has_records(type)))) {
         return ERR_CORRUPT;
     }
     if (in.size < whole) {

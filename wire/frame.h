@@ -43,6 +43,15 @@ enum frame_type {
     FRAME_STATE = 18,   /* count state records: actors handed over */
     FRAME_STATE_ACK = 19,
     FRAME_PUSH = 20, /* count push records, wire/session.h: node to gateway */
+    // Of streams, wire/stream.h; on links of LINK_PROTOCOL_STREAMS and later.
+    FRAME_STREAM_REQUEST = 24, /* asker to server: count requests */
+    FRAME_STREAM_ANSWER = 25,  /* server to asker: count answers */
+    FRAME_STREAM_BEGIN = 26,   /* asker: a stream that has no number yet; `first` is the
+                                  connection's epoch */
+    FRAME_STREAM_JOIN = 27,    /* asker: the same stream by a new connection; likewise */
+    FRAME_STREAM_JOINED = 28,  /* server: go on behind `ack`; `first` is the epoch it answers */
+    FRAME_STREAM_GONE = 29,    /* server: it has forgotten the stream; likewise */
+    FRAME_STREAM_ACK = 30,     /* either: nothing but `ack` */
 };
 
 struct frame {
@@ -60,6 +69,11 @@ MUST_CHECK enum err frame_decode(struct bytes in, size_t size_max, struct frame 
 
 /* True for the types whose body is `count` records of wire/record.h. */
 bool frame_type_has_records(uint8_t type);
+/* True for those of streams. */
+static inline bool frame_type_is_stream(uint8_t type)
+{
+    return type >= FRAME_STREAM_REQUEST && type <= FRAME_STREAM_ACK;
+}
 
 /* Append a frame in two steps: frame_begin() puts a header and returns where, the caller appends
  * the body, frame_end() writes its size and count (1..FRAME_RECORDS_MAX) into that header. It may

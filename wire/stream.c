@@ -30,7 +30,7 @@ enum err stream_head_get(const struct frame *f, struct stream_head *h, struct re
     h->version = get_u64(&in);
     *records = in;
     return get_end(records,
-                   stream_frame_known((uint8_t)f->type) && h->from != 0 && h->to != 0 &&
+                   frame_type_is_stream((uint8_t)f->type) && h->from != 0 && h->to != 0 &&
                        (h->first == 0) == ((uint8_t)f->type == STREAM_ACK) &&
                        h->first <= UINT64_MAX - FRAME_RECORDS_MAX && (!begins || h->ack == 0) &&
                        (has_records ? f->count > 0 : f->count == 1 && in.left == 0));

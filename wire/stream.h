@@ -14,16 +14,15 @@
 #include "wire/frame.h"
 #include "wire/record.h"
 
-/* Types of their frames. No link takes them yet. */
+/* Types of their frames. */
 enum stream_frame {
-    STREAM_REQUEST = 24, /* asker to server: count requests */
-    STREAM_ANSWER = 25,  /* server to asker: count answers */
-    STREAM_BEGIN =
-        26, /* asker: a stream that has no number yet; `first` is the connection's epoch */
-    STREAM_JOIN = 27,   /* asker: the same stream by a new connection; likewise */
-    STREAM_JOINED = 28, /* server: go on behind `ack`; `first` is the epoch that it answers */
-    STREAM_GONE = 29,   /* server: it has forgotten the stream; likewise */
-    STREAM_ACK = 30,    /* either: nothing but `ack` */
+    STREAM_REQUEST = FRAME_STREAM_REQUEST,
+    STREAM_ANSWER = FRAME_STREAM_ANSWER,
+    STREAM_BEGIN = FRAME_STREAM_BEGIN,
+    STREAM_JOIN = FRAME_STREAM_JOIN,
+    STREAM_JOINED = FRAME_STREAM_JOINED,
+    STREAM_GONE = FRAME_STREAM_GONE,
+    STREAM_ACK = FRAME_STREAM_ACK,
 };
 
 enum {
@@ -137,12 +136,6 @@ __attribute__((always_inline)) static inline void stream_answer_store(uint8_t *a
     at = store_u8(at, a->code);
     at = store_u32(at, (uint32_t)a->body.size);
     bytes_copy(at, a->body.data, a->body.size);
-}
-
-/* Is that a type of enum stream_frame? */
-static inline bool stream_frame_known(uint8_t type)
-{
-    return type >= STREAM_REQUEST && type <= STREAM_ACK;
 }
 
 /* Read what a frame of such a type has before its records; `records` then reads `f->count` of them,

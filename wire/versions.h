@@ -24,6 +24,7 @@ enum {
     LINK_PROTOCOL_OLDEST = 4,
     LINK_PROTOCOL_TODAY = 4,
     LINK_PROTOCOL_OPERATOR_REQUESTS = 4, /* what operators send to one actor */
+    LINK_PROTOCOL_STREAMS = 5,           /* the frames of wire/stream.h */
     LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,
 
     /* Versions of what the coordinators replicate and store, and what all processes must understand

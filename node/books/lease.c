@@ -154,7 +154,7 @@ uint64_t lease_soft_us(const struct lease *l)
 
 uint64_t lease_gate_us(const struct lease *l)
 {
-    return before_end(l, l->term_us / GATE_PART);
+    return before_end(l, mutant(M_LATEGATE) ? 0 : l->term_us / GATE_PART);
 }
 
 uint64_t lease_kill_us(const struct lease *l)

@@ -18,12 +18,21 @@ struct queue {
     size_t *total; /* counts along for several queues; NULL = nobody does */
 };
 
+struct stream_served;
+/* Which request of a stream it is: what stream/server.h wants to know of it. */
+struct stream_mark {
+    struct stream_served *by; /* stays until the request is ended; NULL = it came as a record */
+    uint64_t rid;
+    uint64_t ack; /* of its frame */
+};
+
 struct waiting {
     struct list_link link; /* in `queue` */
     struct list_link due;  /* in a slot of the room's wheel */
     struct queue *queue;   /* NULL = in none */
     uint64_t peer;         /* link it came by; answers may go back there */
     uint64_t deadline_us;
+    struct stream_mark mark;
     size_t size;                  /* bytes it takes of the room */
     uint32_t vnode;               /* that it is counted with, and one; 0 = none */
     struct request_record record; /* id and body point into `data` */

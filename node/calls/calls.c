@@ -326,6 +326,8 @@ static bool translate(struct calls *c, const struct router_effect *e, struct cal
         out->frame_type = FRAME_REQUEST;
         out->made_us = e->made_us;
         return true;
+    case ROUTER_SEND_STREAM:
+        return false; // calls are records
     case ROUTER_TELL_NODE:
         out->type = CALLS_SEND;
         out->frame_type = FRAME_CONTROL;

@@ -63,9 +63,11 @@ struct running {
     uint64_t peer;
     uint64_t before;      /* the order's last, before it */
     uint64_t deadline_us; /* kept at the gate until then, it is not run */
-    struct order *order;  /* where its answer will be saved; NULL = it is a turn */
+    struct order *order;  /* where its answer will be saved; NULL = it is no record's */
+    struct stream_mark mark;
     uint32_t epoch;
     uint8_t copy; /* the last that came: it is answered */
+    bool request; /* else it is a turn */
     bool read;
     bool traced; /* an operator follows it */
 };

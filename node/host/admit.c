@@ -15,7 +15,7 @@ enum { MS = 1000 };
 struct admission admission_of(struct waiting *w)
 {
     return (struct admission){
-        .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w};
+        .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w, .mark = w->mark};
 }
 
 void requests_init(struct requests *r)
@@ -75,7 +75,11 @@ void admit_refuse(struct host *h, struct admission *in, enum answer_code code, u
         .copy = in->r->copy,
     };
 
-    admit_send_answer(h, in->peer, &answer);
+    if (in->mark.by != NULL) {
+        streams_refuse(h, &in->mark, host_position(h, in->r->kind, in->r->id), code, aux);
+    } else {
+        admit_send_answer(h, in->peer, &answer);
+    }
     admit_done(h, in);
 }
 
@@ -103,6 +107,7 @@ bool admit_park(struct host *h, struct queue *q, struct admission *in)
         }
         in->w = waiting_new(&h->requests.room, in->r, in->peer, in->deadline_us);
         waiting_charge(&h->requests.room, in->w, vnode);
+        in->w->mark = in->mark;
         in->r = &in->w->record;
     }
     queue_push(q, in->w);
@@ -183,7 +188,7 @@ static void admit_elsewhere(struct host *h, struct admission *in, uint32_t cell)
         log_debug("node", "maps_differ", "version=%llu", (unsigned long long)v->ring.version);
         config_distrust(&h->topology);
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
-    } else if (had_it || (in->r->flags & REQUEST_HELD) != 0) {
+    } else if (in->mark.by == NULL && (had_it || (in->r->flags & REQUEST_HELD) != 0)) {
         forward(h, in, owner);
     } else {
         admit_refuse(h, in, ANSWER_MOVED, v->ring.version);
@@ -219,9 +224,13 @@ void admit_again(struct host *h, struct admission *in)
         }
         return;
     }
-    const bool known = in->position != 0 && h->prefetch.version == h->topology.view.ring.version;
+    const bool known = in->position != 0 && (in->mark.by != NULL ||
+                                             h->prefetch.version == h->topology.view.ring.version);
     const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
     const uint32_t cell = ring_point_cell(position);
+    if (in->mark.by != NULL && in->w != NULL && !streams_may_run(h, in, position)) {
+        return;
+    }
     if (!host_owns(h, cell) && !h->txns.local) {
         admit_elsewhere(h, in, cell);
         return;
@@ -230,7 +239,7 @@ void admit_again(struct host *h, struct admission *in)
         lease_policy_put_off(h, in);
         return;
     }
-    if (!backpressure_may_start(h, r)) {
+    if (!backpressure_may_start(h, in)) {
         backpressure_put_off(h, in);
         return;
     }

@@ -132,6 +132,7 @@ static void adopt(struct host *h, const Rh__Delta *delta)
         identity_adopt(h);
     }
     quarantine_adopt(h);
+    streams_adopt(h);
     txn_adopt(h);
     quarantine_adopt(h); // those that a hold kept
     wake_adopt(h);
@@ -146,6 +147,7 @@ static void adopt(struct host *h, const Rh__Delta *delta)
         host_stop(h, HOST_EXIT_OVERLAP);
         return;
     }
+    streams_go_on(h);
     admit_all(h, &h->requests.waitver);
     admit_all(h, &h->links.lonely);
 }

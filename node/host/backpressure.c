@@ -53,9 +53,10 @@ void backpressure_begin(struct backpressure *p)
     p->passed_on = 0;
 }
 
-bool backpressure_may_start(const struct host *h, const struct request_record *r)
+bool backpressure_may_start(const struct host *h, const struct admission *in)
 {
-    return h->backpressure.started < BACKPRESSURE_STARTS && !is_full(h, r->gateway);
+    return in->mark.by != NULL ||
+           (h->backpressure.started < BACKPRESSURE_STARTS && !is_full(h, in->r->gateway));
 }
 
 bool backpressure_may_pass_on(const struct host *h, uint64_t link)
@@ -92,6 +93,8 @@ void backpressure_activate_later(struct host *h, struct admission *in)
     if (in->w == NULL && h->backpressure.cold.count >= h->config.cold_count_max) {
         requests_drop(&h->requests, DROPPED_COLD);
         admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
+    } else if (in->mark.by != NULL) {
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else {
         (void)admit_park(h, &h->backpressure.cold, in);
     }

@@ -22,8 +22,9 @@ struct backpressure {
 void backpressure_init(struct backpressure *p);
 /* A step begins. */
 void backpressure_begin(struct backpressure *p);
-/* May one more request start in this step, and its answer leave? Else it is put off. */
-bool backpressure_may_start(const struct host *h, const struct request_record *r);
+/* May one more request start in this step, and its answer leave? Else it is put off. Of a stream it
+ * may: the answer lies in the log. */
+bool backpressure_may_start(const struct host *h, const struct admission *in);
 void backpressure_put_off(struct host *h, struct admission *in);
 /* One more started in this step. */
 static inline void backpressure_started(struct backpressure *p)

@@ -108,7 +108,8 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
 /* Somebody may wait for a version that was heard of only from a peer. */
 static bool is_waited_for(const struct host *h)
 {
-    bool waited = h->requests.waitver.count > 0 || h->txns.parked_count > 0;
+    bool waited = h->requests.waitver.count > 0 || h->txns.parked_count > 0 ||
+                  servers_wait(&h->streams.servers);
 
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         waited = waited || h->txns.participant.part[i]->over;

@@ -101,6 +101,7 @@ struct host_config host_config_default(void)
         .answers_size_max = (size_t)64 * 1024 * 1024,
         .session_keep_ms = 120000,
         .gate_size_max = (size_t)64 * 1024 * 1024,
+        .stream_log_max = (size_t)64 * 1024 * 1024,
     };
 }
 
@@ -121,6 +122,7 @@ struct host *host_new(const struct host_config *config)
     work_init(&h->work);
     requests_init(&h->requests);
     backpressure_init(&h->backpressure);
+    streams_init(h);
     wake_init(h);
     lease_policy_init(&h->lease_policy, config);
     return h;
@@ -161,6 +163,7 @@ void host_drop_all(struct host *h, enum discard_why why)
 {
     drop_requests(h);
     drop_actors(h, &why);
+    streams_drop_all(h);
     txns_drop_all(&h->txns);
     wake_forget(&h->autostart);
     cells_forget(h);
@@ -212,6 +215,7 @@ void host_free(struct host *h)
     drop_requests(h);
     drop_actors(h, NULL);
     txns_fini(&h->txns);
+    streams_fini(h);
     wake_fini(&h->autostart);
     gate_fini(&h->lease_policy.gate);
     orders_fini(&h->orders);
@@ -274,6 +278,7 @@ static void on_tick(struct host *h)
                      h->now_us,
                      (uint64_t)h->config.session_keep_ms * 1000,
                      (struct orders_watch){on_forgotten, h});
+        streams_tick(h);
         retire_tick(h);
         fail_tick(h);
         quarantine_tick(h);
@@ -353,6 +358,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         on_peer_up(h, event);
         break;
     case HOST_PEER_DOWN:
+        streams_on_down(h, event->peer);
         backpressure_on_link(h, event->peer, false);
         neighbour_down(&h->links.neighbours, event->peer);
         break;
@@ -369,6 +375,9 @@ static void dispatch(struct host *h, const struct host_event *event)
         if (identity_takes_request(h, event->peer, event->request)) {
             admit_new(h, event);
         }
+        break;
+    case HOST_FRAME:
+        streams_on_frame(h, event);
         break;
     case HOST_ANSWER:
         if (identity_takes_answer(h, event->peer)) {
@@ -434,7 +443,8 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     prefetch_stale(&h->prefetch);
     begin_step(h, event, out);
     dispatch(h, event);
-    h->judged = event->type == HOST_REQUEST || is_ran(event); // these leave it as it is
+    // These leave it as it is.
+    h->judged = event->type == HOST_REQUEST || event->type == HOST_FRAME || is_ran(event);
     if (h->backpressure.later.count + h->backpressure.cold.count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         backpressure_go_on(h);
@@ -522,7 +532,7 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     tally->tasks += actor_has_task(a) ? 1 : 0;
     tally->activating += a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;
-    tally->requests += a->state == ACTOR_RUNNING && a->work->running.order != NULL ? 1 : 0;
+    tally->requests += a->state == ACTOR_RUNNING && a->work->running.request ? 1 : 0;
 }
 
 static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tally)

@@ -57,6 +57,7 @@
 #include "wire/hello.h"
 #include "wire/record.h"
 
+struct frame;
 struct host;
 struct actor; /* node/host/actor.h */
 
@@ -133,9 +134,10 @@ struct host_config {
     uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
     size_t answers_size_max;  /* bytes of saved answers, small ones not counted; 64 MiB */
     uint32_t
-        session_keep_ms;  /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
-    size_t gate_size_max; /* bytes of outputs kept at the closed gate; 64 MiB */
-    bool serve;           /* lease.on_loss: go on without a lease, and risk two owners */
+        session_keep_ms;   /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
+    size_t gate_size_max;  /* bytes of outputs kept at the closed gate; 64 MiB */
+    size_t stream_log_max; /* bytes of one stream's answers; beyond it is OVERLOAD; 64 MiB */
+    bool serve;            /* lease.on_loss: go on without a lease, and risk two owners */
 };
 struct host_config host_config_default(void);
 
@@ -166,6 +168,7 @@ enum host_event_type {
     HOST_GO_ON,        /* nothing new: go on with what one step could not do; host_has_more() */
     HOST_PEER_CONTROL, /* peer, message: Adopted */
     HOST_REQUEST,      /* peer, request */
+    HOST_FRAME,        /* peer, frame of a stream; server: see host_unsent() */
     HOST_ANSWER,       /* peer, answer: to be passed on to a gateway */
     HOST_STATE,        /* peer, state */
     HOST_STATE_ACK,    /* peer, state_ack */
@@ -190,6 +193,8 @@ struct host_event {
                            * type; 0 = not known */
     uint64_t made_us;     /* REQUEST of my own actors: from when its time counts; 0 = now */
     const struct request_record *request; /* borrowed, like all below */
+    const struct frame *frame;
+    const struct host_server *server;
     const struct answer_record *answer;
     const struct state_record *state;
     const struct state_ack_record *state_ack;
@@ -280,6 +285,19 @@ struct host_server {
  * host_prefetch() told it. */
 size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
                   const uint64_t *position, size_t count, const struct host_server *server);
+/* Streams (decision 074). What a HOST_FRAME brings is admitted as records are; with a `server` what
+ * is steady runs at once, by its `run` alone: the answer goes into the stream's log, as all of a
+ * stream do. A HOST_SEND_PEER of such a type is a whole frame without records.
+ *
+ * The next log that has something for the network, or owes its peer an `ack`, since this was asked,
+ * and the link that it goes by; NULL = none. It is an output: called when the effects of a step are
+ * done, before host_gate_us() only. */
+struct sendlog;
+struct sendlog *host_unsent(struct host *h, uint64_t *peer);
+/* The link had no room for all of a log, and has some now: host_unsent() names it again. */
+void host_feed(struct host *h, uint64_t peer);
+/* The log of the stream that goes by that link; NULL = there is none. */
+struct sendlog *host_log(struct host *h, uint64_t peer);
 /* Hint that these requests come next: fetches their memory and tells where each is on the ring.
  * Changes nothing; `count` is HOST_PREFETCH_MAX at most. */
 void host_prefetch(struct host *h, const struct request_record *r, size_t count,

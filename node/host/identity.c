@@ -10,6 +10,7 @@
  *     REQUEST     asked under its own id           asked under its incarnation, or forwarded
  *     ANSWER      -                                any: it may have been forwarded to that node
  *     STATE, ACK  -                                of the transaction that names its incarnation
+ *     streams     of its own id                    of its incarnation
  *
  * A node that the configuration does not name may be one that joined a moment ago: it is told to
  * ask again. Nothing else of it is taken until the configuration has it.
@@ -133,7 +134,8 @@ const char *host_misuse_word(enum host_misuse what)
                                                         [HOST_MISUSE_NOTE] = "note",
                                                         [HOST_MISUSE_ANSWER] = "answer",
                                                         [HOST_MISUSE_STATE] = "state",
-                                                        [HOST_MISUSE_STATE_ACK] = "state_ack"};
+                                                        [HOST_MISUSE_STATE_ACK] = "state_ack",
+                                                        [HOST_MISUSE_STREAM] = "stream"};
 
     return word[what];
 }
@@ -189,6 +191,39 @@ static bool note_is_its_own(const struct neighbour *n, const struct request_reco
     return note.gateway == 0 || note.gateway == r->gateway;
 }
 
+bool identity_takes_note(struct host *h, const struct neighbour *n, const struct request_record *r)
+{
+    const bool own = note_is_its_own(n, r);
+
+    if (!own) {
+        identity_misused(h, n->link, HOST_MISUSE_NOTE, "the session is not one of its clients'");
+    }
+    return own;
+}
+
+const struct neighbour *identity_of_stream(struct host *h, uint64_t peer, uint64_t asker)
+{
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
+
+    if (n == NULL || n->standing == STANDING_FALSE) {
+        return NULL; // its link has just ended, or is about to
+    }
+    if (n->incarnation != asker) {
+        identity_drop(h, peer, "it asks in another process's name");
+        return NULL;
+    }
+    return n;
+}
+
+void identity_drop(struct host *h, uint64_t peer, const char *why)
+{
+    struct host_effect *e = host_emit(h, HOST_DROP_PEER);
+
+    identity_misused(h, peer, HOST_MISUSE_STREAM, why);
+    e->peer = peer;
+    e->why = why;
+}
+
 bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r)
 {
     const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
@@ -208,11 +243,7 @@ bool identity_takes_request(struct host *h, uint64_t peer, const struct request_
                          fresh ? "it asks in another process's name" : "it forwards");
         return false;
     }
-    if (!note_is_its_own(n, r)) {
-        identity_misused(h, peer, HOST_MISUSE_NOTE, "the session is not one of its clients'");
-        return false;
-    }
-    return true;
+    return identity_takes_note(h, n, r);
 }
 
 uint64_t identity_of_node(const struct host *h, uint64_t peer)

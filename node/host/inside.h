@@ -18,6 +18,7 @@
 #include "node/host/membership.h"
 #include "node/host/prefetch.h"
 #include "node/host/quarantine.h"
+#include "node/host/streams.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
 #include "node/host/work.h"
@@ -41,6 +42,7 @@ struct host {
     struct work work;
     struct requests requests;
     struct backpressure backpressure;
+    struct streams streams;
     struct autostart autostart;
     struct lease_policy lease_policy;
     struct quarantine_watch quarantine;

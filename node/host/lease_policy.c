@@ -117,7 +117,7 @@ static bool is_overdue(const struct host *h, const struct kept_effect *k)
 {
     const struct actor *a = k->effect.actor;
 
-    return k->effect.submission.verb == VERB_RUN && a->work->running.order != NULL &&
+    return k->effect.submission.verb == VERB_RUN && a->work->running.request &&
            h->now_us >= a->work->running.deadline_us && !mutant(M_KEPTLATE);
 }
 
@@ -365,7 +365,9 @@ bool lease_policy_is_alone(const struct host *h)
 
 void lease_policy_put_off(struct host *h, struct admission *in)
 {
-    if (admit_park(h, &h->lease_policy.leaseless, in)) {
+    if (in->mark.by != NULL) {
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+    } else if (admit_park(h, &h->lease_policy.leaseless, in)) {
         h->lease_policy.leaseless_total++;
     }
 }
@@ -381,8 +383,13 @@ void lease_policy_put_off_actor(struct host *h, struct actor *a)
 
 void lease_policy_put_off_all(struct host *h, struct queue *q)
 {
-    h->lease_policy.leaseless_total += q->count;
-    queue_append(&h->lease_policy.leaseless, q);
+    struct waiting *w = NULL;
+
+    while ((w = queue_pop(q)) != NULL) {
+        struct admission in = admission_of(w);
+
+        lease_policy_put_off(h, &in);
+    }
 }
 
 uint64_t lease_policy_renew_every_us(const struct host *h)

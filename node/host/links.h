@@ -50,6 +50,12 @@ void identity_forget(struct host *h);
  * known yet is told to come again. */
 bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r);
 bool identity_takes_answer(struct host *h, uint64_t peer);
+/* Is the note in a request of that neighbour's its own? If not it is counted and logged. */
+bool identity_takes_note(struct host *h, const struct neighbour *n, const struct request_record *r);
+/* Who sends frames of that asker's stream by that link; NULL: it may not. */
+const struct neighbour *identity_of_stream(struct host *h, uint64_t peer, uint64_t asker);
+/* A frame of a stream may not be: its link ends, which is counted and logged. */
+void identity_drop(struct host *h, uint64_t peer, const char *why);
 /* The incarnation behind that link, of a node that the configuration names so; 0 = it is none. */
 uint64_t identity_of_node(const struct host *h, uint64_t peer);
 /* Count and log that a link sent what its identity may not send. */

@@ -128,7 +128,7 @@ static bool gateways_know(const struct host *h)
             return false;
         }
     }
-    return true;
+    return streams_rest(h);
 }
 
 static void leave_when_ready(struct host *h)

@@ -51,6 +51,7 @@ struct admission {
     uint64_t peer;
     uint64_t deadline_us;
     struct waiting *w;
+    struct stream_mark mark;
     uint64_t position; /* 0 = not known yet */
     bool passes;       /* the hold lets it */
 };

@@ -64,7 +64,7 @@ static void retire_one(struct host *h, struct actor *a, enum retire_why why)
         retire(h, a, why);
         return;
     }
-    if (a->state == ACTOR_RUNNING && a->work->running.order != NULL) {
+    if (a->state == ACTOR_RUNNING && a->work->running.request) {
         a->used_ms = (uint32_t)(h->now_us / 1000); // by a long request
     } else if (a->wish == WISH_NONE) {
         a->wish = why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;

@@ -131,13 +131,16 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
                              const struct admission *in)
 {
     const struct request_record *r = in->r;
-    struct order *order = run_order(h, a, found, r);
+    struct order *order = in->mark.by != NULL ? NULL : run_order(h, a, found, r);
+    const uint64_t before = order == NULL ? 0 : order->last;
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
     ASSERT(lease_policy_may_start(h)); // hole 30
-    ASSERT(run_may(order, r) && !order->running);
-    const uint64_t before = order->last;
-    order->last = r->seq > order->last ? r->seq : order->last;
+    if (order != NULL) {
+        ASSERT(run_may(order, r) && !order->running);
+        order->last = r->seq > order->last ? r->seq : order->last;
+        order->running = true;
+    }
     struct actor_work *work = actor_begin(h, a, ACTOR_RUNNING);
     work->running = (struct running){
         .ticket = work->running.ticket,
@@ -148,12 +151,13 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
         .before = before,
         .deadline_us = in->deadline_us,
         .order = order,
+        .mark = in->mark,
         .epoch = r->session_epoch,
         .copy = r->copy,
+        .request = true,
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
         .traced = trace_is(r),
     };
-    order->running = true;
     retire_used(h, a);
     a->turned = false;
     backpressure_started(&h->backpressure);
@@ -214,6 +218,14 @@ void run_on_poke(struct host *h, struct actor *a)
 
 /* ---- what is next ---- */
 
+/* It waited for its turn. False: it is not to run, and was ended. */
+static bool may_run(struct host *h, const struct actor *a, struct order *order,
+                    struct admission *in)
+{
+    return in->mark.by != NULL ? streams_may_run(h, in, actor_position(a))
+                               : copy_is_wanted(h, order, in, actor_position(a));
+}
+
 /* Run the first request that may run. False = none. */
 static bool run_next(struct host *h, struct actor *a)
 {
@@ -221,17 +233,18 @@ static bool run_next(struct host *h, struct actor *a)
 
     while (a->work != NULL && (w = queue_pop(&a->work->queue)) != NULL) {
         struct admission in = admission_of(w);
-        struct order *order = order_find(&h->orders, a, w->record.session);
+        const bool ordered = in.mark.by == NULL;
+        struct order *order = ordered ? order_find(&h->orders, a, w->record.session) : NULL;
 
         if (h->now_us >= in.deadline_us) {
             requests_drop(&h->requests, DROPPED_EXPIRED);
             admit_refuse(h, &in, ANSWER_EXPIRED, 0);
-        } else if (copy_is_wanted(h, order, &in, actor_position(a))) {
-            if (order_judge(order, in.r) == ORDER_EARLY) {
+        } else if (may_run(h, a, order, &in)) {
+            if (ordered && order_judge(order, in.r) == ORDER_EARLY) {
                 keep_early(h, a, &in);
                 continue;
             }
-            if (!backpressure_may_start(h, in.r)) {
+            if (!backpressure_may_start(h, &in)) {
                 backpressure_put_off(h, &in);
                 continue;
             }
@@ -406,16 +419,17 @@ static void refuse_asleep(struct host *h, struct actor *a, struct image_name nam
 
 void actor_offer(struct host *h, struct actor *a, struct image_name name, struct admission *in)
 {
-    struct order *order = a == NULL ? NULL : order_find(&h->orders, a, in->r->session);
+    const bool ordered = in->mark.by == NULL;
+    struct order *order = a == NULL || !ordered ? NULL : order_find(&h->orders, a, in->r->session);
 
-    if (!copy_is_wanted(h, order, in, name.position)) {
+    if (ordered && !copy_is_wanted(h, order, in, name.position)) {
         return;
     }
     if (order != NULL && in->r->base > order->base) {
         order_set_base(&h->orders, order, in->r->base);
         wake_early(h, a, order);
     }
-    const bool early = order_judge(order, in->r) == ORDER_EARLY;
+    const bool early = ordered && order_judge(order, in->r) == ORDER_EARLY;
     if ((in->r->flags & REQUEST_AWAKE) != 0 && is_asleep(a) && !early) {
         refuse_asleep(h, a, name, in);
         return;
@@ -459,11 +473,19 @@ struct answer_record run_answer(const struct host *h, const struct actor *a,
     };
 }
 
+static void ran(struct host *h)
+{
+    h->work.running--;
+    h->work.executed++;
+    requests_finish(&h->requests);
+}
+
 static void answer_ran(struct host *h, const struct actor *a, const struct completion *c)
 {
     const struct running *running = &a->work->running;
     struct answer_record answer = run_answer(h, a, c);
 
+    ran(h);
     answer.gateway = running->gateway;
     answer.session = running->session;
     answer.seq = running->seq;
@@ -471,10 +493,11 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
     if (running->traced && c->bytes.size <= RECORD_BODY_MAX) {
         answer.body = trace_ran(h, c->bytes, a->work->since_us);
     }
+    if (running->mark.by != NULL) {
+        streams_end(h, &running->mark, &answer);
+        return;
+    }
     running->order->running = false;
-    h->work.running--;
-    h->work.executed++;
-    requests_finish(&h->requests);
     copy_save_answer(h, running->order, &answer, running->read);
     admit_send_answer(h, running->peer, &answer);
 }
@@ -483,6 +506,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
 static void end_run(struct host *h, struct actor *a, struct order *order)
 {
     a->work->running.order = NULL;
+    a->work->running.request = false;
     actor_end(h, a, ACTOR_IDLE);
     if (order != NULL && actor_early(a) > 0) {
         wake_early(h, a, order);
@@ -509,11 +533,15 @@ static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_
         .copy = running->copy,
     };
 
-    order->last = running->before;
-    order->running = false;
     h->work.running--;
     requests_finish(&h->requests);
-    admit_send_answer(h, running->peer, &answer);
+    if (running->mark.by != NULL) {
+        streams_refuse(h, &running->mark, actor_position(a), code, aux);
+    } else {
+        order->last = running->before;
+        order->running = false;
+        admit_send_answer(h, running->peer, &answer);
+    }
     end_run(h, a, order);
 }
 
@@ -527,7 +555,7 @@ void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
         undo(h, a, ANSWER_BUSY, ENDED_RETRY_MS);
         return;
     }
-    if (order != NULL) {
+    if (a->work->running.request) {
         answer_ran(h, a, c);
         retire_used(h, a);
     }
@@ -544,7 +572,7 @@ void run_refuse(struct host *h, struct actor *a)
 {
     if (a->state == ACTOR_ACTIVATING) {
         run_on_activated(h, a, ERR_REFUSED);
-    } else if (a->work->running.order != NULL) {
+    } else if (a->work->running.request) {
         undo(h, a, ANSWER_BUSY, ENDED_RETRY_MS); // Sent again it is told why.
     } else {
         actor_end(h, a, ACTOR_IDLE);
@@ -558,9 +586,14 @@ void run_refuse(struct host *h, struct actor *a)
 
 void run_abandon(struct host *h, const struct actor *a)
 {
-    if (a->state == ACTOR_RUNNING && a->work->running.order != NULL) { // a turn is no request
+    if (a->state == ACTOR_RUNNING && a->work->running.request) { // a turn is no request
         h->work.running--;
         requests_finish(&h->requests);
+        if (a->work->running.mark.by != NULL) { // its stream wants to know what became of it (R6)
+            const struct answer_record unknown = {.code = STREAM_CODE_UNKNOWN};
+
+            streams_end(h, &a->work->running.mark, &unknown);
+        }
     }
 }
 

@@ -27,33 +27,42 @@ static const struct neighbour *steady_link(const struct host *h, uint64_t link)
     return known && neighbour_asking(&h->links.neighbours, n->incarnation) == n ? n : NULL;
 }
 
-static bool steady_node(const struct host *h)
+bool serve_may(const struct host *h)
 {
     return h->membership.life == LIFE_SERVING && lease_policy_may_start(h) &&
            h->now_us < host_verb_limit_us(h, VERB_RUN) && h->now_us < host_gate_us(h) &&
-           h->lease_policy.gate.count == 0 && h->backpressure.full_count == 0 &&
+           h->lease_policy.gate.count == 0;
+}
+
+static bool steady_node(const struct host *h)
+{
+    return serve_may(h) && h->backpressure.full_count == 0 &&
            h->prefetch.version == h->topology.view.ring.version;
 }
+
+enum {
+    PLAIN = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD | REQUEST_AWAKE
+};
 
 /* Nothing about the request itself needs a closer look. */
 static bool steady_record(const struct host *h, const struct neighbour *n,
                           const struct request_record *r)
 {
-    enum {
-        PLAIN =
-            REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD | REQUEST_AWAKE
-    };
-
     return r->gateway == n->incarnation && r->hops == 0 && r->chain_count == 0 &&
            (r->flags & ~PLAIN) == 0 && r->ttl_ms > 0 && r->version <= h->topology.view.ring.version;
 }
 
-static bool steady_cell(const struct host *h, uint64_t position, uint64_t first)
+static bool steady_request(const struct stream_request *r)
+{
+    return (r->flags & ~PLAIN) == 0 && r->ttl_ms > 0 && r->hops == 0 && r->chain.size == 0 &&
+           r->owned.seq == 0;
+}
+
+static bool steady_cell(const struct host *h, uint64_t position)
 {
     const uint32_t cell = ring_point_cell(position);
 
-    return host_owns(h, cell) && h->cells.state[cell].hold == NULL &&
-           first >= host_vnode(h, position)->cold;
+    return host_owns(h, cell) && h->cells.state[cell].hold == NULL;
 }
 
 static bool steady_actor(const struct host *h, const struct actor *a)
@@ -71,6 +80,16 @@ static bool steady_kind(const struct host *h, uint16_t kind)
     return k != NULL && k->how->brief && k->how->placement == RH_PLACE_HASH;
 }
 
+static void ran_now(struct host *h, struct actor *a)
+{
+    retire_used(h, a);
+    a->turned = false;
+    actor_changed(a);
+    h->work.run_ticket++;
+    h->work.executed++;
+    requests_finish(&h->requests);
+}
+
 static bool serve(struct host *h, const struct neighbour *n, const struct request_record *r,
                   uint64_t position, const struct host_server *server, bool *room)
 {
@@ -78,7 +97,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     struct completion done;
 
     if (position == 0 || !steady_record(h, n, r) || !steady_kind(h, r->kind) ||
-        !steady_cell(h, position, r->first)) {
+        !steady_cell(h, position) || r->first < host_vnode(h, position)->cold) {
         return false;
     }
     const struct way *way = prefetch_take(&h->prefetch, position, r->session);
@@ -115,12 +134,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     order = order != NULL ? order : order_new(&h->orders, a, r->session);
     ASSERT(run_may(order, r) && !order->running);
     copy_ran(h, order, r, &answer);
-    retire_used(h, a);
-    a->turned = false;
-    actor_changed(a);
-    h->work.run_ticket++;
-    h->work.executed++;
-    requests_finish(&h->requests);
+    ran_now(h, a);
     *room = server->answer(server->context, &answer);
     return true;
 }
@@ -139,4 +153,39 @@ size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *
         at++;
     }
     return at;
+}
+
+bool serve_taken(struct host *h, const struct stream_taken *t, const struct host_server *server)
+{
+    const struct stream_request *r = t->request;
+    const struct image_name name = {.position = t->position, .kind = r->kind, .id = r->id};
+    const struct stream_mark mark = {.by = t->by, .rid = r->rid, .ack = t->ack};
+    struct completion done;
+
+    if (!steady_request(r) || !steady_kind(h, r->kind) || !steady_cell(h, t->position) ||
+        t->by->stream.log.size > h->config.stream_log_max) {
+        return false;
+    }
+    struct actor *a = actor_find(&h->actors, name);
+    if (!steady_actor(h, a)) {
+        return false;
+    }
+    struct submission s = {.verb = VERB_RUN, .flags = r->flags, .ticket = h->work.run_ticket + 1};
+    const enum host_ran ran = server->run(server->context, a, &s, r->body, &done);
+    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && done.error != ERR_OK)) {
+        return false; // as in serve()
+    }
+    requests_accept(&h->requests);
+    if (ran == HOST_RAN_LATER) {
+        struct request_record record;
+        const struct admission in = streams_admission(h, t, &record);
+
+        (void)run_begin(h, a, NULL, &in);
+        return true;
+    }
+    ASSERT(done.verb == VERB_RUN && done.ticket == s.ticket);
+    const struct answer_record answer = run_answer(h, a, &done);
+    streams_end(h, &mark, &answer);
+    ran_now(h, a);
+    return true;
 }

@@ -16,6 +16,7 @@
 #include "node/host/order.h"
 
 struct admission;
+struct stream_taken;
 
 struct work {
     uint64_t run_ticket;
@@ -72,11 +73,16 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
 struct answer_record run_answer(const struct host *h, const struct actor *a,
                                 const struct completion *c);
 
-/* ---- serve.c: called by host.c alone ---- */
+/* ---- serve.c: called by host.c and streams.c alone ---- */
 
 /* Of requests that came over that link, those that are steady: see host_serve(). */
 size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *r,
                     const uint64_t *position, size_t count, const struct host_server *server);
+/* May anything run at once in this step, but for full links? */
+bool serve_may(const struct host *h);
+/* A request of a stream, taken just now of a peer that is known, runs at once if it is steady.
+ * False: nothing was done. */
+bool serve_taken(struct host *h, const struct stream_taken *t, const struct host_server *server);
 
 /* ---- life.c ---- */
 

@@ -205,7 +205,7 @@ static bool ran_before(struct fleet *f, const struct instance *i, uint64_t uid)
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
 {
     const struct entity *e = i->entity;
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
 
     const bool before = ran_before(f, i, uid);
 
@@ -260,10 +260,11 @@ static bool stands(const struct entity *e, uint64_t uid)
 }
 
 /* One run more. An idempotent one may run again where the first left no trace; or end at a deposed
- * owner, where it leaves none, after it ran at the next (its process stood still meanwhile). */
+ * owner, where it leaves none, after it ran at the next (its process stood still meanwhile). By a
+ * stream it may run again wherever nobody can tell: no node remembers it (R14). */
 static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool is_void)
 {
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
 
     a->ran_us = f->world.now_us;
     a->ran_late = is_void ? a->ran_late : a->answered && a->code == REPLY_OK;
@@ -277,7 +278,8 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
                       (unsigned long long)uid,
                       e->id);
     }
-    if (++a->runs > 1 && (!a->idempotent || (!is_void && stands(e, uid))) && !past_hides(f, a)) {
+    if (++a->runs > 1 && (!a->idempotent || (!is_void && a->streamed == 0 && stands(e, uid))) &&
+        !past_hides(f, a)) {
         world_violate(&f->world,
                       "twice",
                       "request %llu of session %llu to %s ran again",
@@ -297,7 +299,7 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
 /* Its effect stands from now on. */
 static void take_effect(struct fleet *f, struct entity *e, uint64_t uid)
 {
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
     uint32_t *ran = &a->session->ran[a->entity];
 
     // An idempotent one may have been answered before, by an owner that then was lost.

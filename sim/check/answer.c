@@ -27,10 +27,10 @@ static const char *reply_name(enum reply_code code)
 }
 
 /* May a copy of it have been lost at that node, or on its way there or back? */
-static bool lost_at(const struct fleet *f, const struct ask *a, unsigned node)
+static bool lost_at(const struct fleet *f, const struct sim_ask *a, unsigned node)
 {
     const struct sim_node *n = &f->node[node];
-    const struct session *s = a->session;
+    const struct sim_session *s = a->session;
     // By a ring of before its trouble it may be asked behind it.
     bool lost = n->trouble_us >= a->sent_us || a->view <= n->trouble_view;
 
@@ -43,7 +43,7 @@ static bool lost_at(const struct fleet *f, const struct ask *a, unsigned node)
 }
 
 /* Was its vnode given to another cold, by a version that who asks did not know at the send? */
-static bool was_taken_over(const struct fleet *f, const struct ask *a)
+static bool was_taken_over(const struct fleet *f, const struct sim_ask *a)
 {
     const struct view *view = &f->raft.truth.view;
     const struct entity *e = &f->ledger.entity[a->entity];
@@ -55,8 +55,33 @@ static bool was_taken_over(const struct fleet *f, const struct ask *a)
            e->forgotten > first;
 }
 
+static bool is_member(const struct fleet *f, const struct sim_node *n)
+{
+    const struct view *truth = &f->raft.truth.view;
+    const struct view_member *m = view_member_named(truth, process_says(&n->process));
+
+    return m != NULL && m->incarnation == n->incarnation;
+}
+
+/* What was sent in a stream is over with its node's end, wherever its vnode is by then (R14): with
+ * its trouble, when the fleet has done with it, and with the era. */
+static bool stream_is_over(const struct fleet *f, const struct sim_ask *a)
+{
+    const uint64_t version = f->ledger.view[a->view].version;
+    bool over = a->streamed != 0 && version >> 40 < session_version(a->session) >> 40;
+
+    for (unsigned i = 0; i < f->nodes; i++) {
+        const struct sim_node *n = &f->node[i];
+        const bool fenced = n->incarnation != 0 && !is_member(f, n);
+        const bool troubled = n->trouble_us >= a->sent_us || a->view <= n->trouble_view;
+
+        over = over || ((a->streamed >> i & 1) != 0 && (fenced || troubled));
+    }
+    return over;
+}
+
 /* Nobody can tell whether it ran. */
-static bool may_be_unknown(struct fleet *f, const struct ask *a)
+static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
 {
     const struct entity *e = &f->ledger.entity[a->entity];
     bool lost = false;
@@ -86,13 +111,14 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
     if (a->parent != 0 && f->ledger.circles > 0 && !lost) {
         lost = check_is_under_way(f, (uint64_t)(a - f->ledger.ask) + 1);
     }
+    lost = lost || stream_is_over(f, a);
     // A gateway that jumps over a removal finds another node in the slot it had sent to.
     return lost || was_taken_over(f, a) || a->view < f->ledger.removed_view ||
            roles_came_early(f, a);
 }
 
 /* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
-static bool excused(struct fleet *f, const struct ask *a, enum reply_code code)
+static bool excused(struct fleet *f, const struct sim_ask *a, enum reply_code code)
 {
     const struct entity *e = &f->ledger.entity[a->entity];
     const uint64_t waited_us = f->world.now_us - a->sent_us;
@@ -110,8 +136,9 @@ static bool excused(struct fleet *f, const struct ask *a, enum reply_code code)
         return false; // its time is not over by any clock
     }
     if (f->profile == PROFILE_CALM && code == REPLY_TIMEOUT) {
-        // Others ran all the time, or were handed over.
-        return entity_busy_us(f, e) - a->busy_us + entity_held_us(f, e) - a->held_us + IDLE_US >=
+        // Others ran all the time, or were handed over, or the gateway spared a silent node.
+        return entity_busy_us(f, e) - a->busy_us + entity_held_us(f, e) - a->held_us +
+                   asker_put_off_us(f, a->session) - a->put_off_us + IDLE_US >=
                waited_us;
     }
     if (f->profile == PROFILE_CALM || a->probe) {
@@ -120,12 +147,12 @@ static bool excused(struct fleet *f, const struct ask *a, enum reply_code code)
     return code != REPLY_UNKNOWN || may_be_unknown(f, a);
 }
 
-static bool ran_once(const struct fleet *f, const struct ask *a)
+static bool ran_once(const struct fleet *f, const struct sim_ask *a)
 {
     return a->runs == 1 || (a->runs > 1 && (a->idempotent || past_hides(f, a)));
 }
 
-static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum reply_code code,
+static void check_code(struct fleet *f, const struct sim_ask *a, uint64_t uid, enum reply_code code,
                        struct bytes body)
 {
     struct reader in = {.at = body.data, .left = body.size};
@@ -188,7 +215,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
 /* Where nothing fails, a handler that asks an actor beside it is not kept waiting by a hold: it
  * would wait for itself (hole 18). It does wait for those before it in the mailbox, as long as
  * the actor runs. */
-static void check_chain(struct fleet *f, uint64_t uid, const struct ask *a)
+static void check_chain(struct fleet *f, uint64_t uid, const struct sim_ask *a)
 {
     enum { BOUND_US = 2000000 };
     const uint64_t ran_us = entity_busy_us(f, &f->ledger.entity[a->entity]) - a->busy_us;
@@ -205,7 +232,7 @@ static void check_chain(struct fleet *f, uint64_t uid, const struct ask *a)
 }
 
 /* What it did is lost with its owner, and the gateway knows: the answer is not OK any more. */
-static void check_late(struct fleet *f, uint64_t uid, const struct ask *a)
+static void check_late(struct fleet *f, uint64_t uid, const struct sim_ask *a)
 {
     const struct entity *e = &f->ledger.entity[a->entity];
 
@@ -220,7 +247,7 @@ static void check_late(struct fleet *f, uint64_t uid, const struct ask *a)
 
 static void take_reply(struct fleet *f, uint64_t uid, enum reply_code code, struct bytes body)
 {
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
 
     TRACE(&f->world,
           session_process(a->session)->name,
@@ -252,7 +279,7 @@ static void take_reply(struct fleet *f, uint64_t uid, enum reply_code code, stru
 void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid)
 {
     enum { RATE_PART = 15, ROUND_US = 10000 };
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
 
     if (a == NULL) {
         return;
@@ -280,7 +307,7 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum r
                  struct bytes body)
 {
     const uint64_t uid = ticket & ((UINT64_C(1) << CHECK_TICKET_BITS) - 1);
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
 
     if (a != NULL && ticket >> CHECK_TICKET_BITS != a->session->epoch) {
         a->missed = a->missed || (code != REPLY_OK && code != REPLY_APP_ERROR);
@@ -300,7 +327,7 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum r
 void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum reply_code code,
                       struct bytes body)
 {
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
 
     if (a != NULL && !a->answered && a->session->closed && a->session->node == n) {
         return; // it was on its way to an actor that is gone, which the runtime drops too
@@ -324,7 +351,7 @@ static void check_real_time(struct fleet *f, const struct entity *e, const struc
     uint64_t first = 0;                // … this one
 
     for (size_t i = list->count; i > 0; i--) {
-        const struct ask *a = ledger_find(f, list->uid[i - 1]);
+        const struct sim_ask *a = ledger_find(f, list->uid[i - 1]);
 
         if (answered_us < a->sent_us && a->runs == 1) {
             world_violate(
@@ -359,7 +386,7 @@ void check_final(struct fleet *f)
         }
     }
     for (size_t i = 0; i < l->ask_count; i++) {
-        const struct ask *a = &l->ask[i];
+        const struct sim_ask *a = &l->ask[i];
 
         const struct entity *e = &l->entity[a->entity];
         const bool done = a->answered && (a->code == REPLY_OK || a->code == REPLY_APP_ERROR);
@@ -371,7 +398,9 @@ void check_final(struct fleet *f)
         if (f->profile == PROFILE_CLOCKS && !e->durable) {
             continue;
         }
-        if (kept[i + 1] > 1 || kept[i + 1] > a->runs || (safe && kept[i + 1] != 1)) {
+        const bool twice = kept[i + 1] > 1 && !(a->idempotent && a->streamed != 0);
+
+        if (twice || kept[i + 1] > a->runs || (safe && (kept[i + 1] == 0 || twice))) {
             world_violate(&f->world,
                           "state",
                           "request %zu ran %u times and stands %u times in the end",

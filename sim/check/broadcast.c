@@ -28,6 +28,18 @@ static uint64_t of_kind(uint64_t members, size_t i)
     return members & mask;
 }
 
+/* Who moved away from a node that is down, and comes back as nobody, tells others nothing until all
+ * that it told there is over (node/calls/former.c); by then the first of it may be late, too. */
+static bool all_are_up(const struct fleet *f)
+{
+    bool up = true;
+
+    for (unsigned i = 0; i < f->nodes; i++) {
+        up = up && f->node[i].core != NULL;
+    }
+    return up;
+}
+
 uint64_t check_broadcast(struct fleet *f, const struct session_actor *sender, uint64_t members,
                          size_t i)
 {
@@ -43,7 +55,9 @@ uint64_t check_broadcast(struct fleet *f, const struct session_actor *sender, ui
                                  .life = sender->lives,
                                  .members = of_kind(members, i),
                                  .losses = sender->losses,
-                                 .reaches_all = f->profile == PROFILE_CALM || f->healed};
+                                 // Where a node has no room for it in a second, it is dropped.
+                                 .reaches_all = f->profile == PROFILE_CALM ||
+                                                (f->healed && !p->tight && all_are_up(f))};
     for (size_t m = 0; m < SESSION_ACTORS; m++) {
         c->lost[m] = p->actor[m].client == CLIENT_NONE ? UINT64_MAX : p->actor[m].losses;
     }

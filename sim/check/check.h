@@ -6,6 +6,7 @@
  *     checker      rule                                                            file
  *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
  *     fence        K6: nothing leaves an incarnation whose vnodes others have      check_fence.c
+ *     gate         I8: nothing leaves a node in the end of its lease               fence.c
  *     soft         nothing begins in the last part of a lease                      lease.c
  *     needless     nobody is fenced, nor registered twice, without need            lease.c
  *     stamps       fence and cold of each vnode are what the commands make them    stamps.c
@@ -31,6 +32,8 @@
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                quiescence.c
  *     operator     no repair ends a process that is a member                       hand.c
+ *                  a wish is done once, and not behind a later one; some node of
+ *                  each role stays; a drain outlives its process                   operator.c
  *     poison       no request meets the deaths of more than two nodes              poison.c
  *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
  *     session      an actor hears of its client what makes sense, two are not bound player.c
@@ -107,7 +110,7 @@ struct entity {
 };
 
 /* One client session: sequence numbers are per entity. */
-struct session {
+struct sim_session {
     uint64_t number;
     uint64_t id;                 /* the router's */
     struct sim_gateway *gateway; /* NULL: of a live actor at `node` */
@@ -123,8 +126,8 @@ struct session {
     uint32_t decided[LEDGER_ENTITIES]; /* by a node, to be run: what comes behind it runs no more */
 };
 
-struct ask {
-    struct session *session;
+struct sim_ask {
+    struct sim_session *session;
     size_t entity;
     uint32_t seq;
     bool answered;
@@ -142,10 +145,12 @@ struct ask {
     unsigned runs;
     uint64_t sent_us;
     uint64_t busy_us;               /* entity_busy_us() at the send */
-    uint64_t held_us;               /* entity_held_us() likewise */
+    uint64_t held_us;               /* entity_held_us() likewise … */
+    uint64_t put_off_us;            /* … and asker_put_off_us() */
     uint64_t given_us;              /* when a gateway took it last */
     uint64_t ttl_us;                /* its time, by the clock of who sees it through */
     uint64_t nodes;                 /* bits of those that a copy was sent to, or came to … */
+    uint64_t streamed;              /* those that it was sent to by a stream */
     uint64_t left_us[LEDGER_NODES]; /* … what it had left there, and 94 % of the time of that … */
     uint64_t late_us[LEDGER_NODES]; /* … and how long links held those copies, uncounted */
     uint64_t answered_us;
@@ -159,10 +164,10 @@ struct ask {
 
 struct ledger {
     struct entity entity[LEDGER_ENTITIES];
-    struct session **session; /* owned */
+    struct sim_session **session; /* owned */
     size_t session_count;
     size_t session_cap;
-    struct ask *ask; /* owned; by uid - 1 */
+    struct sim_ask *ask; /* owned; by uid - 1 */
     size_t ask_count;
     size_t ask_cap;
     size_t open; /* asked, neither answered nor abandoned */
@@ -202,21 +207,23 @@ struct ledger {
 
 void ledger_init(struct fleet *f);
 void ledger_fini(struct ledger *l);
-struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
+struct sim_session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
 /* The process that serves the session, and the version that it routes by. */
-const struct process *session_process(const struct session *s);
-uint64_t session_version(const struct session *s);
+const struct process *session_process(const struct sim_session *s);
+uint64_t session_version(const struct sim_session *s);
 /* Forget what the session still waits for. */
-void ledger_close(struct fleet *f, struct session *s);
+void ledger_close(struct fleet *f, struct sim_session *s);
 /* A fresh request; returns its uid. */
-uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign);
+uint64_t ledger_ask(struct fleet *f, struct sim_session *s, size_t entity, bool foreign);
 uint16_t entity_kind(const struct entity *e);
 /* How long its handlers ran so far, of this world's time; and: the one that runs ends. */
 uint64_t entity_busy_us(const struct fleet *f, const struct entity *e);
 void entity_rests(const struct fleet *f, struct entity *e);
 /* How long it was kept from running by hand-overs. */
 uint64_t entity_held_us(const struct fleet *f, const struct entity *e);
-struct ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
+/* So long its gateway has spared silent nodes in all. */
+uint64_t asker_put_off_us(const struct fleet *f, const struct sim_session *s);
+struct sim_ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
 
 /* ---- told by the shells, as it happens ---- */
 
@@ -259,6 +266,7 @@ uint64_t check_may_run_us(const struct fleet *f, const struct sim_node *n);
 /* A mutant fences early, so that the wait that it is about is seen: nobody is to say so. */
 bool check_is_early(void);
 /* REGISTER was committed. */
+void check_deregistered(struct fleet *f, uint64_t incarnation);
 void check_register(struct fleet *f, const Rh__CommandRegister *in, uint64_t incarnation);
 /* A coordinator hears of a node; and proposes something. */
 void check_heard_of(struct fleet *f, const struct sim_coordinator *c, const struct sim_node *n);
@@ -296,10 +304,20 @@ bool check_is_under_way(const struct fleet *f, uint64_t uid);
 /* A node refuses the call that the probe came along. */
 void check_circle(struct fleet *f, const struct probe *p);
 /* The caller hears DEADLOCK. */
-void check_victim(struct fleet *f, const struct ask *refused);
+void check_victim(struct fleet *f, const struct sim_ask *refused);
 /* The copy reached the node, from that process. */
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r);
+/* A frame of a stream leaves for a node; it reached the node, from that process; it leaves a node.
+ */
+void check_stream_asked(struct fleet *f, const struct sim_node *n, const struct frame *frame);
+void check_stream_came(struct fleet *f, const struct sim_node *n, struct process *from,
+                       const struct frame *frame);
+void check_stream_said(struct fleet *f, const struct sim_node *n, const struct frame *frame);
+/* A request leaves for a node by a stream. */
+void check_streamed(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* A request came by a stream: what it waited for room on its link is not counted. */
+void check_kept(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* A copy stays in its own node: what was composed before it stood still is done when it goes on. */
 void check_stood(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* A frame leaves it for another process. */

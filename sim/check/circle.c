@@ -23,7 +23,7 @@ static const struct instance *running(const struct fleet *f, const struct entity
 static const struct entity *waits_for(struct fleet *f, const struct entity *e)
 {
     const struct instance *blocked = running(f, e);
-    const struct ask *a = blocked == NULL ? NULL : ledger_find(f, blocked->asks);
+    const struct sim_ask *a = blocked == NULL ? NULL : ledger_find(f, blocked->asks);
 
     return a == NULL ? NULL : &f->ledger.entity[a->entity];
 }
@@ -45,8 +45,8 @@ static bool is_in_circle(struct fleet *f, const struct entity *first)
 /* It asked that alone. Its calls are numbered one behind the other. */
 static bool asks_once(struct fleet *f, const struct instance *i)
 {
-    const struct ask *before = ledger_find(f, i->asks - 1);
-    const struct ask *behind = ledger_find(f, i->asks + 1);
+    const struct sim_ask *before = ledger_find(f, i->asks - 1);
+    const struct sim_ask *behind = ledger_find(f, i->asks + 1);
 
     return (before == NULL || before->parent != i->uid) &&
            (behind == NULL || behind->parent != i->uid);
@@ -70,7 +70,7 @@ static void number_circle(struct fleet *f, const struct entity *first)
         at = waits_for(f, at);
     } while (at != first);
     while (once && !known) {
-        struct ask *a = ledger_find(f, running(f, at)->uid);
+        struct sim_ask *a = ledger_find(f, running(f, at)->uid);
 
         a->circle = f->ledger.circles;
         a->victim = 0;
@@ -113,13 +113,13 @@ void check_circle(struct fleet *f, const struct probe *p)
 }
 
 /* One call is enough. */
-void check_victim(struct fleet *f, const struct ask *refused)
+void check_victim(struct fleet *f, const struct sim_ask *refused)
 {
-    const struct ask *run = ledger_find(f, refused->parent);
+    const struct sim_ask *run = ledger_find(f, refused->parent);
     const uint64_t circle = run == NULL ? 0 : run->circle;
 
     for (size_t i = 0; i < f->ledger.ask_count && circle != 0; i++) {
-        struct ask *a = &f->ledger.ask[i];
+        struct sim_ask *a = &f->ledger.ask[i];
 
         if (a->circle == circle && a->victim == 0) {
             a->victim = refused->parent;

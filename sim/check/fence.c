@@ -9,9 +9,29 @@
 /* The kill margin is that part of a lease (node/books/lease.h). */
 enum { KILL_MS = 80, LEASE_MS = 3000 };
 
+/* In the last part of its lease, which is that, a node says nothing (I8). */
+enum { GATE_PART = 10 };
+
+static void check_gate(struct fleet *f, const struct sim_node *n)
+{
+    const uint64_t clock_us = sim_clock_read(&n->process.clock, f->world.now_us);
+    struct host_stats stats;
+
+    host_stats(n->core, &stats);
+    if (stats.lease_in_force && stats.lease_until_us != 0 &&
+        clock_us + stats.lease_us / GATE_PART > stats.lease_until_us) {
+        world_violate(&f->world,
+                      "gate",
+                      "%s says something %lld us before its lease ends",
+                      n->process.name,
+                      (long long)(stats.lease_until_us - clock_us));
+    }
+}
+
 void check_output(struct fleet *f, const struct sim_node *n)
 {
     record_output(f, n);
+    check_gate(f, n);
     if (f->profile != PROFILE_CLOCKS && n->incarnation != 0 && n->incarnation <= n->reassigned) {
         world_violate(&f->world,
                       "fence",

@@ -5,7 +5,9 @@
  * without need.
  */
 #include "sim/fleet.h"
+
 #include "wire/control.h"
+#include <string.h>
 
 /* The last part of a lease, in which nothing begins (node/books/lease.h). */
 enum { SOFT_PART = 5 };
@@ -54,11 +56,22 @@ static bool is_proven(const struct sim_node *n, const struct sim_node *dead)
     return n == dead && n->boots == dead->dead_boots && n->wipes == dead->dead_wipes;
 }
 
+/* It may ask for its name again. */
+void check_deregistered(struct fleet *f, uint64_t incarnation)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        f->node[i].named = f->node[i].named == incarnation ? 0 : f->node[i].named;
+    }
+}
+
 void check_register(struct fleet *f, const Rh__CommandRegister *in, uint64_t incarnation)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
 
+        if (n->nonce != in->nonce && strcmp(process_says(&n->process), in->name) == 0) {
+            n->named = 0; // it is replaced, and may ask for its name again
+        }
         if (n->core == NULL || n->nonce != in->nonce) {
             continue;
         }
@@ -108,6 +121,17 @@ void check_heard_of(struct fleet *f, const struct sim_coordinator *c, const stru
     heard_us[n - f->node] = f->world.now_us;
 }
 
+/* Else it asks to be registered anew: the incarnation that it had is over. */
+static bool is_serving(const struct sim_node *n)
+{
+    struct host_stats figures = {0};
+
+    if (n->core != NULL) {
+        host_stats(n->core, &figures);
+    }
+    return figures.serving;
+}
+
 /* It was silent for less than half of a lease, or was itself the one that heard nothing. The
  * leader waits for the whole of the longest, and more. */
 void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes)
@@ -125,7 +149,7 @@ void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct b
             const bool deaf = twin_of(f, n) == NULL && now_us - f->deaf_us[at] < least_wait_us(f);
             const bool silent = now_us - heard_us >= least_wait_us(f) && !deaf;
 
-            if (n->core != NULL && n->incarnation == command->fence->incarnation && !silent) {
+            if (n->incarnation == command->fence->incarnation && !silent && is_serving(n)) {
                 world_violate(&f->world,
                               "needless",
                               "%s fences %s, heard of %llu ms ago, and of anybody again since "

@@ -72,14 +72,14 @@ void ledger_fini(struct ledger *l)
     mem_free(l->outcome);
 }
 
-struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id)
+struct sim_session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id)
 {
     struct ledger *l = &f->ledger;
-    struct session *s = mem_new(1, sizeof *s);
+    struct sim_session *s = mem_new(1, sizeof *s);
 
     if (l->session_count == l->session_cap) {
         l->session_cap = l->session_cap == 0 ? 16 : 2 * l->session_cap;
-        l->session = mem_resize(l->session, l->session_cap * sizeof(struct session *));
+        l->session = mem_resize(l->session, l->session_cap * sizeof(struct sim_session *));
     }
     l->session[l->session_count++] = s;
     s->number = l->session_count;
@@ -88,17 +88,17 @@ struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t 
     return s;
 }
 
-const struct process *session_process(const struct session *s)
+const struct process *session_process(const struct sim_session *s)
 {
     return s->gateway != NULL ? &s->gateway->process : &s->node->process;
 }
 
-uint64_t session_version(const struct session *s)
+uint64_t session_version(const struct sim_session *s)
 {
     return s->gateway != NULL ? s->gateway->seen.version : s->node->seen.version;
 }
 
-void ledger_close(struct fleet *f, struct session *s)
+void ledger_close(struct fleet *f, struct sim_session *s)
 {
     struct ledger *l = &f->ledger;
 
@@ -125,7 +125,12 @@ uint64_t entity_held_us(const struct fleet *f, const struct entity *e)
     return e->held_us + (e->held_from_us == 0 ? 0 : f->world.now_us - e->held_from_us);
 }
 
-uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign)
+uint64_t asker_put_off_us(const struct fleet *f, const struct sim_session *s)
+{
+    return s->gateway == NULL ? 0 : gateway_put_off_us(f, s->gateway);
+}
+
+uint64_t ledger_ask(struct fleet *f, struct sim_session *s, size_t entity, bool foreign)
 {
     struct ledger *l = &f->ledger;
 
@@ -133,7 +138,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         l->ask_cap = l->ask_cap == 0 ? 1024 : 2 * l->ask_cap;
         l->ask = mem_resize(l->ask, l->ask_cap * sizeof *l->ask);
     }
-    l->ask[l->ask_count++] = (struct ask){
+    l->ask[l->ask_count++] = (struct sim_ask){
         .session = s,
         .entity = entity,
         .seq = foreign ? 0 : ++s->sent[entity],
@@ -142,6 +147,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .given_us = f->world.now_us,
         .busy_us = entity_busy_us(f, &l->entity[entity]),
         .held_us = entity_held_us(f, &l->entity[entity]),
+        .put_off_us = asker_put_off_us(f, s),
         .ttl_us = (uint64_t)f->deadline_ms * 1000,
         .view = check_view_index(f, session_version(s)),
     };
@@ -154,7 +160,7 @@ uint16_t entity_kind(const struct entity *e)
     return e->kind != 0 ? e->kind : e->durable ? FLEET_KIND_DURABLE : FLEET_KIND;
 }
 
-struct ask *ledger_find(struct fleet *f, uint64_t uid)
+struct sim_ask *ledger_find(struct fleet *f, uint64_t uid)
 {
     return uid == 0 || uid > f->ledger.ask_count ? NULL : &f->ledger.ask[uid - 1];
 }

@@ -96,10 +96,7 @@ void check_heard(struct fleet *f, struct session_actor *h, const struct rh_sessi
                !h->rejects || h->colds > 0 || h->kicks > 0 || h->ends > 0 || may_miss_gateways(f),
                "%s: the client that was there was to stay",
                h->who.id);
-        f->players->total.begun++;
-        f->players->total.replaced++;
-        h->displaced++;
-        h->binds++;
+        check_replaced(f, h);
         break;
     case RH_SESSION_RESUMED:
         UNLESS(f, !back || client != CLIENT_NONE, "%s: nobody was there to come back", h->who.id);
@@ -260,7 +257,11 @@ static void on_response(struct fleet *f, struct device *d, const struct rhc_even
            "request %llu ran and is answered %s",
            (unsigned long long)number,
            rhc_status_name(e->status));
-    if (f->profile == PROFILE_CALM && e->status != RHC_OK && e->status != RHC_ACTOR_FAILED) {
+    // An actor may be asked more than it can do.
+    const bool over = e->status == RHC_TIMEOUT &&
+                      f->world.now_us >= a->asked_us + (uint64_t)f->deadline_ms * 1000;
+    if (f->profile == PROFILE_CALM && e->status != RHC_OK && e->status != RHC_ACTOR_FAILED &&
+        !over) {
         d->blamed = number;
     }
 }
@@ -422,7 +423,8 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
         return;
     }
     UNLESS(f,
-           !d->keeps || d->losses != d->actor->losses || d->rivals != check_rivals(f, d),
+           !d->keeps || d->losses != d->actor->losses || d->rivals != check_rivals(f, d) ||
+               (d->actor->several && was_replaced(d)),
            "device %zu: its session of %s is gone, and nothing happened",
            d->number,
            d->actor->who.id);
@@ -523,7 +525,8 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
     case RHC_EVENT_GOAWAY: // what it answers with MOVING goes to the next one, behind others
         d->leaves = true;
         break;
-    case RHC_EVENT_UNBOUND:
+    case RHC_EVENT_UNBOUND: // a kick of that session may come behind it
+        d->stood.turns = d->keeps ? d->turns : d->stood.turns;
         d->bound = d->keeps = false;
         break;
     case RHC_EVENT_REBOUND:

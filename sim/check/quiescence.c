@@ -82,6 +82,29 @@ static const char *owners_wait(const struct fleet *f)
     return view->ring.vnode_count == 0 ? "there is no ring" : NULL;
 }
 
+/* Each gateway that lives has a link to the owner of each vnode, in its life of now. */
+static const char *links_wait(const struct fleet *f)
+{
+    const struct view *view = &f->raft.truth.view;
+
+    for (size_t i = 0; i < view->ring.vnode_count; i++) {
+        const uint16_t slot = view->ring.vnode[i].owner;
+
+        for (unsigned g = 0; g < f->gateways; g++) {
+            const struct sim_gateway *gateway = &f->gateway[g];
+            const struct net_end *end = gateway->core == NULL ? NULL : gateway->node[slot];
+
+            if (gateway->core != NULL &&
+                (end == NULL || !end->up || end->other_life != end->other->life)) {
+                return WAITS("%s has no link to the owner of vnode %u",
+                             gateway->process.name,
+                             view->ring.vnode[i].id);
+            }
+        }
+    }
+    return NULL;
+}
+
 /* The planner must have nothing left to do for the nodes that are there. */
 static const char *plan_waits(const struct fleet *f)
 {
@@ -249,6 +272,7 @@ const char *check_quiescence(struct fleet *f)
 
     what = what == NULL ? group_waits(f) : what;
     what = what == NULL ? owners_wait(f) : what;
+    what = what == NULL ? links_wait(f) : what;
     if (what == NULL && lives_waits(f) != NULL) {
         what = WAITS("%s does not live", lives_waits(f));
     }

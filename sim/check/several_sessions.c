@@ -28,6 +28,21 @@ static size_t known_there(const struct session_actor *h)
     return there;
 }
 
+/* Somebody has been away for so long that it need not be known any more, by a clock that is up to
+ * 6 % fast. */
+static bool known_expires(const struct fleet *f, const struct session_actor *h)
+{
+    bool expires = false;
+
+    for (size_t i = 0; i < h->known_count; i++) {
+        const uint64_t away_us = h->known[i].missed_us;
+
+        expires = expires ||
+                  (away_us != 0 && f->world.now_us - away_us > session_actor_resume_ms(f, h) * 900);
+    }
+    return expires;
+}
+
 size_t check_known_count(const struct session_actor *h)
 {
     size_t stay = 0;
@@ -79,6 +94,8 @@ void check_known_heard(struct fleet *f, struct session_actor *h, const struct rh
     case RH_SESSION_BOUND:
         UNLESS(f, !there, "%s: a client is bound twice", h->who.id);
         UNLESS(f, count < SEVERAL_MAX, "%s: one more than %zu are bound", h->who.id, count);
+        // One that is away gave its place, had none, or its time is over.
+        h->losses += h->known_count >= SEVERAL_MAX || known_expires(f, h);
         h->binds++;
         f->players->total.begun++;
         break;
@@ -88,10 +105,7 @@ void check_known_heard(struct fleet *f, struct session_actor *h, const struct rh
                had == NULL || !other_leaves(h, had),
                "%s: a client is replaced, and another had been sent away",
                h->who.id);
-        f->players->total.begun++;
-        f->players->total.replaced++;
-        h->displaced++;
-        h->binds++;
+        check_replaced(f, h);
         break;
     case RH_SESSION_RESUMED:
         if (e->why == RH_RESUMED_CLIENT) {

@@ -60,7 +60,7 @@ static uint64_t uid_of(const struct request_record *r)
 
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
-    struct ask *a = ledger_find(f, uid_of(r));
+    struct sim_ask *a = ledger_find(f, uid_of(r));
 
     if (a != NULL) {
         a->nodes |= UINT64_C(1) << (n - f->node);
@@ -88,7 +88,7 @@ static uint64_t left_at(uint64_t now_us, uint32_t ttl_ms)
 }
 
 /* What links held of its time, this one and those that its copy came over before. */
-static void add_late(const struct fleet *f, struct ask *a, const struct sim_node *n,
+static void add_late(const struct fleet *f, struct sim_ask *a, const struct sim_node *n,
                      struct process *from)
 {
     uint64_t *late_us = &a->late_us[n - f->node];
@@ -100,10 +100,11 @@ static void add_late(const struct fleet *f, struct ask *a, const struct sim_node
 
 /* Whoever waits for it stands in its chain, the direct caller and all before: by that it passes
  * holds, and circles are found. */
-static void check_ancestors(struct fleet *f, const struct ask *a, const struct request_record *r)
+static void check_ancestors(struct fleet *f, const struct sim_ask *a,
+                            const struct request_record *r)
 {
     const struct view *view = &f->raft.truth.view;
-    const struct ask *up = ledger_find(f, a->parent);
+    const struct sim_ask *up = ledger_find(f, a->parent);
 
     for (size_t deep = 0; up != NULL && deep < RECORD_CHAIN_MAX; deep++) {
         const struct entity *e = &f->ledger.entity[up->entity];
@@ -132,7 +133,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r)
 {
     const uint64_t uid = uid_of(r);
-    struct ask *a = ledger_find(f, uid);
+    struct sim_ask *a = ledger_find(f, uid);
 
     if (sim_players_has(r->kind)) {
         return;
@@ -157,10 +158,40 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
     }
 }
 
+/* As long as a link may hold it back in each of the places that late_us() of sim/network.c names.
+ */
+void check_kept(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    enum { PLACES = 3, MOST_US = PLACES * (HOST_CONN_MS + HOST_CONN_MS / 15) * 1000 };
+    struct sim_ask *a = ledger_find(f, uid_of(r));
+
+    if (a == NULL) {
+        return;
+    }
+    const uint64_t left_us = (uint64_t)r->ttl_ms * 1000;
+    const uint64_t made_us = a->given_us + (a->ttl_us > left_us ? a->ttl_us - left_us : 0);
+    const uint64_t now_us = f->world.now_us;
+    const uint64_t kept_us = now_us > made_us ? now_us - made_us : 0;
+    const uint64_t late_us = kept_us < MOST_US ? kept_us : MOST_US;
+    uint64_t *sum_us = &a->late_us[n - f->node];
+
+    *sum_us = late_us > *sum_us ? late_us : *sum_us;
+}
+
+void check_streamed(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    struct sim_ask *a = ledger_find(f, uid_of(r));
+
+    check_copy(f, n, r);
+    if (a != NULL) {
+        a->streamed |= UINT64_C(1) << (n - f->node);
+    }
+}
+
 void check_stood(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
     const struct process *p = &n->process;
-    struct ask *a = ledger_find(f, uid_of(r));
+    struct sim_ask *a = ledger_find(f, uid_of(r));
 
     if (a != NULL && p->awake_us == f->world.now_us && p->stood_us < p->awake_us) {
         const uint64_t stood_us = p->awake_us - p->stood_us;
@@ -174,7 +205,7 @@ void check_stood(struct fleet *f, const struct sim_node *n, const struct request
 static void check_ttl(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
     enum { ROUNDING_US = 2000 };
-    const struct ask *a = ledger_find(f, uid_of(r));
+    const struct sim_ask *a = ledger_find(f, uid_of(r));
     const uint64_t had_us = a == NULL ? 0 : a->left_us[n - f->node];
 
     if (had_us != 0 && f->profile != PROFILE_CLOCKS &&
@@ -273,6 +304,7 @@ void check_restores(struct fleet *f)
 
 void check_restored(struct fleet *f)
 {
+    operator_sees(f);
     struct ledger *l = &f->ledger;
     size_t kept = 0;
 
@@ -407,13 +439,18 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     f->ledger.aborts += result->aborted_count;
     roles_committed(f, result);
     poison_committed(f, command, result);
+    if (result->accepted && command->body_case == RH__COMMAND__BODY_DESIRE) {
+        operator_committed(f, command->desire, result);
+    }
     if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {
         f->ledger.removed_view = f->ledger.view_count;
+        check_deregistered(f, command->deregister->incarnation);
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REASSIGN) {
         check_reassigned(f, command->reassign, result->stamp);
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REGISTER_) {
+        operator_registered(f, command->register_);
         twin_registered(f, command->register_);
         check_register(f, command->register_, result->stamp);
     }
@@ -424,6 +461,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
     note_moving(f);
     check_stamps(f, command, result);
+    operator_sees(f);
 }
 
 void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)

@@ -124,6 +124,7 @@ void sim_players_draw(struct fleet *f)
         draw_device(f, i, p->devices);
     }
     p->groups = f->faults.node_calls;
+    p->tight = f->faults.tight;
     p->joins_pm = prng_between(&p->prng, 20, 400);
     p->broadcasts_pm = maybe(p, 800, 10, 300);
     if (f->profile == PROFILE_SESSIONS && drawn % 3 == 0) {
@@ -470,7 +471,8 @@ static void ask(struct fleet *f, struct device *d)
         p->ask_cap = p->ask_cap == 0 ? 256 : 2 * p->ask_cap;
         p->ask = mem_resize(p->ask, p->ask_cap * sizeof *p->ask);
     }
-    p->ask[p->ask_count++] = (struct player_ask){.device = d->number, .actor = d->actor};
+    p->ask[p->ask_count++] =
+        (struct player_ask){.device = d->number, .actor = d->actor, .asked_us = f->world.now_us};
     p->total.asked++;
     TRACE(
         &f->world, d->actor->who.id, "device %zu asks %llu", d->number, (unsigned long long)number);

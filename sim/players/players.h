@@ -144,6 +144,7 @@ struct session_actor {
 struct player_ask {
     size_t device;
     const struct session_actor *actor;
+    uint64_t asked_us;
     bool answered;
     bool never; /* it was answered that it did not run */
     unsigned runs;
@@ -229,6 +230,7 @@ struct sim_players {
     uint64_t cold_pm;
     uint64_t busy_pm;
     bool groups; /* where a node's actors ask others, session actors do */
+    bool tight;  /* nodes have little room, from the beginning to the end */
     uint64_t joins_pm;
     uint64_t broadcasts_pm;
     struct {
@@ -304,6 +306,11 @@ extern const struct rh_actor_ops several_ops;
 struct session_actor *session_actor_named(struct fleet *f, struct bytes id);
 /* The actor has a turn, or is told of its client. */
 void session_actor_listened(const struct fleet *f, struct session_actor *h);
+/* The number in a message to the actor; `ended`: it has ended itself, so that none may come. */
+uint64_t session_actor_takes(struct fleet *f, const struct session_actor *h, bool ended,
+                             const struct rh_message *message);
+/* End the actor, or let it fail, by chance. True: its life is over. */
+bool session_actor_may_end(struct rh_actor *actor, struct fleet *f, struct session_actor *h);
 /* The actor could not be told for so long that a client that was missed can't come back. */
 bool session_actor_stood_still(const struct fleet *f, const struct session_actor *h);
 /* Bytes behind the head of a push: as many as fit into what is kept, now and then, so that some are
@@ -372,10 +379,18 @@ void check_session_actor_begins(struct fleet *f, struct session_actor *h, const 
  * state. */
 void check_heard(struct fleet *f, struct session_actor *h, const struct rh_session *e, int client,
                  bool again);
-/* A session actor begins a spell; `goes_on`: in the bond of the spell before. Its number. */
 /* A client was bound by that node, not again by a stamp that it brought. */
 void check_bond(struct fleet *f, struct session_actor *h, const struct sim_node *n,
                 struct bond_stamp stamp);
+/* A client took the place of another one. */
+static inline void check_replaced(struct fleet *f, struct session_actor *h)
+{
+    f->players->total.begun++;
+    f->players->total.replaced++;
+    h->displaced++;
+    h->binds++;
+}
+/* A session actor begins a spell; `goes_on`: in the bond of the spell before. Its number. */
 uint64_t check_spell(struct fleet *f, struct session_actor *h, bool goes_on);
 /* A push with so many bytes: number `own` of its actor's, 0 = a broadcast. Returns where it stands.
  */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 /* One incarnation of a session actor in this process. */
-struct part {
-    struct part *next;
+struct sim_part {
+    struct sim_part *next;
     uint64_t id; /* in its fleet */
     struct rh_actor *activation;
 };
@@ -35,7 +35,7 @@ struct sim_runtime {
     struct sim_node *node;
     struct runtime *runtime;
     struct presence presence;
-    struct part *part;       /* owned */
+    struct sim_part *part;   /* owned */
     struct completed *first; /* owned: on its way to the host */
     struct completed *last;
     struct completed *gated; /* owned: pushes that wait in their link, for the lease */
@@ -51,9 +51,9 @@ static uint64_t clock_of(const struct sim_runtime *s)
     return sim_clock_read(&s->node->process.clock, s->fleet->world.now_us);
 }
 
-static struct part **part_of(struct sim_runtime *s, const struct rh_actor *r)
+static struct sim_part **part_of(struct sim_runtime *s, const struct rh_actor *r)
 {
-    struct part **at = &s->part;
+    struct sim_part **at = &s->part;
 
     while ((*at)->activation != r) {
         at = &(*at)->next;
@@ -64,8 +64,8 @@ static struct part **part_of(struct sim_runtime *s, const struct rh_actor *r)
 /* Nothing of it is left; what it completed and is on its way is dropped. */
 static void part_end(struct sim_runtime *s, struct rh_actor *r)
 {
-    struct part **at = part_of(s, r);
-    struct part *p = *at;
+    struct sim_part **at = part_of(s, r);
+    struct sim_part *p = *at;
 
     for (struct completed *t = s->first; t != NULL; t = t->next) {
         t->completion.actor = t->completion.actor == r ? NULL : t->completion.actor;
@@ -274,7 +274,7 @@ void sim_runtime_close(struct sim_node *n)
     drop_all(&s->first);
     drop_all(&s->gated);
     while (s->part != NULL) {
-        struct part *next = s->part->next;
+        struct sim_part *next = s->part->next;
 
         mem_free(s->part);
         s->part = next;
@@ -328,9 +328,9 @@ void sim_runtime_renew(struct sim_node *n)
 
 static void part_begin(struct sim_runtime *s, const struct submission *what)
 {
-    struct part *p = mem_new(1, sizeof *p);
+    struct sim_part *p = mem_new(1, sizeof *p);
 
-    *p = (struct part){
+    *p = (struct sim_part){
         .next = s->part, .id = ++s->fleet->instance_count, .activation = what->activation};
     s->part = p;
     s->unheard_client = !what->has_state && what->head_size > 0;

@@ -84,6 +84,36 @@ size_t session_actor_filler(struct fleet *f)
                                                    : sim_players_between(f, 0, 40);
 }
 
+uint64_t session_actor_takes(struct fleet *f, const struct session_actor *h, bool ended,
+                             const struct rh_message *message)
+{
+    uint64_t number = 0;
+
+    ASSERT(message->payload.size >= sizeof number);
+    memcpy(&number, message->payload.data, sizeof number);
+    if (ended) {
+        world_violate(&f->world, "session", "%s runs after its end", h->who.id);
+    }
+    return number;
+}
+
+bool session_actor_may_end(struct rh_actor *actor, struct fleet *f, struct session_actor *h)
+{
+    bool ended = false;
+
+    if (sim_players_chance(f, f->players->ends_pm) && rh_passivate(actor) == RH_OK) {
+        ended = true;
+        h->ends++;
+        h->losses++;
+    }
+    if (sim_players_chance(f, f->players->fails_pm) && rh_fail(actor, "ERR broken") == RH_OK) {
+        ended = true;
+        h->losses++;
+        h->colds++;
+    }
+    return ended;
+}
+
 static void push(struct rh_actor *actor, struct life *l)
 {
     static const uint8_t filler[FILLER_MAX];
@@ -258,28 +288,14 @@ static void do_something(struct rh_actor *actor, struct life *l)
             l->memory.client = l->actor->client = CLIENT_NONE;
         }
     }
-    if (sim_players_chance(l->fleet, p->ends_pm) && rh_passivate(actor) == RH_OK) {
-        l->ended = true;
-        l->actor->ends++;
-        l->actor->losses++;
-    }
-    if (sim_players_chance(l->fleet, p->fails_pm) && rh_fail(actor, "ERR broken") == RH_OK) {
-        l->ended = true;
-        l->actor->losses++;
-        l->actor->colds++;
-    }
+    l->ended = session_actor_may_end(actor, l->fleet, l->actor);
 }
 
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct life *l = instance;
-    uint64_t number = 0;
+    const uint64_t number = session_actor_takes(l->fleet, l->actor, l->ended, message);
 
-    ASSERT(message->payload.size >= sizeof number);
-    memcpy(&number, message->payload.data, sizeof number);
-    if (l->ended) {
-        world_violate(&l->fleet->world, "session", "%s runs after its end", l->actor->who.id);
-    }
     if (number == 0) {
         group_actor_hears(l->fleet, l->actor, &l->groups, message->payload);
         return;

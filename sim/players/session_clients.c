@@ -216,7 +216,7 @@ void session_clients_push(struct fleet *f, struct sim_gateway *g, const struct p
 static bool is_ledgers(struct fleet *f, const struct router_effect *e)
 {
     const uint64_t uid = e->ticket & (((uint64_t)1 << CHECK_TICKET_BITS) - 1);
-    const struct ask *a = ledger_find(f, uid);
+    const struct sim_ask *a = ledger_find(f, uid);
 
     return a != NULL && a->session->id == e->session;
 }

@@ -116,7 +116,10 @@ static bool push_one(struct rh_actor *actor, struct life *l, struct known_sessio
     }
     if (result == RH_NO_SESSION && g->missed_us != 0) {
         if (g->leaves != KNOWN_REBOUND && g->leaves != KNOWN_ENDS) {
-            forget(l, g); // it did not come back in time, or was kicked
+            // It did not come back in time, by a clock that is up to 6 % fast; or was kicked.
+            l->actor->losses += l->fleet->world.now_us - g->missed_us >
+                                session_actor_resume_ms(l->fleet, l->actor) * 900;
+            forget(l, g);
         }
     } else if (g->leaves == KNOWN_STAYS) {
         g->leaves = KNOWN_ENDS;
@@ -258,28 +261,14 @@ static void do_something(struct rh_actor *actor, struct life *l)
                    &l->knows.known[sim_players_between(f, 0, l->knows.count - 1)],
                    sim_players_chance(f, 400));
     }
-    if (sim_players_chance(f, p->ends_pm) && rh_passivate(actor) == RH_OK) {
-        l->ended = true;
-        l->actor->ends++;
-        l->actor->losses++;
-    }
-    if (sim_players_chance(f, p->fails_pm) && rh_fail(actor, "ERR broken") == RH_OK) {
-        l->ended = true;
-        l->actor->losses++;
-        l->actor->colds++;
-    }
+    l->ended = session_actor_may_end(actor, f, l->actor);
 }
 
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct life *l = instance;
-    uint64_t number = 0;
+    const uint64_t number = session_actor_takes(l->fleet, l->actor, l->ended, message);
 
-    ASSERT(message->payload.size >= sizeof number);
-    memcpy(&number, message->payload.data, sizeof number);
-    if (l->ended) {
-        world_violate(&l->fleet->world, "session", "%s runs after its end", l->actor->who.id);
-    }
     check_player_run(l->fleet, l->actor, number);
     do_something(actor, l);
     returns(l);

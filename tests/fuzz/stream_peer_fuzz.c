@@ -20,18 +20,19 @@ struct peers {
     uint64_t connection;
 };
 
-static struct stream_client *owner(void *context, uint64_t position)
+static struct stream_client *owner(void *context, const struct stream_entity *entity)
 {
     struct peers *p = context;
 
-    (void)position;
+    (void)entity;
     return p->client->left ? NULL : p->client;
 }
 
-static void on_reply(void *context, const struct stream_reply *reply)
+static uint32_t on_reply(void *context, const struct stream_reply *reply)
 {
     (void)context;
     (void)reply;
+    return 0;
 }
 
 static void begin(struct peers *p)
@@ -55,7 +56,7 @@ static void ask(struct peers *p, uint64_t number)
     struct stream_request r = {
         .session = 1 + number % LANES, .flags = REQUEST_IDEMPOTENT, .id = bytes_of("k", 1)};
 
-    (void)asker_ask(&p->asker, owner(p, 1), &r, number % 2, number);
+    (void)asker_ask(&p->asker, p->client->left ? NULL : p->client, &r, number % 2, number);
 }
 
 static void to_server(struct peers *p, const struct frame *f, const struct stream_head *head,

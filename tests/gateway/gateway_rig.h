@@ -15,6 +15,7 @@
 #include "gateway/client/client.h"
 #include "gateway/protocol/packet.h"
 #include "tests/gateway/client_rig.h"
+#include "tests/gateway/stream_node.h"
 
 enum {
     GATEWAY_RIG_CLIENTS = 50,
@@ -36,6 +37,8 @@ enum gateway_rig_load {
 
 struct gateway_rig {
     struct client_rig base;
+    struct stream_node node; /* if requests go by streams */
+    bool streams;
     enum gateway_rig_load load;
     size_t clients; /* that take part: all of them, or fewer */
     size_t batch;   /* what each of them asks at once */
@@ -48,17 +51,66 @@ struct gateway_rig {
     uint64_t draws;
 };
 
-static inline void gateway_rig_init(struct gateway_rig *g, enum gateway_rig_load load)
+static inline void gateway_rig_node_takes(void *context, const struct stream_taken *t)
+{
+    const struct gateway_rig *g = CONTAINER_OF(context, struct gateway_rig, node);
+    const struct stream_answer a = {
+        .rid = t->request->rid, .token = 1, .body = buffer_bytes(&g->value)};
+
+    server_answer(&t->by->stream, &a);
+}
+
+/* Some of a frame of the node. */
+STAGE void gateway_rig_stage_frame(struct gateway_rig *g, struct router_frame *f)
+{
+    const enum err e = router_frame(g->base.rig.router, f, &g->base.effects);
+
+    ASSERT(e == ERR_OK);
+}
+
+/* The link of the one node carries streams. */
+static inline void gateway_rig_join(struct gateway_rig *g)
+{
+    struct rig *rig = &g->base.rig;
+
+    stream_node_init(
+        &g->node, 10, 77, ring_key_of_kind(rig->leader.key, 0), gateway_rig_node_takes);
+    servers_ring(&g->node.servers, rig->leader.ring.version);
+    stream_node_up(&g->node);
+    rig_step(rig,
+             (struct router_event){
+                 .type = ROUTER_NODE_UP, .slot = 1, .incarnation = 10, .speaks_streams = true});
+    for (size_t i = 0; i < rig->effects.count; i++) {
+        const struct router_effect *e = &rig->effects.item[i];
+
+        if (e->type == ROUTER_SEND_STREAM) {
+            stream_node_say(&g->node, e->frame, rig_effect_bytes(rig, e));
+        }
+    }
+    (void)stream_node_reads(&g->node);
+    const struct frame joined = stream_node_frame(&g->node.back);
+    struct router_frame f = {.now_us = rig->now_us, .frame = &joined, .slot = 1};
+    gateway_rig_stage_frame(g, &f);
+    buffer_clear(&g->node.back);
+}
+
+static inline void gateway_rig_init(struct gateway_rig *g, enum gateway_rig_load load, bool streams)
 {
     struct router_config router = router_config_default();
     struct clients_config clients = clients_config_default();
 
-    *g = (struct gateway_rig){
-        .load = load, .clients = GATEWAY_RIG_CLIENTS, .batch = GATEWAY_RIG_BATCH};
+    *g = (struct gateway_rig){.load = load,
+                              .streams = streams,
+                              .clients = GATEWAY_RIG_CLIENTS,
+                              .batch = GATEWAY_RIG_BATCH};
     router.gateway = 77;
+    router.streams = streams;
     client_rig_init(&g->base, &clients, &router);
     client_rig_ring(&g->base);
     client_rig_event(&g->base, (struct router_event){.type = ROUTER_COORDINATOR_UP});
+    if (streams) {
+        gateway_rig_join(g);
+    }
     for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
         const enum client_speech speech =
             load == GATEWAY_RIG_PACKETS ? CLIENT_PACKETS : CLIENT_RESP;
@@ -81,6 +133,9 @@ static inline void gateway_rig_fini(struct gateway_rig *g)
     buffer_fini(&g->requests);
     buffer_fini(&g->answers);
     buffer_fini(&g->value);
+    if (g->streams) {
+        stream_node_fini(&g->node);
+    }
     client_rig_fini(&g->base);
 }
 
@@ -193,9 +248,22 @@ STAGE void gateway_rig_stage_write(struct gateway_rig *g, size_t client)
     client_sent(c, size, g->base.rig.now_us);
 }
 
+/* The stream's log goes to the link. (A real one writes it from where it is.) */
+STAGE void gateway_rig_stage_log(struct gateway_rig *g)
+{
+    struct sendlog *log = NULL;
+    uint16_t slot;
+
+    while ((log = router_unsent(g->base.rig.router, &slot)) != NULL) {
+        stream_node_pour(log, &g->node.there);
+    }
+}
+
 /* The node has run what was sent. */
 static inline void gateway_rig_node(struct gateway_rig *g)
 {
+    while (g->streams && stream_node_reads(&g->node)) {
+    }
     struct reader in = {.at = g->requests.data, .left = g->requests.size};
 
     while (in.left > 0) {
@@ -224,6 +292,25 @@ static inline void gateway_rig_there(struct gateway_rig *g)
         gateway_rig_stage_read(g, i);
         gateway_rig_stage_effects(g);
     }
+    if (g->streams) {
+        gateway_rig_stage_log(g);
+    }
+}
+
+/* The frames of the node's stream. */
+static inline void gateway_rig_frames(struct gateway_rig *g)
+{
+    while (g->node.back.size > 0) {
+        const struct frame frame = stream_node_frame(&g->node.back);
+        struct router_frame f = {.now_us = g->base.rig.now_us, .frame = &frame, .slot = 1};
+
+        do {
+            gateway_rig_stage_frame(g, &f);
+            gateway_rig_stage_effects(g);
+        } while (f.left > 0);
+        buffer_consume(&g->node.back, FRAME_HEADER_SIZE + frame.body.size);
+    }
+    gateway_rig_stage_log(g);
 }
 
 /* Give the node's answers to the clients. */
@@ -236,6 +323,9 @@ static inline void gateway_rig_back(struct gateway_rig *g)
         gateway_rig_stage_effects(g);
     }
     buffer_clear(&g->answers);
+    if (g->streams) {
+        gateway_rig_frames(g);
+    }
     for (size_t i = 0; i < g->clients; i++) {
         gateway_rig_stage_write(g, i);
     }

@@ -87,32 +87,40 @@ static inline void rig_config(struct rig *rig)
     view_config_fini(&config);
 }
 
-/* Give the vnode of `id` to node `to` at the leader: a move, or a take-over (`cold`). The delta
- * goes to the router if `told`. */
-static inline void rig_give(struct rig *rig, const struct ring_op *move, uint64_t version,
+/* Give vnodes to other nodes at the leader: moves, or a take-over (`cold`). The delta goes to the
+ * router if `told`. */
+struct rig_moves {
+    struct ring_op item[RIG_VNODES];
+    size_t count;
+};
+static inline void rig_give(struct rig *rig, const struct rig_moves *moves, uint64_t version,
                             bool cold, bool told)
 {
-    Rh__RingOp op = RH__RING_OP__INIT;
-    Rh__RingOp *ops[] = {&op};
+    Rh__RingOp op[RIG_VNODES];
+    Rh__RingOp *ops[RIG_VNODES];
     Rh__Delta delta = RH__DELTA__INIT;
     Rh__Commit commit = RH__COMMIT__INIT;
     Rh__Control control = RH__CONTROL__INIT;
 
     router_effects_clear(&rig->effects);
-    op.kind = RING_MOVE;
-    op.vnode = move->vnode;
-    op.from = move->from;
-    op.to = move->to;
+    for (size_t i = 0; i < moves->count; i++) {
+        rh__ring_op__init(&op[i]);
+        op[i].kind = RING_MOVE;
+        op[i].vnode = moves->item[i].vnode;
+        op[i].from = moves->item[i].from;
+        op[i].to = moves->item[i].to;
+        ops[i] = &op[i];
+    }
     delta.prev_version = rig->leader.ring.version;
     delta.version = version;
     delta.txn = cold ? 0 : version;
     delta.cold = cold;
-    delta.n_ops = 1;
+    delta.n_ops = moves->count;
     delta.ops = ops;
     if (cold) {
-        ring_reassign(&rig->leader.ring, move, 1, version);
+        ring_reassign(&rig->leader.ring, moves->item, moves->count, version);
     } else {
-        ring_apply(&rig->leader.ring, move, 1, version, version);
+        ring_apply(&rig->leader.ring, moves->item, moves->count, version, version);
     }
     delta.digest0 = rig->leader.ring.digest[0];
     delta.digest1 = rig->leader.ring.digest[1];
@@ -136,16 +144,16 @@ static inline struct ring_op rig_op(const struct rig *rig, struct bytes id, uint
 static inline void rig_move(struct rig *rig, struct bytes id, uint16_t to, uint64_t version,
                             bool told)
 {
-    const struct ring_op move = rig_op(rig, id, to);
+    const struct rig_moves moves = {.item = {rig_op(rig, id, to)}, .count = 1};
 
-    rig_give(rig, &move, version, false, told);
+    rig_give(rig, &moves, version, false, told);
 }
 
 static inline void rig_take(struct rig *rig, struct bytes id, uint16_t to, uint64_t version)
 {
-    const struct ring_op move = rig_op(rig, id, to);
+    const struct rig_moves moves = {.item = {rig_op(rig, id, to)}, .count = 1};
 
-    rig_give(rig, &move, version, true, true);
+    rig_give(rig, &moves, version, true, true);
 }
 
 static inline void rig_leader(struct rig *rig, int coordinator, bool leading, uint64_t term)

@@ -99,6 +99,9 @@ static void show_effects(void)
         case ROUTER_SEND_NODE:
             show_request(e);
             break;
+        case ROUTER_SEND_STREAM:
+            fail(); // no link of the stories speaks them
+            break;
         case ROUTER_TELL_NODE:
         case ROUTER_SEND_COORDINATOR:
             show_control(e);

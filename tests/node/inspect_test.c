@@ -322,6 +322,7 @@ static void a_node_tells_what_lives_where(void **state)
     struct actor *turns = actor_new(&s.host->actors, another);
     asked->state = turns->state = ACTOR_RUNNING;
     actor_work(&s.host->actors, asked)->running.order = order_new(&s.host->orders, asked, 1);
+    actor_work(&s.host->actors, asked)->running.request = true;
     (void)actor_work(&s.host->actors, turns); // a turn is no request
     s.host->work.tasks += 2;
     s.host->work.running = s.host->requests.accepted = 1;
@@ -622,6 +623,33 @@ static void who_only_registers_is_not_ended(void **state)
     bench_close(&b);
 }
 
+/* fleet_sim --profile operator --seed 74003863: a node was told that a transaction was over that
+ * began while the word was under way, and dropped the images that it had prepared. */
+static void no_outcome_is_told_of_a_number_that_is_not_drawn(void **state)
+{
+    Rh__AdminRepair repair = RH__ADMIN_REPAIR__INIT;
+    Rh__Control *said = NULL;
+    struct bench b;
+
+    (void)state;
+    bench_open(&b);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    bench_step(
+        &b,
+        (struct coordinator_event){
+            .type = COORDINATOR_PEER_UP, .peer = NODE_LINK, .role = ROLE_NODE, .name = "n1"});
+    repair.role = ROLE_NODE;
+    repair.name = proto_text("n1");
+    repair.what = REPAIR_TASK_OUTCOME;
+    repair.txn = b.state.number + 1;
+    ask_repair(&b, &repair);
+    said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    assert_non_null(said);
+    assert_string_equal(said->admin_reply->error, "n1: no transaction has this number yet");
+    control_free(said);
+    bench_close(&b);
+}
+
 static void link_thread(struct bench *b, uint64_t link, uint64_t id)
 {
     bench_step(b,
@@ -835,6 +863,7 @@ int main(void)
         cmocka_unit_test(a_follower_answers_and_passes_on),
         cmocka_unit_test(a_repair_is_recorded_and_then_done),
         cmocka_unit_test(who_only_registers_is_not_ended),
+        cmocka_unit_test(no_outcome_is_told_of_a_number_that_is_not_drawn),
         cmocka_unit_test(an_older_gateway_is_not_asked_what_it_does_not_know),
         cmocka_unit_test(a_kick_stands_in_the_history_before_it_leaves),
         cmocka_unit_test(the_threads_of_a_gateway_are_one_in_the_overview),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of sim/network.h: what stays in order, and what may be lost.
+ * Tests of sim/network.h: what stays in order, and what may be lost; how a stream's log is poured.
  */
 #include "sim/network.h"
 #include "tests/test.h"
@@ -22,6 +22,9 @@ struct bench {
     unsigned got[SENT];
     size_t got_count;
     bool takes;
+    struct sendlog log; /* of a stream from a to b */
+    uint64_t taken;     /* records of it */
+    unsigned rooms;
 };
 
 static bool on_hello(void *context, struct process *who, struct process *other,
@@ -68,6 +71,29 @@ static void on_message(void *context, struct net_end *end, int type, struct byte
     b->got[b->got_count++] = n;
 }
 
+static void on_frame(void *context, struct net_end *end, const struct frame *frame)
+{
+    struct bench *b = context;
+    struct stream_head head;
+    struct reader records;
+
+    assert_ptr_equal(end->me, &b->b);
+    assert_int_equal(stream_head_get(frame, &head, &records), ERR_OK);
+    if (frame->type == (enum frame_type)STREAM_ANSWER) {
+        assert_int_equal(head.first, b->taken + 1); // none is lost but with its link
+        b->taken += frame->count;
+    }
+}
+
+static void on_room(void *context, struct net_end *end)
+{
+    struct bench *b = context;
+
+    assert_ptr_equal(end, b->end_a);
+    b->rooms++;
+    network_pour(&b->network, end, &b->log);
+}
+
 /* Every hundredth is rare. */
 static int on_kind(int type, struct bytes bytes)
 {
@@ -80,7 +106,14 @@ static int on_kind(int type, struct bytes bytes)
 /* Two processes and a link between them. */
 static void start(struct bench *b, enum link_role first, struct net_faults faults)
 {
-    const struct net_events events = {b, on_hello, on_up, on_down, on_message, on_kind};
+    const struct net_events events = {.context = b,
+                                      .hello = on_hello,
+                                      .up = on_up,
+                                      .down = on_down,
+                                      .message = on_message,
+                                      .frame = on_frame,
+                                      .room = on_room,
+                                      .kind = on_kind};
 
     memset(b, 0, sizeof *b);
     world_init(&b->world, 5);
@@ -253,6 +286,56 @@ static void a_rare_frame_is_lost_with_its_link_or_held_or_repeated(void **state)
     stop(&b);
 }
 
+static void answer_some(struct sendlog *log, unsigned count)
+{
+    static const uint8_t body[200];
+    const struct stream_answer a = {.rid = 1, .body = bytes_of(body, sizeof body)};
+
+    for (unsigned i = 0; i < count; i++) {
+        const size_t size = stream_answer_size(&a);
+
+        stream_answer_store(sendlog_room(log, size), &a);
+        sendlog_put(log, size);
+        if (i % 5 == 4) {
+            sendlog_close(log);
+        }
+    }
+}
+
+static void a_log_is_poured_as_there_is_room_and_again_behind_a_break(void **state)
+{
+    struct stream_chunks chunks = {0};
+    struct bench b;
+
+    (void)state;
+    start(&b, ROLE_GATEWAY, (struct net_faults){.delay_max_us = 20000});
+    b.a.streams = b.b.streams = true;
+    sendlog_init(&b.log, &chunks, STREAM_ANSWER, 1, 2);
+    answer_some(&b.log, SENT);
+    network_pour(&b.network, b.end_a, &b.log);
+    assert_true(sendlog_unsent(&b.log).size > 0); // there was no room for all
+    world_run_until(&b.world, b.world.now_us + 30000);
+    network_reset_any(&b.network, true);
+    world_run_until(&b.world, 5000000);
+    assert_int_equal(b.downs, 2);
+    assert_true(b.taken < SENT);
+    sendlog_again(&b.log, b.taken + 1);
+    const struct stream_head joined = sendlog_say(&b.log, 1);
+    uint8_t head[STREAM_HEADER_SIZE];
+    stream_head_store(head, STREAM_JOINED, &joined);
+    network_say(&b.network,
+                b.end_a,
+                STREAM_JOINED,
+                bytes_of(head + FRAME_HEADER_SIZE, sizeof head - FRAME_HEADER_SIZE));
+    network_pour(&b.network, b.end_a, &b.log);
+    world_run_until(&b.world, 10000000);
+    assert_int_equal(b.taken, SENT);
+    assert_true(b.rooms > 1);
+    sendlog_drop(&b.log);
+    stream_chunks_fini(&chunks);
+    stop(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_dead_process_is_noticed_and_gets_no_link),
         cmocka_unit_test(a_control_link_loses_and_repeats),
         cmocka_unit_test(a_rare_frame_is_lost_with_its_link_or_held_or_repeated),
+        cmocka_unit_test(a_log_is_poured_as_there_is_room_and_again_behind_a_break),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "tests/test.h"
 
+#include "base/mem.h"
 #include "stream/asker.h"
 #include "stream/server.h"
 #include "tests/allocations.h"
@@ -29,23 +30,47 @@ struct pair {
     size_t replies;
     uint64_t ticket; /* of the last reply, … */
     uint8_t code;    /* … and its code */
+    uint64_t again;  /* ticket of the one that is asked again, once */
+    bool elsewhere;  /* its owner takes no streams … */
+    uint64_t taken;  /* … so the ticket of the last one that was taken back */
 };
 
-static struct stream_client *owner(void *context, uint64_t position)
+static struct stream_client *owner(void *context, const struct stream_entity *entity)
 {
     struct pair *p = context;
 
-    (void)position;
+    (void)entity;
     return p->client->left ? NULL : p->client;
 }
 
-static void on_reply(void *context, const struct stream_reply *reply)
+static uint32_t on_reply(void *context, const struct stream_reply *reply)
 {
     struct pair *p = context;
 
+    if (p->again == reply->ticket) {
+        p->again = 0;
+        return 1;
+    }
     p->replies++;
     p->ticket = reply->ticket;
     p->code = reply->answer->code;
+    return 0;
+}
+
+static bool take_back(void *context, const struct stream_reply *reply,
+                      const struct stream_request *r)
+{
+    struct pair *p = context;
+
+    assert_true(bytes_equal(r->id, text("player-7")));
+    p->taken = p->elsewhere ? reply->ticket : p->taken;
+    return p->elsewhere;
+}
+
+static uint32_t left(void *context, uint64_t ticket)
+{
+    (void)context;
+    return 1000 - (uint32_t)ticket;
 }
 
 static void hand_over(struct sendlog *l, struct buffer *pipe)
@@ -86,6 +111,8 @@ static void pair_init(struct pair *p, size_t size_max)
     config.context = p;
     config.owner = owner;
     config.reply = on_reply;
+    config.elsewhere = take_back;
+    config.left = left;
     asker_init(&p->asker, &config);
     server_init(&p->server, &p->chunks, ASKER, NODE);
     p->client = asker_add(&p->asker, NODE);
@@ -110,7 +137,7 @@ static uint64_t ask(struct pair *p, unsigned entity, uint8_t flags, size_t body)
                                .id = text("player-7"),
                                .body = bytes_of(bytes, body)};
 
-    return asker_ask(&p->asker, owner(p, entity), &r, entity, entity);
+    return asker_ask(&p->asker, owner(p, NULL), &r, entity, entity);
 }
 
 /* The node takes what came, and answers each with its body; so many instructions are its. */
@@ -198,14 +225,15 @@ static void an_idle_stream_keeps_no_chunk(void **state)
     pair_fini(&p);
 }
 
-static void what_an_idempotent_request_did_is_done_again(void **state)
+static void what_is_wanted_again_is_asked_again(void **state)
 {
     struct pair p;
 
     (void)state;
     pair_init(&p, KIB * KIB);
+    p.again = 2;
     (void)ask(&p, 1, 0, 10);
-    const uint64_t rid = ask(&p, 2, REQUEST_IDEMPOTENT, 10);
+    const uint64_t rid = ask(&p, 2, 0, 10);
     hand_over(&p.client->log, &p.there);
     asker_dead(&p.asker, p.client);
     assert_int_equal(p.replies, 1);
@@ -222,6 +250,102 @@ static void what_an_idempotent_request_did_is_done_again(void **state)
     assert_int_equal(p.asker.under_way, 0);
     assert_int_equal(p.asker.lanes.count, 0);
     buffer_clear(&p.there);
+    pair_fini(&p);
+}
+
+/* fleet_sim --streams always --seed 78002254: it lay in the log for longer than its time. */
+static void what_is_given_up_before_it_left_has_no_time(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    const uint64_t rid = ask(&p, 1, 0, 10);
+    assert_true(asker_give_up(&p.asker, rid));
+    hand_over(&p.client->log, &p.there);
+    assert_int_equal(load_u32(p.there.data + STREAM_HEADER_SIZE + 16), 0);
+    node_takes(&p);
+    asker_reads(&p);
+    assert_int_equal(p.replies, 0);
+    assert_int_equal(p.asker.under_way, 0);
+    pair_fini(&p);
+}
+
+static void an_answer_that_is_not_good_enough_is_asked_for_again(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    p.again = 1;
+    (void)ask(&p, 1, 0, 10);
+    hand_over(&p.client->log, &p.there);
+    node_takes(&p);
+    asker_reads(&p);
+    assert_int_equal(p.replies, 0);
+    assert_int_equal(p.asker.under_way, 1);
+    asker_turn(&p.asker, 1);
+    hand_over(&p.client->log, &p.there);
+    // It says what is left of its time.
+    assert_int_equal(load_u32(p.there.data + STREAM_HEADER_SIZE + 16), 999);
+    node_takes(&p);
+    asker_reads(&p);
+    assert_int_equal(p.replies, 1);
+    assert_int_equal(p.asker.under_way, 0);
+    pair_fini(&p);
+}
+
+static void what_no_stream_takes_is_given_back_in_its_order(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    asker_limit(&p.asker, p.client, 0);
+    (void)ask(&p, 1, 0, 10);
+    (void)ask(&p, 1, 0, 10);
+    assert_true(asker_has_lane(&p.asker, 3, 1));
+    asker_turn(&p.asker, 1);
+    assert_int_equal(p.client->count, 0); // there is no room
+    p.client->left = true;                // for owner(): no stream is its owner's
+    asker_ring(&p.asker, 1);
+    asker_turn(&p.asker, 1);
+    assert_int_equal(p.taken, 0); // it is not known yet what its owner takes
+    p.elsewhere = true;
+    asker_ring(&p.asker, 1);
+    asker_turn(&p.asker, 1);
+    assert_int_equal(p.taken, 1);
+    assert_int_equal(p.asker.under_way, 0);
+    assert_int_equal(p.asker.lanes.count, 0);
+    asker_check(&p.asker);
+    pair_fini(&p);
+}
+
+static void a_stream_is_given_no_more_than_it_may_have(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, 20 * KIB);
+    asker_limit(&p.asker, p.client, 1);
+    (void)ask(&p, 1, 0, 10);
+    (void)ask(&p, 2, 0, 10);
+    (void)ask(&p, 3, 0, 10);
+    assert_int_equal(p.client->count, 1);
+    size_t count;
+    uint64_t *sent = asker_sent(&p.asker, p.client, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(sent[0], 1);
+    mem_free(sent);
+    asker_turn(&p.asker, 1);
+    p.client->reply_size = 15 * KIB; // so there is room for what is answered to one
+    asker_limit(&p.asker, p.client, 10);
+    asker_turn(&p.asker, 1);
+    assert_int_equal(p.client->count, 2);
+    // Who has something to be handed out is told once.
+    assert_ptr_equal(asker_unsent(&p.asker), p.client);
+    assert_null(asker_unsent(&p.asker));
+    asker_check(&p.asker);
     pair_fini(&p);
 }
 
@@ -264,7 +388,14 @@ static void what_does_not_fit_waits_in_its_order(void **state)
     asker_reads(&p);
     assert_int_equal(p.replies, 2);
     asker_turn(&p.asker, 2);
-    assert_int_equal(p.client->count, 2);
+    assert_int_equal(p.client->count, 1); // as much is answered as is asked
+    for (unsigned i = 3; i < 5; i++) {
+        hand_over(&p.client->log, &p.there);
+        node_takes(&p);
+        asker_reads(&p);
+        asker_turn(&p.asker, i);
+    }
+    assert_int_equal(p.replies, 4);
     assert_int_equal(p.asker.lanes.count, 0);
     asker_check(&p.asker);
     pair_fini(&p);
@@ -368,7 +499,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_stream_keeps_no_chunk),
-        cmocka_unit_test(what_an_idempotent_request_did_is_done_again),
+        cmocka_unit_test(what_is_wanted_again_is_asked_again),
+        cmocka_unit_test(what_is_given_up_before_it_left_has_no_time),
+        cmocka_unit_test(an_answer_that_is_not_good_enough_is_asked_for_again),
+        cmocka_unit_test(what_no_stream_takes_is_given_back_in_its_order),
+        cmocka_unit_test(a_stream_is_given_no_more_than_it_may_have),
         cmocka_unit_test(a_slow_answer_pins_no_chunks),
         cmocka_unit_test(what_does_not_fit_waits_in_its_order),
         cmocka_unit_test(a_frame_of_another_stream_is_refused),

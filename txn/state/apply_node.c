@@ -85,7 +85,7 @@ static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint6
     n->incarnation = incarnation;
     n->nonce = in->nonce;
     n->weight = in->weight;
-    n->leaving = n->leaving && !n->stopping;
+    n->leaving = n->leaving && !n->stopping && !mutant(M_DRAINOVER);
     n->stopping = false;
     n->barred = false;
     n->clean = false;
@@ -148,7 +148,7 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
  * leads then. It has an effect once, and none after a later one that knew of it. */
 static const char *wish_fault(const struct state_node *n, const Rh__CommandDesire *in)
 {
-    return in->wish != 0 && in->wish != n->wish && in->seen < n->wished
+    return in->wish != 0 && in->wish != n->wish && in->seen < n->wished && !mutant(M_OLDWISH)
                ? "superseded: a later command changed that node"
                : NULL;
 }
@@ -176,7 +176,7 @@ void apply_desire(struct change *c, const Rh__CommandDesire *in)
     if (in->wish != 0 && in->wish == n->wish) {
         return; // done already
     }
-    if (drain && !n->leaving && !state_others_stay(c->s, n->slot)) {
+    if (drain && !n->leaving && !state_others_stay(c->s, n->slot) && !mutant(M_LASTDRAINS)) {
         change_refuse(c,
                       n->role[0] == '\0' ? "the node is the last one"
                                          : "the node is the last one of its role");

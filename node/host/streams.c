@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that come by streams: admitted, ended, and the streams of peers.
+ */
+#include "node/host/streams.h"
+
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "node/host/inside.h"
+
+#include <string.h>
+
+enum { MS = 1000 };
+
+/* ---- requests ---- */
+
+static uint64_t on_position(void *context, const struct stream_request *r)
+{
+    return host_position(context, r->kind, r->id);
+}
+
+/* The same as a record; what no stream needs is 0. */
+static struct request_record record_of(const struct stream_taken *t)
+{
+    const struct stream_request *r = t->request;
+    struct request_record record = {.gateway = t->by->stream.log.said.to,
+                                    .session = r->session,
+                                    .version = t->version,
+                                    .ttl_ms = r->ttl_ms,
+                                    .kind = r->kind,
+                                    .hops = r->hops,
+                                    .flags = r->flags,
+                                    .chain_count = (uint8_t)(r->chain.size / sizeof(uint64_t)),
+                                    .id = r->id,
+                                    .body = r->body};
+
+    for (size_t i = 0; i < record.chain_count; i++) {
+        record.chain[i] = load_u64(r->chain.data + i * sizeof(uint64_t));
+    }
+    return record;
+}
+
+struct admission streams_admission(const struct host *h, const struct stream_taken *t,
+                                   struct request_record *record)
+{
+    const uint32_t given_ms =
+        t->request->ttl_ms < ROOM_TTL_MAX_MS ? t->request->ttl_ms : ROOM_TTL_MAX_MS;
+    const uint64_t ttl_ms = given_ms > t->waited_ms ? given_ms - t->waited_ms : 0;
+
+    *record = record_of(t);
+    record->ttl_ms = (uint32_t)ttl_ms;
+    return (struct admission){.r = record,
+                              .peer = t->by->stream.connection,
+                              .deadline_us = h->now_us + ttl_ms * MS,
+                              .mark = {.by = t->by, .rid = t->request->rid, .ack = t->ack},
+                              .position = t->position};
+}
+
+/* It was taken, so it gets its entry, whatever it is (R6). True: it has it. */
+static bool is_turned_away(struct host *h, const struct stream_taken *t, struct admission *in)
+{
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, t->by->stream.connection);
+
+    if (n == NULL || n->standing != STANDING_KNOWN) { // it may have joined a moment ago
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        return true;
+    }
+    // The sessions that clients own have a record of order, and are asked for by records.
+    if (t->request->owned.seq != 0 || !identity_takes_note(h, n, in->r)) {
+        admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
+        return true;
+    }
+    if (t->by->stream.log.size > h->config.stream_log_max) { // R18: its asker reads too little
+        requests_drop(&h->requests, DROPPED_OVERFLOW);
+        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
+        return true;
+    }
+    return false;
+}
+
+static void on_take(void *context, const struct stream_taken *t)
+{
+    struct host *h = context;
+    struct request_record record;
+
+    if (h->streams.server != NULL && serve_taken(h, t, h->streams.server)) {
+        return;
+    }
+    struct admission in = streams_admission(h, t, &record);
+    requests_accept(&h->requests);
+    if (!is_turned_away(h, t, &in)) {
+        admit_again(h, &in);
+    }
+}
+
+bool streams_may_run(struct host *h, struct admission *in, uint64_t position)
+{
+    struct stream_server *s = &in->mark.by->stream;
+
+    switch (server_judge(s, in->mark.rid, position, in->mark.ack)) {
+    case SERVER_RUN:
+        return true;
+    case SERVER_DROP:
+        admit_refuse(h, in, ANSWER_BUSY, 0); // which nobody hears
+        return false;
+    case SERVER_BEHIND:
+        servers_feed(&h->streams.servers, in->mark.by);
+        admit_done(h, in);
+        return false;
+    case SERVER_FOLLOWS: // nothing is forwarded
+    case SERVER_AGAIN:
+        break;
+    }
+    UNREACHABLE();
+}
+
+void streams_end(struct host *h, const struct stream_mark *mark, const struct answer_record *a)
+{
+    const struct stream_answer answer = {
+        .rid = mark->rid, .token = a->fence, .aux = a->aux, .code = a->code, .body = a->body};
+
+    server_answer(&mark->by->stream, &answer);
+    if (!mark->by->stream.dead) {
+        servers_feed(&h->streams.servers, mark->by);
+    }
+}
+
+void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t position,
+                    enum answer_code code, uint64_t aux)
+{
+    server_refuse(&mark->by->stream, mark->rid, position, (uint8_t)code, aux);
+    if (!mark->by->stream.dead) {
+        servers_feed(&h->streams.servers, mark->by);
+    }
+}
+
+/* ---- streams ---- */
+
+static void begin(struct host *h, uint64_t incarnation)
+{
+    struct stream_servers_config config = servers_config_default();
+
+    config.incarnation = incarnation;
+    config.context = h;
+    config.position = on_position;
+    config.take = on_take;
+    servers_init(&h->streams.servers, &config);
+    servers_ring(&h->streams.servers, h->topology.view.ring.version);
+}
+
+void streams_init(struct host *h)
+{
+    begin(h, 0);
+}
+
+void streams_fini(struct host *h)
+{
+    servers_fini(&h->streams.servers);
+}
+
+void streams_begin(struct host *h)
+{
+    servers_fini(&h->streams.servers);
+    begin(h, h->membership.incarnation);
+}
+
+void streams_drop_all(struct host *h)
+{
+    servers_fini(&h->streams.servers);
+    begin(h, 0);
+}
+
+static bool has_member(const struct host *h, uint64_t incarnation)
+{
+    const struct view *v = &h->topology.view;
+    size_t i = 0;
+
+    while (i < v->member_count && v->member[i].incarnation != incarnation) {
+        i++;
+    }
+    return i < v->member_count;
+}
+
+/* A node asks as a member only: one that is none any more is over. */
+static void bury_nodes(struct host *h)
+{
+    struct list *all = &h->streams.servers.all;
+
+    for (struct list_link *l = list_front(all), *next = NULL; l != NULL; l = next) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
+        const uint64_t asker = s->stream.log.said.to;
+
+        next = list_next(all, l);
+        if (s->of_member && !has_member(h, asker)) {
+            servers_dead(&h->streams.servers, asker);
+        }
+    }
+}
+
+void streams_adopt(struct host *h)
+{
+    bury_nodes(h);
+    servers_ring(&h->streams.servers, h->topology.view.ring.version);
+}
+
+void streams_go_on(struct host *h)
+{
+    h->streams.server = NULL;
+    servers_clock(&h->streams.servers, h->now_us / MS);
+    servers_go_on(&h->streams.servers);
+}
+
+void streams_tick(struct host *h)
+{
+    h->streams.forgotten += servers_tick(&h->streams.servers, h->now_us / MS);
+}
+
+bool streams_rest(const struct host *h)
+{
+    const struct list *all = &h->streams.servers.all;
+
+    for (struct list_link *l = list_front(all); l != NULL; l = list_next(all, l)) {
+        const struct stream_server *s = &CONTAINER_OF(l, struct stream_served, in)->stream;
+
+        // Without a connection it comes again, or is forgotten (R15).
+        if (s->connection == 0 || !server_idle(s)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void streams_on_down(struct host *h, uint64_t peer)
+{
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
+
+    if (n != NULL) {
+        servers_lost(&h->streams.servers, n->incarnation, peer);
+    }
+}
+
+/* ---- frames ---- */
+
+static void say(struct host *h, uint64_t peer, struct bytes whole)
+{
+    struct host_effect *e = NULL;
+
+    if (whole.size > 0) {
+        e = host_emit(h, HOST_SEND_PEER);
+        e->peer = peer;
+        e->frame_type = whole.data[4];
+        host_emit_bytes(
+            h, e, bytes_of(whole.data + FRAME_HEADER_SIZE, whole.size - FRAME_HEADER_SIZE));
+    }
+}
+
+static void let_go(struct host *h, uint64_t peer, const char *why)
+{
+    struct host_effect *e = host_emit(h, HOST_DROP_PEER);
+
+    e->peer = peer;
+    e->why = why;
+}
+
+/* Nothing of it was looked at but its head. */
+static const struct neighbour *sender(struct host *h, const struct host_event *event,
+                                      struct stream_head *head)
+{
+    struct reader records;
+
+    if (stream_head_get(event->frame, head, &records) != ERR_OK) {
+        identity_drop(h, event->peer, "its frame is none of a stream");
+        return NULL;
+    }
+    if (head->to != h->membership.incarnation) {
+        let_go(h, event->peer, "it asks another incarnation");
+        return NULL;
+    }
+    return identity_of_stream(h, event->peer, head->from);
+}
+
+static void take(struct host *h, const struct host_event *event, const struct stream_head *head)
+{
+    struct buffer said = {0};
+
+    servers_clock(&h->streams.servers, h->now_us / MS);
+    const enum err e = servers_frame(&h->streams.servers, event->peer, event->frame, &said);
+
+    say(h, event->peer, buffer_bytes(&said));
+    buffer_fini(&said);
+    if (e == ERR_CORRUPT) {
+        identity_drop(h, event->peer, "its frame cannot be");
+    } else if (e != ERR_OK) {
+        let_go(h, event->peer, "its stream has another connection");
+    }
+    if (head->version > h->topology.view.ring.version) {
+        host_want_version(h, head->version);
+    }
+}
+
+void streams_on_frame(struct host *h, const struct host_event *event)
+{
+    struct stream_head head;
+    const struct neighbour *n = sender(h, event, &head);
+
+    if (n == NULL) {
+        return;
+    }
+    // What the lease lets go on goes first, and all effects before what runs at once.
+    const bool at_once = n->standing == STANDING_KNOWN && h->out->count == 0 && serve_may(h);
+    h->streams.server = at_once ? event->server : NULL;
+    take(h, event, &head);
+    h->streams.server = NULL;
+    struct stream_served *s = servers_find(&h->streams.servers, head.from);
+    if (s != NULL) {
+        s->of_member = n->role == ROLE_NODE && has_member(h, head.from);
+    }
+}
+
+/* ---- what the logs have ---- */
+
+static bool may_hand_out(const struct host *h)
+{
+    return h->lease_policy.gate.count == 0 && h->membership.life != LIFE_OVER;
+}
+
+struct sendlog *host_unsent(struct host *h, uint64_t *peer)
+{
+    struct stream_served *s = may_hand_out(h) ? servers_unsent(&h->streams.servers) : NULL;
+
+    if (s == NULL) {
+        return NULL;
+    }
+    *peer = s->stream.connection;
+    return &s->stream.log;
+}
+
+static struct stream_served *stream_by(const struct host *h, uint64_t peer)
+{
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
+    struct stream_served *s = n == NULL ? NULL : servers_find(&h->streams.servers, n->incarnation);
+
+    return s != NULL && s->stream.connection == peer ? s : NULL;
+}
+
+void host_feed(struct host *h, uint64_t peer)
+{
+    struct stream_served *s = stream_by(h, peer);
+
+    if (s != NULL) {
+        servers_feed(&h->streams.servers, s);
+    }
+}
+
+struct sendlog *host_log(struct host *h, uint64_t peer)
+{
+    struct stream_served *s = stream_by(h, peer);
+
+    return s == NULL ? NULL : &s->stream.log;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams at the simulated nodes: who speaks them, frames to the host, and from its logs to the
+ * links.
+ */
+#include "base/table.h"
+#include "sim/fleet.h"
+#include "wire/stream.h"
+
+void streams_draw(struct fleet *f, uint64_t seed)
+{
+    enum { ONE_OF = 4 };
+    struct prng aside = {.state = seed ^ 0x73747265616d73u};
+    const bool mixed = prng_between(&aside, 1, ONE_OF) == 1;
+    const uint64_t older = prng_between(&aside, 0, f->nodes + f->gateways - 1);
+    const bool drawn = prng_between(&aside, 1, ONE_OF) == 1;
+    const bool any =
+        f->options.streams == STREAMS_DRAWN ? drawn : f->options.streams != STREAMS_NEVER;
+
+    for (unsigned i = 0; i < f->nodes + f->gateways; i++) {
+        fleet_process(f, f->coordinators + i)->streams = any && (!mixed || i != older);
+    }
+}
+
+/* The node's outputs may leave. */
+static bool may_hand_out(const struct fleet *f, const struct sim_node *n)
+{
+    return n->core != NULL && n->out_at == n->out.count && f->world.checker == NULL &&
+           !node_is_gated(f, n);
+}
+
+void node_pour(struct fleet *f, struct sim_node *n)
+{
+    struct sendlog *log = NULL;
+    uint64_t peer = 0;
+
+    while (may_hand_out(f, n) && (log = host_unsent(n->core, &peer)) != NULL) {
+        struct net_end *end = network_end(&f->network, peer);
+
+        if (end != NULL) {
+            network_pour(&f->network, end, log);
+        }
+    }
+}
+
+void node_room(struct fleet *f, struct sim_node *n, const struct net_end *end)
+{
+    if (n->core != NULL) {
+        host_feed(n->core, end->id);
+        node_pour(f, n);
+    }
+}
+
+void node_frame(struct fleet *f, struct sim_node *n, const struct net_end *end,
+                const struct frame *frame)
+{
+    if (n->core != NULL) {
+        check_stream_came(f, n, end->other, frame);
+        serve_frame(f, n, end->id, frame);
+    }
+}
+
+/* ---- what links carry ---- */
+
+void streams_on_poured(void *context, struct net_end *end, const struct frame *frame)
+{
+    struct fleet *f = context;
+    struct stream_head head;
+    struct reader records;
+    const enum err e = stream_head_get(frame, &head, &records);
+
+    if (e == ERR_OK) {
+        TRACE(&f->world,
+              end->me->name,
+              "-> %s by link %llu: frame %d of a stream, first %llu, count %u, ack %llu, version "
+              "%llu",
+              end->other->name,
+              (unsigned long long)end->id,
+              (int)frame->type,
+              (unsigned long long)head.first,
+              frame->count,
+              (unsigned long long)head.ack,
+              (unsigned long long)head.version);
+    }
+    if (end->me->role == ROLE_NODE) {
+        check_stream_said(f, fleet_node(end->me), frame);
+    } else {
+        check_stream_asked(f, fleet_node(end->other), frame);
+    }
+}

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that come to a host by streams: what becomes of them, and of frames that may not be.
+ */
+#include "tests/test.h"
+
+#include "base/mem.h"
+#include "node/host/inside.h"
+#include "tests/hex.h"
+#include "tests/node/host_controls.h"
+#include "tests/steps.h"
+#include "wire/frame.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SELF = 101, OTHER = 102, GATEWAY = 900, VERSION = 10, VNODES = 4, LINK = 7 };
+enum { BRIEF = 0, SLOW = 1, EFFECTS_MAX = 64, ANSWERS_MAX = 64 };
+
+static const struct host_kind kinds[] = {{.number = BRIEF, .idle_ms = UINT32_MAX, .brief = true},
+                                         {.number = SLOW, .idle_ms = UINT32_MAX}};
+
+static const uint64_t MS = 1000;
+
+static struct host *host;
+static struct host_effects effects;
+static struct view cluster;
+static uint64_t now_us;
+static uint64_t rids;   /* of requests so far */
+static uint64_t number; /* of the next request in its stream */
+static uint64_t epoch;
+static struct host_effect done[EFFECTS_MAX]; /* what the last step wanted */
+static size_t done_count;
+static size_t ran; /* at once */
+
+/* What the log has said, in order. */
+static struct stream_answer answer[ANSWERS_MAX];
+static size_t answer_count;
+
+static enum host_ran run_at_once(void *context, const struct actor *a, struct submission *s,
+                                 struct bytes body, struct completion *c)
+{
+    (void)context;
+    (void)a;
+    *c = (struct completion){.verb = VERB_RUN, .ticket = s->ticket, .bytes = body};
+    ran++;
+    return HOST_RAN_NOW;
+}
+
+static const struct host_server server = {.run = run_at_once};
+
+static void step(struct host_event event)
+{
+    event.now_us = ++now_us;
+    host_effects_clear(&effects);
+    host_step(host, &event, &effects);
+    assert_true(effects.count <= EFFECTS_MAX);
+    done_count = effects.count;
+    memcpy(done, effects.item, done_count * sizeof *done);
+    host_check(host);
+}
+
+static void say(Rh__Control *c)
+{
+    c->era = 1;
+    step((struct host_event){.type = HOST_CONTROL, .message = c});
+}
+
+static const struct host_effect *effect_of(enum host_effect_type type, enum verb verb)
+{
+    for (size_t i = 0; i < done_count; i++) {
+        if (done[i].type == type && (type != HOST_SUBMIT || done[i].submission.verb == verb)) {
+            return &done[i];
+        }
+    }
+    return NULL;
+}
+
+static void complete(struct actor *a, struct completion c)
+{
+    step((struct host_event){.type = HOST_COMPLETED, .actor = a, .completion = c});
+}
+
+/* The ring has two members, and this one has all of it. */
+static void open_cluster(void)
+{
+    struct view_member member[2] = {{.slot = 1, .incarnation = SELF, .weight = 1},
+                                    {.slot = 2, .incarnation = OTHER, .weight = 1}};
+
+    view_init(&cluster, RING_GRID_MIN);
+    cluster.key = (struct ring_key){3, 4};
+    cluster.era = 1;
+    ring_create(&cluster.ring, VNODES, 1, VERSION);
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(member[i].name, sizeof member[i].name, "n%zu", i + 1);
+        (void)snprintf(member[i].address, sizeof member[i].address, "h%zu", i + 1);
+    }
+    cluster.member = mem_copy(member, sizeof member);
+    cluster.member_count = 2;
+}
+
+static int open(void **state)
+{
+    struct host_config config = host_config_default();
+    Rh__RegOk ok = RH__REG_OK__INIT;
+
+    (void)state;
+    (void)snprintf(config.name, sizeof config.name, "n1");
+    config.kinds = kinds;
+    config.kind_count = 2;
+    config.nonce = 7;
+    config.queue_count_max = 2;
+    now_us = 1000000;
+    rids = epoch = 0;
+    number = 1;
+    ran = answer_count = 0;
+    open_cluster();
+    host = host_new(&config);
+    step((struct host_event){.type = HOST_COORDINATOR_UP});
+    say_leader(say);
+    ok.nonce = 7;
+    ok.floor = VERSION;
+    say_reg_ok(&cluster, 1, ok, say);
+    step((struct host_event){.type = HOST_PEER_UP,
+                             .peer = LINK,
+                             .role = ROLE_GATEWAY,
+                             .name = "g",
+                             .incarnation = GATEWAY});
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    host_free(host);
+    host_effects_fini(&effects);
+    view_fini(&cluster);
+    return 0;
+}
+
+/* ---- frames */
+
+static void feed(uint64_t peer, struct buffer *whole)
+{
+    const struct frame frame = {
+        .type = (enum frame_type)whole->data[4],
+        .count = load_u16(whole->data + 6),
+        .body = bytes_of(whole->data + FRAME_HEADER_SIZE, whole->size - FRAME_HEADER_SIZE)};
+
+    step((struct host_event){.type = HOST_FRAME, .peer = peer, .frame = &frame, .server = &server});
+    buffer_fini(whole);
+}
+
+static void put_head(struct buffer *out, enum stream_frame type, const struct stream_head *head)
+{
+    stream_head_store(buffer_reserve(out, STREAM_HEADER_SIZE), type, head);
+    out->size += STREAM_HEADER_SIZE;
+}
+
+/* What the host says to BEGIN or JOIN. */
+static enum frame_type join(enum stream_frame type, uint64_t got)
+{
+    struct buffer out = {0};
+
+    put_head(&out,
+             type,
+             &(struct stream_head){
+                 .from = GATEWAY, .to = SELF, .first = ++epoch, .ack = got, .version = VERSION});
+    feed(LINK, &out);
+    const struct host_effect *said = effect_of(HOST_SEND_PEER, VERB_NONE);
+    assert_non_null(said);
+    assert_int_equal(said->peer, LINK);
+    return (enum frame_type)said->frame_type;
+}
+
+static void begin(void)
+{
+    assert_int_equal(join(STREAM_BEGIN, 0), FRAME_STREAM_JOINED);
+    number = 1;
+}
+
+/* A frame with one request. `ack`: answers that the gateway has. Returns its rid. */
+static uint64_t ask_at(uint16_t kind, const char *id, uint64_t ack, uint64_t version)
+{
+    struct buffer out = {0};
+    const struct stream_request r = {.rid = ++rids,
+                                     .session = 3,
+                                     .ttl_ms = 1000,
+                                     .kind = kind,
+                                     .id = text(id),
+                                     .body = text(id)};
+    const size_t size = stream_request_size(&r);
+
+    put_head(&out,
+             STREAM_REQUEST,
+             &(struct stream_head){
+                 .from = GATEWAY, .to = SELF, .first = number++, .ack = ack, .version = version});
+    stream_request_store(buffer_reserve(&out, size), &r);
+    out.size += size;
+    stream_frame_end(out.data, out.size, 1);
+    feed(LINK, &out);
+    return rids;
+}
+
+static uint64_t ask(uint16_t kind, const char *id, uint64_t ack)
+{
+    return ask_at(kind, id, ack, VERSION);
+}
+
+/* Take what the log has for the network. */
+static void read_log(void)
+{
+    uint64_t peer = 0;
+    struct sendlog *log = host_unsent(host, &peer);
+    struct bytes out;
+
+    while (log != NULL && (out = sendlog_unsent(log)).size > 0) {
+        const size_t size = load_u32(out.data);
+        const struct frame frame = {
+            .type = (enum frame_type)out.data[4],
+            .count = load_u16(out.data + 6),
+            .body = bytes_of(out.data + FRAME_HEADER_SIZE, size - FRAME_HEADER_SIZE)};
+        struct stream_head head;
+        struct reader in;
+
+        assert_int_equal(peer, LINK);
+        assert_int_equal(stream_head_get(&frame, &head, &in), ERR_OK);
+        for (size_t i = 0; i < frame.count; i++) {
+            assert_true(answer_count < ANSWERS_MAX);
+            assert_int_equal(stream_answer_get(&in, &answer[answer_count++]), ERR_OK);
+        }
+        sendlog_sent(log, size);
+    }
+}
+
+static const struct stream_answer *last_answer(void)
+{
+    read_log();
+    assert_true(answer_count > 0);
+    return &answer[answer_count - 1];
+}
+
+/* Bring an actor to life by a request; returns it. */
+static struct actor *wake(uint16_t kind, const char *id)
+{
+    const uint64_t rid = ask(kind, id, answer_count);
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_ACTIVATE);
+
+    assert_non_null(e);
+    struct actor *a = e->actor;
+    complete(a, (struct completion){.verb = VERB_ACTIVATE, .ticket = e->submission.ticket});
+    e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e);
+    complete(a,
+             (struct completion){
+                 .verb = VERB_RUN, .ticket = e->submission.ticket, .bytes = text("woken")});
+    assert_int_equal(last_answer()->rid, rid);
+    return a;
+}
+
+/* ---- cases */
+
+static void a_steady_request_runs_at_once_into_the_log(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    const uint64_t rid = ask(BRIEF, "anna", answer_count);
+    assert_int_equal(ran, 1);
+    assert_null(effect_of(HOST_SUBMIT, VERB_RUN));
+    const struct stream_answer *a = last_answer();
+    assert_int_equal(a->rid, rid);
+    assert_int_equal(a->code, ANSWER_OK);
+    assert_true(bytes_equal(a->body, text("anna")));
+}
+
+static void what_a_link_lost_comes_again_from_the_log(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    const uint64_t rid = ask(BRIEF, "anna", answer_count);
+    read_log();
+    assert_int_equal(answer_count, 2);
+    assert_int_equal(join(STREAM_JOIN, 1), FRAME_STREAM_JOINED); // it read the first one
+    number--;
+    rids--;
+    assert_int_equal(ask(BRIEF, "anna", 1), rid); // and sends again what was taken
+    assert_int_equal(ran, 1);
+    assert_int_equal(last_answer()->rid, rid);
+    assert_int_equal(answer_count, 3);
+}
+
+static void one_that_is_refused_keeps_back_what_was_sent_behind(void **state)
+{
+    (void)state;
+    begin();
+    struct actor *a = wake(SLOW, "bert");
+    const uint64_t heard = answer_count;
+
+    (void)ask(SLOW, "bert", heard);
+    const struct host_effect run = *effect_of(HOST_SUBMIT, VERB_RUN);
+    (void)ask(SLOW, "bert", heard);
+    (void)ask(SLOW, "bert", heard); // its mailbox is full
+    const uint64_t refused = ask(SLOW, "bert", heard);
+    assert_int_equal(last_answer()->rid, refused);
+    assert_int_equal(last_answer()->code, ANSWER_OVERLOAD);
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = run.submission.ticket});
+    assert_int_equal(last_answer()->code, STREAM_CODE_BEHIND); // what was in the mailbox, too
+    const uint64_t behind = ask(SLOW, "bert", heard);
+    assert_int_equal(last_answer()->rid, behind);
+    assert_int_equal(last_answer()->code, STREAM_CODE_BEHIND);
+    (void)ask(SLOW, "bert", answer_count);
+    assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
+}
+
+static void what_is_queued_of_a_dead_stream_does_not_run(void **state)
+{
+    (void)state;
+    begin();
+    struct actor *a = wake(SLOW, "bert");
+    (void)ask(SLOW, "bert", answer_count);
+    const struct host_effect run = *effect_of(HOST_SUBMIT, VERB_RUN);
+    (void)ask(SLOW, "bert", answer_count);
+    begin(); // its gateway has forgotten the stream
+    const size_t before = answer_count = 0;
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = run.submission.ticket});
+    assert_null(effect_of(HOST_SUBMIT, VERB_RUN));
+    read_log();
+    assert_int_equal(answer_count, before);
+    assert_int_equal(host->requests.room.count, 0);
+    step((struct host_event){.type = HOST_TICK});
+    assert_true(list_empty(&host->streams.servers.dead)); // nothing of it is left
+}
+
+static void a_stream_that_was_forgotten_is_gone(void **state)
+{
+    (void)state;
+    assert_int_equal(join(STREAM_JOIN, 0), FRAME_STREAM_GONE);
+    begin();
+    step((struct host_event){.type = HOST_PEER_DOWN, .peer = LINK});
+    step((struct host_event){.type = HOST_TICK});
+    now_us += 11000 * MS;
+    step((struct host_event){.type = HOST_TICK});
+    assert_int_equal(host->streams.forgotten, 1);
+}
+
+static void expect_dropped(uint64_t misused)
+{
+    const struct host_effect *e = effect_of(HOST_DROP_PEER, VERB_NONE);
+    struct host_stats stats;
+
+    assert_non_null(e);
+    assert_int_equal(e->peer, LINK);
+    host_stats(host, &stats);
+    assert_int_equal(stats.misuses[HOST_MISUSE_STREAM], misused);
+}
+
+static void a_frame_that_cannot_be_costs_the_link(void **state)
+{
+    struct buffer out = {0};
+
+    (void)state;
+    begin();
+    number += 5; // a gap
+    (void)ask(BRIEF, "anna", 0);
+    expect_dropped(1);
+    put_head(&out, STREAM_GONE, &(struct stream_head){.from = GATEWAY, .to = SELF, .first = 1});
+    feed(LINK, &out); // which servers say
+    expect_dropped(2);
+    put_head(
+        &out, STREAM_BEGIN, &(struct stream_head){.from = GATEWAY + 1, .to = SELF, .first = 1});
+    feed(LINK, &out);
+    expect_dropped(3);
+    put_head(
+        &out, STREAM_BEGIN, &(struct stream_head){.from = GATEWAY, .to = SELF - 1, .first = 1});
+    feed(LINK, &out); // it knows an older incarnation only: that is nobody's fault
+    expect_dropped(3);
+    put_head(&out, STREAM_REQUEST, &(struct stream_head){.from = GATEWAY, .to = SELF, .first = 1});
+    out.size -= 3;
+    feed(LINK, &out);
+    expect_dropped(4);
+}
+
+static void what_is_of_a_newer_ring_waits_for_it(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    const uint64_t early = ask_at(BRIEF, "anna", answer_count, VERSION + 1);
+    const uint64_t behind = ask(BRIEF, "anna", answer_count);
+    assert_int_equal(ran, 0);
+    assert_int_equal(host->topology.want_version, VERSION + 1);
+    now_us += 400 * MS; // of its second
+    cluster.ring.version = VERSION + 1;
+    say_config(&cluster, say);
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN); // in a step of many effects
+    assert_non_null(e);
+    const uint64_t deadline_us = e->actor->work->running.deadline_us;
+    assert_in_range(deadline_us, now_us + 599 * MS, now_us + 601 * MS);
+    struct actor *a = e->actor;
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
+    assert_int_equal(last_answer()->rid, early);
+    e = effect_of(HOST_SUBMIT, VERB_RUN);
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
+    assert_int_equal(last_answer()->rid, behind);
+}
+
+static void prepare(uint64_t txn)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Prepare p = RH__PREPARE__INIT;
+    Rh__Arc arc = RH__ARC__INIT;
+    Rh__Arc *arcs[] = {&arc};
+    struct host_event durable = {.type = HOST_PERSISTED};
+
+    p.txn = txn;
+    p.base_version = cluster.ring.version;
+    p.arcs = arcs;
+    p.n_arcs = 1;
+    arc.from = 0;
+    arc.to = (1u << RING_GRID_MIN) / VNODES;
+    arc.out = true;
+    arc.peer = 2;
+    arc.peer_incarnation = OTHER;
+    c.body_case = RH__CONTROL__BODY_PREPARE;
+    c.prepare = &p;
+    say(&c);
+    const struct host_effect *e = effect_of(HOST_PERSIST, VERB_NONE);
+    assert_non_null(e);
+    durable.ticket = e->ticket;
+    step(durable);
+}
+
+/* An id in the first vnode. */
+static const char *id_that_moves(void)
+{
+    static char id[16];
+
+    for (unsigned i = 0;; i++) {
+        (void)snprintf(id, sizeof id, "k%u", i);
+        if (ring_point_cell(host_position(host, SLOW, text(id))) < (1u << RING_GRID_MIN) / VNODES) {
+            return id;
+        }
+    }
+}
+
+/* A vnode is held, with one request that waits. Returns its rid. */
+static uint64_t hold_one(void)
+{
+    begin();
+    step((struct host_event){.type = HOST_PEER_UP,
+                             .peer = LINK + 1,
+                             .role = ROLE_NODE,
+                             .name = "n2",
+                             .incarnation = OTHER});
+    prepare(VERSION + 1);
+    const uint64_t rid = ask(SLOW, id_that_moves(), 0);
+    assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+    assert_int_equal(host->txns.held_total, 1);
+    read_log();
+    assert_int_equal(answer_count, 0);
+    return rid;
+}
+
+static void a_held_request_runs_when_the_move_is_cancelled(void **state)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Cancel cancel = RH__CANCEL__INIT;
+
+    (void)state;
+    (void)hold_one();
+    cancel.txn = VERSION + 1;
+    c.body_case = RH__CONTROL__BODY_CANCEL;
+    c.cancel = &cancel;
+    say(&c);
+    assert_non_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+}
+
+static void a_held_request_is_refused_when_its_vnode_went(void **state)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Commit commit = RH__COMMIT__INIT;
+    Rh__Delta delta = RH__DELTA__INIT;
+    Rh__RingOp op = RH__RING_OP__INIT;
+    Rh__RingOp *ops[] = {&op};
+
+    (void)state;
+    const uint64_t rid = hold_one();
+    op.kind = RING_MOVE;
+    op.vnode = 0;
+    op.from = 1;
+    op.to = 2;
+    delta.prev_version = VERSION;
+    delta.version = VERSION + 1;
+    delta.txn = VERSION + 1;
+    delta.ops = ops;
+    delta.n_ops = 1;
+    const struct ring_op move = {.kind = RING_MOVE, .vnode = 0, .from = 1, .to = 2};
+    ring_apply(&cluster.ring, &move, 1, VERSION + 1, VERSION + 1);
+    delta.digest0 = cluster.ring.digest[0];
+    delta.digest1 = cluster.ring.digest[1];
+    commit.txn = VERSION + 1;
+    commit.delta = &delta;
+    c.body_case = RH__CONTROL__BODY_COMMIT;
+    c.commit = &commit;
+    say(&c);
+    assert_int_equal(last_answer()->rid, rid);
+    assert_int_equal(last_answer()->code, ANSWER_MOVED);
+    assert_int_equal(last_answer()->aux, VERSION + 1);
+    assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+}
+
+/* ---- costs: of the host alone, its actors do nothing */
+
+static void put_requests(struct buffer *out, uint16_t kind, unsigned count)
+{
+    static const char *const ids[] = {"anna", "bert", "carl", "dora"};
+
+    put_head(
+        out,
+        STREAM_REQUEST,
+        &(struct stream_head){
+            .from = GATEWAY, .to = SELF, .first = number, .ack = answer_count, .version = VERSION});
+    for (unsigned i = 0; i < count; i++) {
+        const struct stream_request r = {.rid = ++rids,
+                                         .session = 3,
+                                         .ttl_ms = 1000,
+                                         .kind = kind,
+                                         .id = text(ids[i % 4]),
+                                         .body = text("sixteen bytes ..")};
+        const size_t size = stream_request_size(&r);
+
+        stream_request_store(buffer_reserve(out, size), &r);
+        out->size += size;
+    }
+    number += count;
+    stream_frame_end(out->data, out->size, count);
+}
+
+static void a_steady_frame(void *context)
+{
+    const unsigned count = *(const unsigned *)context;
+    struct buffer out = {0};
+
+    (void)open(NULL);
+    begin();
+    (void)wake(BRIEF, "anna");
+    (void)wake(BRIEF, "bert");
+    (void)wake(BRIEF, "carl");
+    (void)wake(BRIEF, "dora");
+    for (unsigned i = 0; i < 2; i++) {
+        buffer_clear(&out);
+        put_requests(&out, BRIEF, count);
+        const struct frame frame = {
+            .type = (enum frame_type)out.data[4],
+            .count = load_u16(out.data + 6),
+            .body = bytes_of(out.data + FRAME_HEADER_SIZE, out.size - FRAME_HEADER_SIZE)};
+        const struct host_event event = {
+            .type = HOST_FRAME, .peer = LINK, .frame = &frame, .server = &server, .now_us = now_us};
+
+        host_effects_clear(&effects);
+        if (i == 1) {
+            steps_begin();
+        }
+        host_step(host, &event, &effects);
+        if (i == 1) {
+            steps_next();
+        }
+        read_log();
+    }
+    buffer_fini(&out);
+    (void)close_all(NULL);
+}
+
+static void a_steady_request_takes_few_instructions(void **state)
+{
+    enum { COUNT = 16 };
+    unsigned count = COUNT;
+    long frame = 0;
+
+    (void)state;
+    steps_count(a_steady_frame, &count, &frame, 1);
+    assert_in_range(frame / COUNT, 100, 900);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open, close_all)
+    const struct CMUnitTest tests[] = {
+        CASE(a_steady_request_runs_at_once_into_the_log),
+        CASE(what_a_link_lost_comes_again_from_the_log),
+        CASE(one_that_is_refused_keeps_back_what_was_sent_behind),
+        CASE(what_is_queued_of_a_dead_stream_does_not_run),
+        CASE(a_stream_that_was_forgotten_is_gone),
+        CASE(a_frame_that_cannot_be_costs_the_link),
+        CASE(what_is_of_a_newer_ring_waits_for_it),
+        CASE(a_held_request_runs_when_the_move_is_cancelled),
+        CASE(a_held_request_is_refused_when_its_vnode_went),
+        cmocka_unit_test(a_steady_request_takes_few_instructions),
+    };
+#undef CASE
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
