@@ -317,7 +317,7 @@ static struct bytes take(void *context)
     const struct remote *node = context;
     struct sendlog *log = router_log(node->thread->router, node->slot);
 
-    return log == NULL ? (struct bytes){0} : sendlog_unsent(log);
+    return log == NULL ? bytes_of(NULL, 0) : sendlog_unsent(log);
 }
 
 static void sent(void *context, size_t size)

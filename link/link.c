@@ -306,7 +306,9 @@ enum err link_send_common(struct link *link, struct bytes same, struct bytes bod
 
 void link_set_source(struct link *link, const struct link_source *source)
 {
-    link->source = source == NULL ? (struct link_source){0} : *source;
+    static const struct link_source none;
+
+    link->source = source == NULL ? none : *source;
     if (link->conn == NULL) {
         return;
     }

@@ -44,7 +44,7 @@ static struct bytes take(void *context)
     const struct shell_peer *p = context;
     struct sendlog *log = host_log(p->shell->host, p->id);
 
-    return log == NULL ? (struct bytes){0} : sendlog_unsent(log);
+    return log == NULL ? bytes_of(NULL, 0) : sendlog_unsent(log);
 }
 
 static void sent(void *context, size_t size)
