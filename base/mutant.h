@@ -172,10 +172,11 @@
     X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")
 
 /* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */
-#define MUTANT_IDENTITY_LIST(X)                                            \
-    X(M_NAME, "whoever says an incarnation is it, whatever its name")      \
-    X(M_ANYSOURCE, "state of a transaction is taken from any link")        \
-    X(M_LISTEDPART, "what was listed in part and came warm is not listed") \
+#define MUTANT_IDENTITY_LIST(X)                                             \
+    X(M_NAME, "whoever says an incarnation is it, whatever its name")       \
+    X(M_ANYSOURCE, "state of a transaction is taken from any link")         \
+    X(M_MERGEDIN, "what came waits for a vnode that names its transaction") \
+    X(M_LISTEDPART, "what was listed in part and came warm is not listed")  \
     X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")
 
 /* Of clients' sessions: tests/node/session_walk_test.c --mutants, and the simulator. */

@@ -118,7 +118,8 @@ static inline void set_cluster(const char *owners, uint64_t version)
     }
 }
 
-/* An id that begins with `name` and lies in the vnode its first digit says. */
+/* An id that begins with `name` and lies in the vnode its first digit says, or said before a merge.
+ */
 static inline struct bytes id_of(const char *name)
 {
     static char id[64];
@@ -126,7 +127,9 @@ static inline struct bytes id_of(const char *name)
     for (unsigned i = 0;; i++) {
         (void)snprintf(id, sizeof id, i == 0 ? "%s" : "%s.%u", name, i);
         const struct bytes b = bytes_of(id, strlen(id));
-        if (ring_hit_vnode(view_lookup(&cluster, 0, b)) == (uint32_t)(name[0] - '0')) {
+        const uint32_t cell =
+            ring_point_cell(ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), b));
+        if (cell / ((1u << RING_GRID_MIN) / VNODES) == (uint32_t)(name[0] - '0')) {
             return b;
         }
     }

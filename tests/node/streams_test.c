@@ -56,7 +56,9 @@ static void step(struct host_event event)
     host_step(host, &event, &effects);
     assert_true(effects.count <= EFFECTS_MAX);
     done_count = effects.count;
-    memcpy(done, effects.item, done_count * sizeof *done);
+    if (done_count > 0) {
+        memcpy(done, effects.item, done_count * sizeof *done);
+    }
     host_check(host);
 }
 
