@@ -89,7 +89,7 @@ static void name_binding(struct client *c, struct binding *b, const struct bind_
     b->type = wish->type;
     if (wish->type == NOTE_RETURN) {
         b->name = wish->back.name;
-        b->acked = wish->back.has.pushes;
+        b->acked = b->said = wish->back.has.pushes;
         b->told = b->acked;
         b->has_answers = wish->back.has.answers;
     } else if (wish->type == NOTE_KEEP) {

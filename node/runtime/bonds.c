@@ -120,24 +120,34 @@ static struct client_bond *bond_named(const struct rh_actor *a, const struct not
     return c;
 }
 
+/* Whose place it is: a session's, or of a client that keeps none its connection's. */
+static uint64_t holder_of(uint64_t session, uint64_t gateway, uint64_t connection)
+{
+    return session != 0 ? session : table_mix(table_mix(gateway) ^ connection);
+}
+
 void bonds_yield(struct client_bond *c, const struct note *note)
 {
+    const struct bond *b = &c->bond;
+    const uint64_t former = holder_of(b->session, b->gateway, b->connection);
     struct extras *x = c->actor->extra;
 
-    if (c->bond.session != note->session) {
-        x->yielded[x->yielded_count++ % YIELDED_MAX] = c->bond.session;
+    if (former != holder_of(note->session, note->gateway, note->connection)) {
+        x->yielded[x->yielded_count++ % YIELDED_MAX] = former;
     }
     bonds_drop(c);
 }
 
 bool bonds_yielded(const struct rh_actor *a, const struct note *note)
 {
+    const uint64_t holder = holder_of(note->session, note->gateway, note->connection);
+    const bool again = note->type == NOTE_RENEW || note->type == NOTE_RESUME;
     bool yielded = false;
 
     for (size_t i = 0; i < YIELDED_MAX; i++) {
-        yielded = yielded || (note->session != 0 && a->extra->yielded[i] == note->session);
+        yielded = yielded || a->extra->yielded[i] == holder;
     }
-    return yielded && note->type == NOTE_RENEW && bond_named(a, note) == NULL;
+    return yielded && again && bond_named(a, note) == NULL && bonds_of(a, note) == NULL;
 }
 
 struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note)

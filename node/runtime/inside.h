@@ -178,7 +178,7 @@ struct extras {
     size_t call_count;
     struct client_bond *client; /* owned; the first; NULL = nobody is bound */
     struct client_bond *told;   /* of whom a session callback is told, runs or deferred; or NULL */
-    uint64_t yielded[YIELDED_MAX]; /* the sessions whose place was given away last; 0 = none */
+    uint64_t yielded[YIELDED_MAX]; /* whose places were given away last; 0 = nobody's */
     uint32_t yielded_count;
     uint64_t session; /* of its calls; 0 = it has made none */
     struct extras *spare;
@@ -336,8 +336,8 @@ void bonds_drop(struct client_bond *c);
 void bonds_drop_all(struct rh_actor *a);
 /* Drop a bond whose place the note takes. */
 void bonds_yield(struct client_bond *c, const struct note *note);
-/* True for the RENEW of a session whose place was given away: it was said before its gateway heard
- * of that. */
+/* True for the RENEW or RESUME of one whose place was given away: it was said before its gateway
+ * heard of that. */
 bool bonds_yielded(const struct rh_actor *a, const struct note *note);
 /* Of that connection; NULL = none. */
 struct client_bond *bonds_of(const struct rh_actor *a, const struct note *note);

@@ -725,6 +725,47 @@ static void who_never_heard_of_it_has_left(void **state)
     stop(&t);
 }
 
+static void one_that_came_back_and_was_begun_afresh_acknowledges(void **state)
+{
+    struct talk t;
+    const struct session_packet session = keeps(&t);
+
+    (void)state;
+    struct client *former = t.c;
+    client_sent(former, client_output(former).size, t.r.rig.now_us);
+    t.c = client_new(t.r.all, CLIENT_PACKETS, "y", t.r.rig.now_us);
+    greet(&t);
+    resumes(&t, &session, 1000000); // a long session: it has a million pushes
+    const struct note back = note_at(&t, 3, NOTE_RETURN);
+    answers_kept(&t, 3, &back, &(struct bound){.result = BOUND_KEPT, .next = 1000001, .epoch = 2});
+    (void)hears_session(&t, 1);
+    // Its actor is lost, and begun afresh.
+    clients_on_node_up(t.r.all, 1, t.r.rig.now_us);
+    (void)go_on(&t, 10);
+    const size_t before = t.r.request_count;
+    const struct note note = note_at(&t, before, NOTE_RENEW);
+    answers_kept(&t, before, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 2});
+    assert_int_equal(hear(&t).type, PACKET_BEGUN);
+    packet_put_ack(&t.said, &(struct ack_packet){.pushes = 0}); // as protocol-client.md has it
+    send(&t);
+    const size_t acks = t.r.request_count;
+    for (uint64_t i = 1; i <= 5; i++) {
+        const struct push_record push = {.gateway = client_rig_request(&t.r, before).gateway,
+                                         .connection = note.connection,
+                                         .round = note.round,
+                                         .number = i,
+                                         .payload = of("x")};
+        assert_non_null(clients_on_push(t.r.all, &push, t.r.rig.now_us));
+        hears_push(&t, i);
+        packet_put_ack(&t.said, &(struct ack_packet){.pushes = i});
+        send(&t);
+        (void)go_on(&t, 2 * second_us);
+    }
+    assert_true(t.r.request_count > acks);
+    client_rig_free(&t.r, former);
+    stop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -742,6 +783,7 @@ int main(void)
         cmocka_unit_test(a_gap_is_asked_for),
         cmocka_unit_test(one_that_was_begun_afresh_is_told),
         cmocka_unit_test(an_ack_from_before_it_began_afresh_counts_nothing),
+        cmocka_unit_test(one_that_came_back_and_was_begun_afresh_acknowledges),
         cmocka_unit_test(one_that_is_rebound_leaves_and_keeps_its_answers),
         cmocka_unit_test(one_that_is_rebound_and_binds_at_once_has_one_session),
         cmocka_unit_test(what_is_sent_again_keeps_its_version),

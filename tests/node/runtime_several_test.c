@@ -397,6 +397,32 @@ static void too_many_bonds_are_no_bonds(void **state)
     runtime_rig_close(&d.t);
 }
 
+static void nor_does_a_resume_of_a_plain_one(void **state)
+{
+    struct devices d;
+    struct note n;
+
+    (void)state;
+    open_stage(&d);
+    for (uint64_t i = 1; i <= 3; i++) {
+        n = note_of(NOTE_BIND, i);
+        n.session = n.key = 0;
+        notes(&d, &n, BOUND_NEW);
+    }
+    const uint64_t three = d.told[d.told_count - 1].session;
+    const struct bond_stamp newest = runtime_rig_bound(&d.t).stamp;
+    (void)asks(&d, "rebind", three, RH_OK);
+    n = note_of(NOTE_BIND, 4);
+    n.session = n.key = 0;
+    notes(&d, &n, BOUND_NEW);
+    n = note_of(NOTE_RESUME, 3);
+    n.session = n.key = 0;
+    n.stamp = newest;
+    n.round = 2;
+    notes(&d, &n, BOUND_OLD);
+    runtime_rig_close(&d.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +432,7 @@ int main(void)
         cmocka_unit_test(one_more_takes_the_place_of_the_oldest),
         cmocka_unit_test(of_those_that_come_again_the_newest_stay),
         cmocka_unit_test(a_renewal_brings_back_nobody_whose_place_is_taken),
+        cmocka_unit_test(nor_does_a_resume_of_a_plain_one),
         cmocka_unit_test(all_move_along),
         cmocka_unit_test(who_came_along_stays_though_fewer_may),
         cmocka_unit_test(one_is_kicked_or_rebound),
