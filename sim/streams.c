@@ -62,6 +62,44 @@ void node_frame(struct fleet *f, struct sim_node *n, const struct net_end *end,
 
 /* ---- what links carry ---- */
 
+static void trace_request(struct fleet *f, const struct net_end *end,
+                          const struct stream_request *r)
+{
+    const struct request_record record = {.kind = r->kind, .flags = r->flags, .body = r->body};
+
+    TRACE(&f->world,
+          end->me->name,
+          "   asks %.*s by name %llx, %u ms left: request %llu",
+          (int)r->id.size,
+          (const char *)r->id.data,
+          (unsigned long long)r->rid,
+          r->ttl_ms,
+          (unsigned long long)check_uid(&record));
+}
+
+/* Which requests a frame has, and which answers. */
+static void trace_records(struct fleet *f, const struct net_end *end, int type,
+                          struct reader records)
+{
+    struct stream_request r;
+    struct stream_answer a;
+
+    if (!f->world.print && !f->world.keep) {
+        return;
+    }
+    while (type == STREAM_REQUEST && stream_request_get(&records, &r) == ERR_OK) {
+        trace_request(f, end, &r);
+    }
+    while (type == STREAM_ANSWER && stream_answer_get(&records, &a) == ERR_OK) {
+        TRACE(&f->world,
+              end->me->name,
+              "   answers name %llx: code %d, %llu",
+              (unsigned long long)a.rid,
+              a.code,
+              (unsigned long long)a.aux);
+    }
+}
+
 void streams_on_poured(void *context, struct net_end *end, const struct frame *frame)
 {
     struct fleet *f = context;
@@ -81,6 +119,7 @@ void streams_on_poured(void *context, struct net_end *end, const struct frame *f
               frame->count,
               (unsigned long long)head.ack,
               (unsigned long long)head.version);
+        trace_records(f, end, (uint8_t)frame->type, records);
     }
     if (end->me->role == ROLE_NODE) {
         check_stream_said(f, fleet_node(end->me), frame);

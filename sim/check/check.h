@@ -300,6 +300,8 @@ size_t check_view_index(const struct fleet *f, uint64_t version);
 /* A copy of a request leaves for a node. */
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* Is a copy of it on a link to a node? */
+/* A request's number; 0: what session actors are asked stands in no ledger. */
+uint64_t check_uid(const struct request_record *r);
 bool check_is_under_way(const struct fleet *f, uint64_t uid);
 /* A node refuses the call that the probe came along. */
 void check_circle(struct fleet *f, const struct probe *p);

@@ -47,8 +47,7 @@ size_t check_view_index(const struct fleet *f, uint64_t version)
     return 0;
 }
 
-/* Its number; 0: what session actors are asked stands in no ledger. */
-static uint64_t uid_of(const struct request_record *r)
+uint64_t check_uid(const struct request_record *r)
 {
     struct bytes body = r->body;
     struct caller from;
@@ -60,7 +59,7 @@ static uint64_t uid_of(const struct request_record *r)
 
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
-    struct sim_ask *a = ledger_find(f, uid_of(r));
+    struct sim_ask *a = ledger_find(f, check_uid(r));
 
     if (a != NULL) {
         a->nodes |= UINT64_C(1) << (n - f->node);
@@ -73,7 +72,7 @@ static bool is_copy(const void *context, int type, struct bytes frame)
     struct reader in = {.at = frame.data, .left = frame.size};
     struct request_record r = {0};
 
-    return type == FRAME_REQUEST && request_get(&in, &r) == ERR_OK && uid_of(&r) == *uid;
+    return type == FRAME_REQUEST && request_get(&in, &r) == ERR_OK && check_uid(&r) == *uid;
 }
 
 bool check_is_under_way(const struct fleet *f, uint64_t uid)
@@ -121,7 +120,7 @@ static void check_ancestors(struct fleet *f, const struct sim_ask *a,
             world_violate(&f->world,
                           "chain",
                           "request %llu does not tell that %s waits for it",
-                          (unsigned long long)uid_of(r),
+                          (unsigned long long)check_uid(r),
                           e->id);
             return;
         }
@@ -132,7 +131,7 @@ static void check_ancestors(struct fleet *f, const struct sim_ask *a,
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r)
 {
-    const uint64_t uid = uid_of(r);
+    const uint64_t uid = check_uid(r);
     struct sim_ask *a = ledger_find(f, uid);
 
     if (sim_players_has(r->kind)) {
@@ -163,7 +162,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
 void check_kept(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
     enum { PLACES = 3, MOST_US = PLACES * (HOST_CONN_MS + HOST_CONN_MS / 15) * 1000 };
-    struct sim_ask *a = ledger_find(f, uid_of(r));
+    struct sim_ask *a = ledger_find(f, check_uid(r));
 
     if (a == NULL) {
         return;
@@ -180,7 +179,7 @@ void check_kept(struct fleet *f, const struct sim_node *n, const struct request_
 
 void check_streamed(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
-    struct sim_ask *a = ledger_find(f, uid_of(r));
+    struct sim_ask *a = ledger_find(f, check_uid(r));
 
     check_copy(f, n, r);
     if (a != NULL) {
@@ -191,7 +190,7 @@ void check_streamed(struct fleet *f, const struct sim_node *n, const struct requ
 void check_stood(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
     const struct process *p = &n->process;
-    struct sim_ask *a = ledger_find(f, uid_of(r));
+    struct sim_ask *a = ledger_find(f, check_uid(r));
 
     if (a != NULL && p->awake_us == f->world.now_us && p->stood_us < p->awake_us) {
         const uint64_t stood_us = p->awake_us - p->stood_us;
@@ -205,7 +204,7 @@ void check_stood(struct fleet *f, const struct sim_node *n, const struct request
 static void check_ttl(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
     enum { ROUNDING_US = 2000 };
-    const struct sim_ask *a = ledger_find(f, uid_of(r));
+    const struct sim_ask *a = ledger_find(f, check_uid(r));
     const uint64_t had_us = a == NULL ? 0 : a->left_us[n - f->node];
 
     if (had_us != 0 && f->profile != PROFILE_CLOCKS &&
@@ -214,7 +213,7 @@ static void check_ttl(struct fleet *f, const struct sim_node *n, const struct re
                       "ttl",
                       "%s passes request %llu on with %u ms, %llu ms too many",
                       n->process.name,
-                      (unsigned long long)uid_of(r),
+                      (unsigned long long)check_uid(r),
                       r->ttl_ms,
                       (unsigned long long)(left_at(n->process.step_us, r->ttl_ms) - had_us) / 1000);
     }
