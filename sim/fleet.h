@@ -235,10 +235,12 @@ struct sim_node {
     uint64_t down_us;  /* it crashed as an owner then; 0 = not, or its vnodes are served */
     int64_t wall_us;   /* its wall clock is so much ahead */
     uint64_t watch_us; /* when its watchdog looks; 0 = it sleeps */
-    uint64_t lost_us[FLEET_NODES_MAX]; /* when it lost a link to another one last */
-    uint64_t trouble_us;               /* when what it had was lost, or may have been, last … */
-    size_t trouble_view;               /* … and how many versions there were then */
-    uint64_t died;                     /* its folder tells: this incarnation died, … */
+    uint64_t lost_us[FLEET_NODES_MAX];   /* when it lost a link to another one last */
+    uint64_t joined[FLEET_GATEWAYS_MAX]; /* the link that a gateway's stream has; 0 = none, … */
+    uint64_t parted_us[FLEET_GATEWAYS_MAX]; /* … since then */
+    uint64_t trouble_us; /* when what it had was lost, or may have been, last … */
+    size_t trouble_view; /* … and how many versions there were then */
+    uint64_t died;       /* its folder tells: this incarnation died, … */
     struct quarantined suspect[FLEET_SUSPECTS_MAX]; /* … and ran these */
     size_t suspect_count;
 };

@@ -421,6 +421,7 @@ void gateway_frame(struct fleet *f, struct sim_gateway *g, struct net_end *from,
     if (!from->dialled || g->node[from->key] != from || g->core == NULL) {
         return;
     }
+    check_stream_heard(f, g, fleet_node(from->other), frame);
     in.now_us = begin(f, g);
     do {
         e = router_frame(g->core, &in, &g->out);

@@ -570,6 +570,7 @@ void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
         return;
     }
     n->has_more = true;
+    check_stream_parted(f, n, end);
     if (end->other->role == ROLE_NODE) {
         n->lost_us[fleet_node(end->other) - f->node] = f->world.now_us;
         node_calls_link(f, n, end, false);

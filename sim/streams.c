@@ -122,7 +122,7 @@ void streams_on_poured(void *context, struct net_end *end, const struct frame *f
         trace_records(f, end, (uint8_t)frame->type, records);
     }
     if (end->me->role == ROLE_NODE) {
-        check_stream_said(f, fleet_node(end->me), frame);
+        check_stream_said(f, fleet_node(end->me), end, frame);
     } else {
         check_stream_asked(f, fleet_node(end->other), frame);
     }

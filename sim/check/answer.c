@@ -64,11 +64,13 @@ static bool is_member(const struct fleet *f, const struct sim_node *n)
 }
 
 /* What was sent in a stream is over with its node's end, wherever its vnode is by then (R14): with
- * its trouble, when the fleet has done with it, and with the era. */
+ * its trouble, when the fleet has done with it, and with the era; and when its node has forgotten
+ * the stream. */
 static bool stream_is_over(const struct fleet *f, const struct sim_ask *a)
 {
     const uint64_t version = f->ledger.view[a->view].version;
-    bool over = a->streamed != 0 && version >> 40 < session_version(a->session) >> 40;
+    bool over =
+        a->forgotten || (a->streamed != 0 && version >> 40 < session_version(a->session) >> 40);
 
     for (unsigned i = 0; i < f->nodes; i++) {
         const struct sim_node *n = &f->node[i];

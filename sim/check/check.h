@@ -13,6 +13,7 @@
  *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
  *     ttl          what a request waited at a node is gone when it is passed on    check_view.c
  *     era          nothing leaves a node that it said in an older era              check_view.c
+ *     gone         a node forgets no stream that has a link, or had one just now   stream.c
  *     twice        K3: no request is executed twice, ever                          check_actor.c
  *     order        K4: requests of one (session, entity) run in order              check_actor.c
  *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
@@ -68,6 +69,7 @@ struct sim_node;
 struct sim_coordinator;
 struct sim_gateway;
 struct process;
+struct net_end;
 
 enum { LEDGER_NODES = 8, LEDGER_ENTITIES = 60, LEDGER_HOT = 3, POISON_MAX = 8 };
 
@@ -157,6 +159,7 @@ struct sim_ask {
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
     bool ran_late;   /* its last run came after its answer, and was excused */
+    bool forgotten;  /* a node to which it was sent by a stream had forgotten that */
     size_t view;     /* index of the gateway's version in ledger.view at the send */
     uint64_t circle; /* of single calls, in which its run was seen last; 0 = in none … */
     uint64_t victim; /* … and the run that lost its call for that */
@@ -297,11 +300,11 @@ struct view_seen {
 void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen);
 /* The index of a version in ledger.view; 0 if nobody has it. */
 size_t check_view_index(const struct fleet *f, uint64_t version);
+/* A request's number; 0: what session actors are asked stands in no ledger. */
+uint64_t check_uid(const struct request_record *r);
 /* A copy of a request leaves for a node. */
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* Is a copy of it on a link to a node? */
-/* A request's number; 0: what session actors are asked stands in no ledger. */
-uint64_t check_uid(const struct request_record *r);
 bool check_is_under_way(const struct fleet *f, uint64_t uid);
 /* A node refuses the call that the probe came along. */
 void check_circle(struct fleet *f, const struct probe *p);
@@ -315,7 +318,13 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
 void check_stream_asked(struct fleet *f, const struct sim_node *n, const struct frame *frame);
 void check_stream_came(struct fleet *f, const struct sim_node *n, struct process *from,
                        const struct frame *frame);
-void check_stream_said(struct fleet *f, const struct sim_node *n, const struct frame *frame);
+void check_stream_said(struct fleet *f, struct sim_node *n, const struct net_end *end,
+                       const struct frame *frame);
+/* It reached the gateway. */
+void check_stream_heard(struct fleet *f, const struct sim_gateway *g, const struct sim_node *n,
+                        const struct frame *frame);
+/* The node lost a link. */
+void check_stream_parted(const struct fleet *f, struct sim_node *n, const struct net_end *end);
 /* A request leaves for a node by a stream. */
 void check_streamed(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* A request came by a stream: what it waited for room on its link is not counted. */

@@ -4,6 +4,7 @@
  */
 #include "wire/stream.h"
 #include "sim/fleet.h"
+#include "stream/servers.h"
 #include "wire/cursor.h"
 
 /* As a record says the same. */
@@ -73,12 +74,39 @@ void check_stream_came(struct fleet *f, const struct sim_node *n, struct process
     }
 }
 
-void check_stream_said(struct fleet *f, const struct sim_node *n, const struct frame *frame)
+/* Who says GONE has had no link of that stream for T_gone (R15), by a clock that is up to 6 % fast.
+ */
+static void check_gone(struct fleet *f, const struct sim_node *n, size_t gateway)
+{
+    const uint64_t gone_us = servers_config_default().gone_ms * 930;
+
+    if (n->joined[gateway] != 0 ||
+        (f->profile != PROFILE_CLOCKS && f->world.now_us - n->parted_us[gateway] < gone_us)) {
+        world_violate(&f->world,
+                      "gone",
+                      "%s has forgotten the stream of %s, which was there %llu ms ago",
+                      n->process.name,
+                      f->gateway[gateway].process.name,
+                      (unsigned long long)(f->world.now_us - n->parted_us[gateway]) / 1000);
+    }
+}
+
+void check_stream_said(struct fleet *f, struct sim_node *n, const struct net_end *end,
+                       const struct frame *frame)
 {
     struct stream_head head;
     struct reader records;
 
     check_output(f, n);
+    if (end->other->role == ROLE_GATEWAY) {
+        const size_t gateway = (size_t)(fleet_gateway(end->other) - f->gateway);
+
+        if ((uint8_t)frame->type == STREAM_GONE) {
+            check_gone(f, n, gateway);
+        } else if ((uint8_t)frame->type == STREAM_JOINED) {
+            n->joined[gateway] = end->id;
+        }
+    }
     if (stream_head_get(frame, &head, &records) == ERR_OK &&
         head.version >> 40 < n->incarnation >> 40) {
         world_violate(&f->world,
@@ -87,5 +115,33 @@ void check_stream_said(struct fleet *f, const struct sim_node *n, const struct f
                       n->process.name,
                       (unsigned long long)n->incarnation,
                       (unsigned long long)head.version);
+    }
+}
+
+void check_stream_parted(const struct fleet *f, struct sim_node *n, const struct net_end *end)
+{
+    if (end->other->role == ROLE_GATEWAY) {
+        const size_t gateway = (size_t)(fleet_gateway(end->other) - f->gateway);
+
+        if (n->joined[gateway] == end->id) {
+            n->joined[gateway] = 0;
+            n->parted_us[gateway] = f->world.now_us;
+        }
+    }
+}
+
+/* Nobody knows what became of those that were sent by a stream that its node has forgotten (R14).
+ */
+void check_stream_heard(struct fleet *f, const struct sim_gateway *g, const struct sim_node *n,
+                        const struct frame *frame)
+{
+    if ((uint8_t)frame->type != STREAM_GONE) {
+        return;
+    }
+    for (size_t i = 0; i < f->ledger.ask_count; i++) {
+        struct sim_ask *a = &f->ledger.ask[i];
+
+        a->forgotten = a->forgotten || (!a->answered && a->session->gateway == g &&
+                                        (a->streamed >> (n - f->node) & 1) != 0);
     }
 }
