@@ -396,13 +396,21 @@ uint64_t check_rivals(const struct fleet *f, const struct device *d)
     return dials;
 }
 
+/* With several: its actor told it to go, and a broken link lost that. Then any other one takes its
+ * place. Whose bond it is tells only a push. */
+static bool was_sent_away(const struct fleet *f, const struct device *d)
+{
+    return d->bond != 0 ? bond_at(f, d->bond)->sent_away : d->actor->kicks + d->actor->rebinds > 0;
+}
+
 /* Since it went to be bound, another one was: the other device, or it itself, by a bind that came
  * late, behind a newer one; a resume that does takes nobody's place. Or its actor was begun cold,
  * and forgot who that was; or took back one that it had forgotten. With several, a place is given
- * by who has it for longest: by then all others have come since, and one more. */
-static bool was_replaced(const struct device *d)
+ * by who was sent away, or else has it for longest: by then all others have come since, and one
+ * more. */
+static bool was_replaced(const struct fleet *f, const struct device *d)
 {
-    const uint64_t others = d->actor->several ? SEVERAL_MAX : 1;
+    const uint64_t others = d->actor->several && !was_sent_away(f, d) ? SEVERAL_MAX : 1;
 
     return session_actor_turns(d->actor) > (d->keeps ? d->turns : d->stood.turns) + others;
 }
@@ -424,7 +432,7 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
     }
     UNLESS(f,
            !d->keeps || d->losses != d->actor->losses || d->rivals != check_rivals(f, d) ||
-               (d->actor->several && was_replaced(d)),
+               (d->actor->several && was_replaced(f, d)),
            "device %zu: its session of %s is gone, and nothing happened",
            d->number,
            d->actor->who.id);
@@ -461,13 +469,13 @@ static void on_rebound(struct fleet *f, struct device *d, const struct rhc_event
     d->spell = d->bond = d->seen = 0;
 }
 
-static bool may_kick(const struct device *d, uint32_t code)
+static bool may_kick(const struct fleet *f, const struct device *d, uint32_t code)
 {
     const struct session_actor *h = d->actor;
 
     switch (code) {
     case RH_KICK_REPLACED:
-        return was_replaced(d);
+        return was_replaced(f, d);
     case RH_KICK_REFUSED: // it was told to go before, and did not hear
         return h->kicks + h->ends > 0;
     case RH_KICK_ENDED:
@@ -508,7 +516,7 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
         break;
     case RHC_EVENT_KICKED:
         UNLESS(f,
-               may_kick(d, e->code),
+               may_kick(f, d, e->code),
                "device %zu is kicked by %s for no reason: %u %.*s",
                d->number,
                d->actor->who.id,

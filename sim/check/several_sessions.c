@@ -151,7 +151,13 @@ uint64_t check_known_spell(struct fleet *f, struct session_actor *h, uint64_t se
     h->spell = at;
     (void)check_spell(f, h, at > 0);
     p->spell[p->spell_count - 1].session = session;
+    p->bond[p->spell[p->spell_count - 1].bond - 1].sent_away = false; // who begins afresh forgot
     return p->spell_count;
+}
+
+void check_known_leaves(struct fleet *f, const struct known_session *g)
+{
+    f->players->bond[f->players->spell[g->spell - 1].bond - 1].sent_away = true;
 }
 
 /* ---- devices ---- */

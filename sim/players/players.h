@@ -85,6 +85,7 @@ struct push_bond {
     uint64_t count;
     uint64_t cap;
     const struct device *device; /* of such an actor: who got one of them; NULL = nobody yet */
+    bool sent_away;              /* likewise: it was kicked, or passed on */
 };
 
 /* State that a session actor knows about a client's spell: a new one begins when the actor came
@@ -349,6 +350,8 @@ void check_several_begins(struct fleet *f, struct session_actor *h,
 /* A spell for a session; `goes_on`: in the bond that the session had. Its number. */
 uint64_t check_known_spell(struct fleet *f, struct session_actor *h, uint64_t session,
                            bool goes_on);
+/* It is told to go. */
+void check_known_leaves(struct fleet *f, const struct known_session *g);
 /* A device got a push: it has to be the one with that number in its session's bond. */
 void check_known_push(struct fleet *f, struct device *d, const struct rhc_event *e);
 /* A device waits for something of such an actor; NULL = it does not. */

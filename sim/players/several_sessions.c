@@ -236,6 +236,7 @@ static void sends_away(struct rh_actor *actor, struct life *l, struct known_sess
     h->kicks += kicks;
     h->rebinds += !kicks;
     g->leaves = kicks ? KNOWN_KICKED : KNOWN_REBOUND;
+    check_known_leaves(l->fleet, g);
     if (kicks && g->missed_us != 0) { // of one that is away nothing more is told
         forget(l, g);
     }
