@@ -320,7 +320,7 @@ void check_stream_came(struct fleet *f, const struct sim_node *n, struct process
                        const struct frame *frame);
 void check_stream_said(struct fleet *f, struct sim_node *n, const struct net_end *end,
                        const struct frame *frame);
-/* It reached the gateway. */
+/* That frame reached the gateway. */
 void check_stream_heard(struct fleet *f, const struct sim_gateway *g, const struct sim_node *n,
                         const struct frame *frame);
 /* The node lost a link. */

@@ -350,7 +350,7 @@ void check_several_begins(struct fleet *f, struct session_actor *h,
 /* A spell for a session; `goes_on`: in the bond that the session had. Its number. */
 uint64_t check_known_spell(struct fleet *f, struct session_actor *h, uint64_t session,
                            bool goes_on);
-/* It is told to go. */
+/* The client is told by its actor to go. */
 void check_known_leaves(struct fleet *f, const struct known_session *g);
 /* A device got a push: it has to be the one with that number in its session's bond. */
 void check_known_push(struct fleet *f, struct device *d, const struct rhc_event *e);
