@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/books/actor.h"
 #include "node/bridge/bridge.h"
-#include "node/host/actor.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "sim/recording.h"
 
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 #include "sim/fleet.h"
 
 #include <inttypes.h>

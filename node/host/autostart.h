@@ -12,7 +12,7 @@
 #ifndef NODE_HOST_AUTOSTART_H
 #define NODE_HOST_AUTOSTART_H
 
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 #include "node/host/host.h"
 
 /* Ids to be started without a request. The actors among them are ABSENT, linked by `idle`. */

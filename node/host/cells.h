@@ -6,9 +6,9 @@
 #ifndef NODE_HOST_CELLS_H
 #define NODE_HOST_CELLS_H
 
+#include "node/books/idle.h"
 #include "node/host/hold.h"
 #include "node/host/host.h"
-#include "node/host/idle.h"
 
 /* State that the node keeps for each cell beside the ring. */
 struct cell_state {

@@ -72,8 +72,7 @@ void fail_broken(struct host *h, struct actor *a)
 {
     ASSERT(a->state == ACTOR_IDLE && a->live);
     (void)actor_work(&h->actors, a);
-    image_free(a->work->image);
-    a->work->image = NULL;
+    actor_drop_image(a);
     actor_dismiss(h, a, DISCARD_BROKEN);
     actor_enter(a, ACTOR_ABSENT);
     fail_again(h, a);

@@ -9,8 +9,8 @@
 #ifndef NODE_HOST_HOLD_H
 #define NODE_HOST_HOLD_H
 
+#include "node/books/actor.h"
 #include "node/books/waiting.h"
-#include "node/host/actor.h"
 #include "node/host/handover.h"
 #include "txn/participant.h"
 

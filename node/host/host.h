@@ -48,6 +48,7 @@
 #ifndef NODE_HOST_HOST_H
 #define NODE_HOST_HOST_H
 
+#include "node/books/instance.h"
 #include "node/books/lease.h"
 #include "node/books/waits.h"
 #include "node/bridge/operation.h"
@@ -59,7 +60,6 @@
 
 struct frame;
 struct host;
-struct actor; /* node/host/actor.h */
 
 enum {
     HOST_ACTIVE_MAX = 64,
@@ -341,14 +341,6 @@ void host_check(const struct host *h);
 /* Plant a fault: an actor of kind 0 in cells that are another node's, "k0" or the next that is. */
 void host_plant_stray(struct host *h);
 #endif
-
-/* What the shell may know of an actor. `instance` belongs to the shell. */
-struct bytes actor_id(const struct actor *a);
-uint16_t actor_kind(const struct actor *a);
-void *actor_instance(const struct actor *a);
-/* The actor's arc is held, and it does nothing until the outcome; its instance may not know. */
-bool actor_is_frozen(const struct actor *a);
-void actor_set_instance(struct actor *a, void *instance);
 
 void host_stats(const struct host *h, struct host_stats *out);
 /* One row of the workers' profile of actors, for people who ask (RhHotRow of wire/control.proto).

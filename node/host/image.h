@@ -22,7 +22,8 @@
 
 #include "base/bytes.h"
 #include "base/table.h"
-#include "node/host/order.h"
+#include "node/books/image_name.h"
+#include "node/books/order.h"
 #include "wire/cursor.h"
 
 #include <stdbool.h>
@@ -56,13 +57,6 @@ struct image_order {
     uint64_t last;
     uint64_t base;
     uint8_t answer_count;
-};
-
-/* Name of the actor that an image belongs to. */
-struct image_name {
-    uint64_t position;
-    uint16_t kind;
-    struct bytes id;
 };
 
 /* Returns an image with one reference, with the orders of `a`: NULL = there are none. `state` NULL

@@ -116,8 +116,7 @@ static void unfreeze(struct host *h, struct actor *a)
 {
     const bool told = !a->copied;
 
-    image_free(a->work->image);
-    a->work->image = NULL;
+    actor_drop_image(a);
     actor_enter(a, ACTOR_IDLE);
     if (told) {
         (void)host_submit(h, a, VERB_UNFREEZE);
@@ -315,6 +314,14 @@ void actor_empty(struct host *h, struct actor *a, struct queue *to)
     ASSERT(actor_early(a) == 0);
 }
 
+void actor_drop_image(struct actor *a)
+{
+    if (a->work != NULL) {
+        image_free(a->work->image);
+        a->work->image = NULL;
+    }
+}
+
 void actor_remove(struct host *h, struct actor *a, enum discard_why why)
 {
     struct order *order = NULL;
@@ -330,6 +337,7 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
     if (a->sent) {
         ahead_on_removed(h, a);
     }
+    actor_drop_image(a);
     actor_discard(&h->actors, a);
 }
 

@@ -6,7 +6,7 @@
 #ifndef NODE_HOST_PREFETCH_H
 #define NODE_HOST_PREFETCH_H
 
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 #include "node/host/host.h"
 
 /* How far the way of one request is known. */

@@ -10,9 +10,9 @@
 #ifndef NODE_HOST_REQUESTS_H
 #define NODE_HOST_REQUESTS_H
 
+#include "node/books/order.h"
 #include "node/books/waiting.h"
 #include "node/host/host.h"
-#include "node/host/order.h"
 
 enum { BUSY_RETRY_MS = 50 };
 

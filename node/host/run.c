@@ -613,8 +613,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     a->wanted = false;
     a->wish = actor_waiting(a) > 0 ? WISH_NONE : a->wish; // or it would never run what woke it
     actor_end(h, a, ACTOR_IDLE);
-    image_free(a->work->image);
-    a->work->image = NULL;
+    actor_drop_image(a);
     a->used_ms = (uint32_t)(h->now_us / 1000); // whom no request woke, too: it was in use before
     retire_watch(h, a);
     if (a->broken) {

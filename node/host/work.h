@@ -11,9 +11,9 @@
 #define NODE_HOST_WORK_H
 
 #include "base/ration.h"
-#include "node/host/actor.h"
+#include "node/books/actor.h"
+#include "node/books/order.h"
 #include "node/host/host.h"
-#include "node/host/order.h"
 
 struct admission;
 struct stream_taken;
@@ -103,6 +103,8 @@ void run_on_exported(struct host *h, struct actor *a, const struct completion *c
  * was asked for its state, and answers. */
 bool actor_copy(struct host *h, struct actor *a);
 void run_on_copied(struct host *h, struct actor *a, const struct completion *c);
+/* Release the image that the actor has, if any. */
+void actor_drop_image(struct actor *a);
 /* Remove the actor: DISCARD its instance, forget its record. All its requests were taken out
  * before. */
 void actor_remove(struct host *h, struct actor *a, enum discard_why why);

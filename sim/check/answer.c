@@ -3,7 +3,7 @@
  * Checks answers: in time, true, once, and in order.
  */
 #include "base/mem.h"
-#include "node/host/order.h"
+#include "node/books/order.h"
 #include "sim/fleet.h"
 #include "wire/cursor.h"
 

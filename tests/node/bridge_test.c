@@ -5,8 +5,8 @@
  */
 #include "tests/test.h"
 
+#include "node/books/actor.h"
 #include "node/bridge/bridge.h"
-#include "node/host/actor.h"
 #include "tests/node/runtime_rig.h"
 
 static struct runtime *runtime;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is unused for long (node/host/idle.h), and what waits for its next try (node/books/delay.h).
+ * Who is unused for long (node/books/idle.h), and what waits for its next try (node/books/delay.h).
  */
 #include "tests/test.h"
 
 #include "base/mem.h"
 #include "node/books/delay.h"
-#include "node/host/idle.h"
+#include "node/books/idle.h"
+#include "node/books/order.h"
 #include "node/runtime/inside.h"
 #include "ring/ring.h"
 

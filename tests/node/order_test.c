@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of node/host/order.h.
+ * Tests of node/books/order.h.
  */
-#include "node/host/order.h"
+#include "node/books/order.h"
 
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 #include "node/host/image.h"
 #include "ring/ring.h"
 #include "tests/test.h"

@@ -3,8 +3,8 @@
  * The saved answers of order records: the newest in the record itself if it is
  * small, the others beside it.
  */
-#include "node/host/actor.h"
-#include "node/host/order_inside.h"
+#include "node/books/actor.h"
+#include "node/books/order_inside.h"
 
 #include "base/assert.h"
 #include "base/mem.h"

@@ -2,10 +2,10 @@
  *
  * What order.c (records) and saved.c (their answers) share.
  */
-#ifndef NODE_HOST_ORDER_INSIDE_H
-#define NODE_HOST_ORDER_INSIDE_H
+#ifndef NODE_BOOKS_ORDER_INSIDE_H
+#define NODE_BOOKS_ORDER_INSIDE_H
 
-#include "node/host/order.h"
+#include "node/books/order.h"
 
 /* Part of an order that it has only while requests came early, and while answers are saved that do
  * not fit into the record: one cache line. */

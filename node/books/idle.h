@@ -8,10 +8,10 @@
  *
  * Pure.
  */
-#ifndef NODE_HOST_IDLE_H
-#define NODE_HOST_IDLE_H
+#ifndef NODE_BOOKS_IDLE_H
+#define NODE_BOOKS_IDLE_H
 
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 
 enum {
     IDLE_SLOTS = 32,

@@ -3,11 +3,11 @@
  * Order records: which request of a session may run next, and what the last ones
  * were answered.
  */
-#include "node/host/order_inside.h"
+#include "node/books/order_inside.h"
 
 #include "base/assert.h"
 #include "base/mutant.h"
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 
 enum { EVICT_AT_ONCE = 1000, US_PER_MS = 1000 };
 

@@ -3,7 +3,7 @@
  * A wheel of actors by the time they were last used, so that idle ones are found
  * without a timer for each.
  */
-#include "node/host/idle.h"
+#include "node/books/idle.h"
 
 enum { MS = 1000, PARTS = 16 };
 

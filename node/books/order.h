@@ -14,8 +14,8 @@
  *
  * Pure. The first small answer of a record takes no allocation.
  */
-#ifndef NODE_HOST_ORDER_H
-#define NODE_HOST_ORDER_H
+#ifndef NODE_BOOKS_ORDER_H
+#define NODE_BOOKS_ORDER_H
 
 #include "base/lookup.h"
 #include "base/strand.h"

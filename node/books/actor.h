@@ -19,8 +19,8 @@
  * bits in lists and tables, and what it needs only while something waits or goes
  * on stands in a part of its own, lent to it.
  */
-#ifndef NODE_HOST_ACTOR_H
-#define NODE_HOST_ACTOR_H
+#ifndef NODE_BOOKS_ACTOR_H
+#define NODE_BOOKS_ACTOR_H
 
 #include "base/list.h"
 #include "base/lookup.h"
@@ -28,10 +28,12 @@
 #include "base/mutant.h"
 #include "base/strand.h"
 #include "node/books/delay.h"
+#include "node/books/image_name.h"
 #include "node/books/waiting.h"
-#include "node/host/image.h"
 
 struct hold;
+struct image;
+struct order;
 
 /* States of an actor. actor_machine in actor.c says which may follow which. */
 enum actor_state {
@@ -162,7 +164,8 @@ struct actor *actor_find(const struct actors *a, struct image_name name);
 struct actor *actor_running_at(const struct actors *a, uint64_t position);
 /* A new record, ABSENT; there is none of that name. */
 struct actor *actor_new(struct actors *a, struct image_name name);
-/* Out of all lists, to be freed by actors_bury(). Queue and orders are empty. */
+/* Out of all lists, to be freed by actors_bury(). Queue and orders are empty, and it has no image.
+ */
 void actor_discard(struct actors *a, struct actor *actor);
 void actors_bury(struct actors *a);
 

@@ -2,11 +2,12 @@
  *
  * Records of actors: found by id, listed by cell, created and buried.
  */
-#include "node/host/actor.h"
+#include "node/books/actor.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "node/host/host.h"
+#include "node/books/instance.h"
+#include "ring/ring.h"
 
 #include <string.h>
 
@@ -145,7 +146,7 @@ static void lay_down(struct actors *a, struct actor *actor)
     struct actor_work *work = actor->work;
 
     ASSERT(work->queue.count == 0 && work->early_count == 0);
-    image_free(work->image);
+    ASSERT(work->image == NULL);
     delay_stop(&work->delay);
     if (list_linked(&work->leaseless)) {
         list_remove(&work->leaseless);
@@ -158,7 +159,6 @@ static void lay_down(struct actors *a, struct actor *actor)
         mem_free(work);
         return;
     }
-    work->image = NULL;
     work->hold = NULL;
     work->failures = 0;
     work->refused = 0;
