@@ -20,10 +20,14 @@ struct wishes {
     size_t count;
 };
 
-static const char details[] =
+static const char with_new[] =
     "Start a new coordinator first, with an id that was never used, an empty folder and\n"
     "--join-group. A majority of the new set must be running. Leadership moves to the new\n"
     "set within about a second. docs/operating.md has the procedures.";
+
+static const char without[] =
+    "A majority of those that stay must be running. Leadership moves to them within about a\n"
+    "second. docs/operating.md has the procedures.";
 
 /* Ask with this set; none: only look. Owned reply; NULL after printing why not. */
 static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
@@ -144,6 +148,7 @@ struct coordinators_verb {
     const char *summary;
     const char *arguments;
     int count;
+    const char *details;
 };
 
 static const struct coordinators_verb verbs[] = {
@@ -151,22 +156,26 @@ static const struct coordinators_verb verbs[] = {
      "coordinators set",
      "Make these coordinators, and no others, the group.",
      "ID=HOST:PORT,...",
-     1},
+     1,
+     with_new},
     {"add",
      "coordinators add",
      "Add coordinators: from 1 to 3, from 3 to 5.",
      "ID=HOST:PORT,...",
-     1},
+     1,
+     with_new},
     {"replace",
      "coordinators replace",
      "Put a new coordinator in the place of one that is lost.",
      "OLD-ID NEW-ID=HOST:PORT",
-     2},
+     2,
+     with_new},
     {"remove",
      "coordinators remove",
      "Remove coordinators: from 5 to 3, from 3 to 1.",
      "ID,...",
-     1},
+     1,
+     without},
 };
 
 static bool make(const struct query *q, const struct coordinators_verb *verb, struct wishes *w)
@@ -192,7 +201,7 @@ static int change(int argc, char **argv, const struct coordinators_verb *verb)
         .name = verb->full,
         .summary = verb->summary,
         .arguments = verb->arguments,
-        .details = details,
+        .details = verb->details,
         .options = query_options(&q, NULL),
         .arguments_min = verb->count,
         .arguments_max = verb->count,

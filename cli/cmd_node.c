@@ -100,22 +100,24 @@ static bool check(struct node_args *w)
 
 static struct option on_loss_option(struct node_args *w)
 {
-    return option_text("on-lease-loss",
-                       "WORD",
-                       w->on_loss,
-                       sizeof w->on_loss,
-                       "cut off from the coordinators until its lease ends: pause, or serve on and "
-                       "risk that an id lives twice (%)");
+    return option_text(
+        "on-lease-loss",
+        "WORD",
+        w->on_loss,
+        sizeof w->on_loss,
+        "when its lease ends without contact to the coordinators: pause, or serve (go on and "
+        "risk that an id lives twice) (%)");
 }
 
 static struct option on_overrun_option(struct node_args *w)
 {
-    return option_text("on-lease-overrun",
-                       "WORD",
-                       w->on_overrun,
-                       sizeof w->on_overrun,
-                       "a message handler runs past the lease's end: abort the process, or gate: "
-                       "let it run and hold back its output (%)");
+    return option_text(
+        "on-lease-overrun",
+        "WORD",
+        w->on_overrun,
+        sizeof w->on_overrun,
+        "when a message handler runs past the lease's end: abort the process, or gate "
+        "(let it run, and hold back its output) (%)");
 }
 
 /* The words are borrowed. */
@@ -220,9 +222,9 @@ static struct option move_rate_option(uint32_t *mb)
     return option_number("move-rate",
                          mb,
                          (struct option_range){0, MOVE_MB_MAX},
-                         "MiB of state a second that go to an id's new node before its requests "
-                         "wait, each actor counted with 1 KiB more; 0: all goes while they wait "
-                         "(%)");
+                         "MiB of state per second that this node sends ahead of a move, while the "
+                         "requests still run; each actor counts 1 KiB more; 0: send nothing "
+                         "ahead (%)");
 }
 
 static struct option threads_option(uint32_t *threads)
@@ -352,7 +354,7 @@ static void init(struct settings *s)
                    "drains it.",
         .arguments = "",
         .details = "Exit code 75: the node was fenced and others took its ids; start it again (a "
-                   "supervisor does). 69: it was to leave, and no coordinator renewed its lease: "
+                   "supervisor does). 69: no coordinator renewed its lease while it was leaving; "
                    "its actors were flushed. 143: its drain was cut short.\nAlso: ringhold node "
                    "list | wait | add | drain | remove | replace | weight (each with --help).",
         .daemon = true,

@@ -192,7 +192,7 @@ static void on_stream_frame(struct thread *t, struct link *link, const struct fr
     thread_do_requests(t);
     router_effects_keep(&t->effects, t->done); // what waits for the end of the turn
     if (e != ERR_OK) {
-        link_garbage(link, "a frame of a stream that can't be");
+        link_garbage(link, "an invalid frame of a stream");
     }
 }
 

@@ -156,8 +156,8 @@ int cmd_bench(int argc, char **argv)
         option_number("batch",
                       &load.batch,
                       (struct option_range){1, BATCH_MAX},
-                      "requests that a client asks at once, in one write (%); open loop: that are "
-                      "due at once"),
+                      "requests that a client sends at once, in one write (%); open loop: "
+                      "requests that fall due together"),
         option_switch(
             "poisson", &load.poisson, "open loop: random (Poisson) instead of even intervals"),
         option_number("ids",

@@ -69,7 +69,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
 
 /* Bodies of Control; _NOT_SET is one that has none that we know. */
 #define ACCESS_BODIES(X)                                                              \
-    X(_NOT_SET,       "one with nothing known in it", 0, 0,                  0,    0,    0)    \
+    X(_NOT_SET,       "empty, or of an unknown kind", 0, 0,                  0,    0,    0)    \
     X(MOVES,          "Moves",         0, TO_N | TO_G,        0,    0,    0)    \
     X(REGISTER_,      "Register",      0, 0,                  TO_C, 0,    0)    \
     X(REG_OK,         "RegOk",         0, TO_N,               0,    0,    0)    \

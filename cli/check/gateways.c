@@ -46,7 +46,8 @@ void check_gateway(const struct collection *s, const Rh__AdminReply *ref,
                      n->member->name,
                      n->member->address,
                      n->vnodes);
-        finding_todo(f, "check the network between them, and the node's --advertise");
+        finding_todo(
+            f, "check the network between them, and the address that the node gives: its --listen");
     }
 }
 

@@ -357,7 +357,7 @@ static struct option lease_option(struct group_plan *p)
                        &p->lease_ms,
                        (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
                        "the longest --lease that a coordinator had since the copy: no node serves "
-                       "before leases of it ended (%)");
+                       "before such leases have ended (%)");
 }
 
 int cmd_recover_restore(int argc, char **argv)

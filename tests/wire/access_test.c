@@ -420,7 +420,7 @@ static void put_table(struct buffer *out)
     bool done[ACCESS_END] = {false};
 
     put_text(out,
-             "| message | who has not greeted | coordinator | node | gateway | operator |\n"
+             "| message | before hello | coordinator | node | gateway | operator |\n"
              "|---|---|---|---|---|---|\n");
     for (enum access_message m = ACCESS_NONE + 1; m < ACCESS_END; m++) {
         const size_t prefix = sayings[m].list == NOTES   ? strlen("note ")

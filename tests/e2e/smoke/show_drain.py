@@ -122,36 +122,36 @@ def capture(fleet, script):
 PAGE_TEXT = """# A drain, as you see it
 
 Captured from a real fleet's terminal by `make drain-page`, which writes this page: three nodes, the last of
-which has just joined, {actors} actors of {state} bytes, and one, `{boss}`, in a fight that takes 7 seconds. The seconds in front are since the first command.
+which has just joined, {actors} actors of {state} bytes, and one, `{boss}`, in a fight that takes 7 seconds. The seconds at the left count from the first command.
 
 ## What would move
 
     $ ringhold ring --diff drain n2
 {plan}
 
-Bytes and time are by the moves that the join of n3 took. Without the fighter it would come to about that.
+The estimate of bytes and time comes from the moves when n3 joined. Without the fighter the drain would take about as long.
 
 ## The drain, until ^C
 
     $ ringhold node drain n2 --watch
 {first}
 
-Two lines are drawn again and again: the bar with its rate and the time to go, and whom it waits for, by name. All that can
-move has moved; the vnodes that the fighter's transaction carries wait for it. ^C ends the looking only (exit code 130).
+The command redraws two lines: the bar with its rate and the time to go, and the name of the actor or node that it waits for.
+Everything else has moved; the vnodes in the fighter's transaction wait for it. ^C ends only the display (exit code 130).
 
-## Back to it, and done
+## The drain goes on, and ends
 
     $ ringhold node drain n2 --watch
 {second}
 
-The fighter was not hurried: it answered `won`, and moved then. Exit code 0.
+The fighter was not interrupted: it answered `won`, and moved then. Exit code 0.
 
 ## Its metrics
 
 {table}
 
-`hold_seconds` tells how long vnodes stood still: the sum is mostly the one that waited for the fighter. No request ended otherwise
-than with an answer of its actor.
+`hold_seconds` tells how long vnodes were held: most of the sum is the vnodes that waited for the fighter. Every request was
+answered by its actor.
 """
 
 
