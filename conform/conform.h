@@ -5,7 +5,7 @@
  * docs/protocol-client.md. What is sent goes as it is through TCP; through a
  * WebSocket each packet is a message, and what comes in parts is in fragments.
  *
- * A line of a script is one of these. They send (conform_say.c):
+ * A line of a script is one of these. They send (say.c):
  *
  *     > HEX               these bytes; blanks are for the reader
  *     drip HEX            the same, each by itself
@@ -17,7 +17,7 @@
  *     later               a packet of each type from 128 up
  *     half-close          that no more comes
  *
- * These wait (conform_hear.c):
+ * These wait (hear.c):
  *
  *     < HEX               for this packet: ".." any byte, "*" at the end: any more
  *     status R LIST       for the response to R, with a status of "0,1,6" or "any"
@@ -27,8 +27,8 @@
  *     kick FIRST [LAST]   for a kick with such a code, and the end behind it
  *     gone                for the end, whatever comes before
  *
- * Those of sessions are in conform_session.c, of HTTP in conform_http.c, of frames
- * in conform_ws.c.
+ * Those of sessions are in session.c, of HTTP in http.c, of frames
+ * in ws.c.
  */
 #ifndef CONFORM_CONFORM_H
 #define CONFORM_CONFORM_H
@@ -76,10 +76,10 @@ struct vectors {
 };
 
 /* All, in the order in which they are played. */
-extern const struct vectors conform_packets;  /* conform_vectors.c */
-extern const struct vectors conform_sessions; /* conform_vectors_session.c */
-extern const struct vectors conform_frames;   /* conform_vectors_ws.c */
-extern const struct vectors conform_skynet;   /* conform_vectors_skynet.c */
+extern const struct vectors conform_packets;  /* vectors.c */
+extern const struct vectors conform_sessions; /* vectors_session.c */
+extern const struct vectors conform_frames;   /* vectors_ws.c */
+extern const struct vectors conform_skynet;   /* vectors_skynet.c */
 extern const struct vectors conform_closing;  /* what must still be so behind all these */
 
 enum { PUSHES_SIZE = 256, UPGRADE_KEY_TEXT = 32 };

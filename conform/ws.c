@@ -8,7 +8,7 @@
  *     pong [HEX]          wait for the pong of WebSocket that brings this
  *     closed CODE         wait for a close with this code and the end; pongs may come before
  *
- * Its handshake is conform_http.c's.
+ * Its handshake is http.c's.
  */
 #include "conform/conform.h"
 

@@ -4,10 +4,10 @@
  * each file that another calls.
  *
  *     coordinator_uv.c       the loop: timers, signals, start and stop
- *     coordinator_links.c    who is linked, what they say
- *     coordinator_voters.c   which coordinators there are, and the change of them
- *     coordinator_replica.c  what Raft applied, snapshots, leadership
- *     coordinator_machine.c  the leader's machine: events in, effects out
+ *     links.c                who is linked, what they say
+ *     voters.c               which coordinators there are, and the change of them
+ *     replica.c              what Raft applied, snapshots, leadership
+ *     machine.c              the leader's machine: events in, effects out
  */
 #ifndef COORDINATOR_DAEMON_H
 #define COORDINATOR_DAEMON_H

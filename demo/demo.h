@@ -31,7 +31,7 @@ struct demo {
     char killed_what[128];
 };
 
-/* ---- demo_watch.c */
+/* ---- watch.c */
 
 /* From now on an interrupt ends the waiting. */
 void demo_catch_interrupts(void);
@@ -53,7 +53,7 @@ bool demo_run_for(struct demo *d, uint32_t ms, const char *what);
 /* Until nothing moves or is planned, and `name` owns something (or nothing). */
 bool demo_wait_settled(struct demo *d, const char *name, bool owns, const char *what);
 
-/* ---- demo_result.c */
+/* ---- result.c */
 
 /* Prints it; what the process exits with. */
 int demo_result(struct demo *d, bool played, uint64_t load_us);

@@ -64,7 +64,7 @@ struct run {
     int timer; /* timerfd, or -1 */
 };
 
-/* ---- load_conn_uv.c */
+/* ---- conn_uv.c */
 
 /* Callback of uv_tcp_connect(): the connection is up, or failed. */
 void conn_on_connected(uv_connect_t *connect, int status);

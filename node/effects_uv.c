@@ -23,7 +23,7 @@ enum {
     BACKLOG_MAX = 256 * 1024 * 1024,
 };
 
-enum { EXIT_ALONE = 69, EXIT_FENCED = 75 }; /* EX_UNAVAILABLE, EX_TEMPFAIL of sysexits.h */
+enum { EXIT_ALONE = 69, EXIT_FENCED = 75 }; /* EX_UNAVAILABLE, EX_TEMPFAIL of <sysexits.h> */
 
 /* ---- queued events ---- */
 

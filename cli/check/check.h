@@ -2,10 +2,10 @@
  *
  * What is wrong with a fleet, by what its processes say of themselves.
  *
- *     check_group.c      coordinators agree; the ring they have is whole
- *     check_processes.c  nodes and gateways: there, current, with leases
- *     check_gateways.c   their links, and their threads
- *     check_txns.c       transactions, holds, actors
+ *     group.c            coordinators agree; the ring they have is whole
+ *     processes.c        nodes and gateways: there, current, with leases
+ *     gateways.c         their links, and their threads
+ *     txns.c             transactions, holds, actors
  *
  * Pure: all of it reads one collection.
  */
@@ -48,7 +48,7 @@ struct check_leases check_leases(const struct collection *s, const Rh__AdminRepl
 void check_subject(struct finding *f, const Rh__InspectAnswer *p);
 /* Two threads of one gateway. */
 bool check_is_one_gateway(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b);
-/* ---- check_gateways.c */
+/* ---- gateways.c */
 void check_gateway(const struct collection *s, const Rh__AdminReply *ref,
                    const Rh__InspectAnswer *p, struct findings *out);
 void check_missing_gateways(const struct collection *s, struct findings *out);

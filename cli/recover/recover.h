@@ -4,9 +4,9 @@
  * storage/state/bootstrap.h changes.
  *
  *     cmd_recover.c     inspect, verify, backup
- *     recover_show.c    what a folder holds, as text or JSON
- *     recover_group.c   restore, new-cluster
- *     recover_undo.c    undo
+ *     show.c            what a folder holds, as text or JSON
+ *     group.c           restore, new-cluster
+ *     undo.c            undo
  */
 #ifndef CLI_RECOVER_RECOVER_H
 #define CLI_RECOVER_RECOVER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who a client that speaks packets is: what its token says, or a login actor
- * (client_login.c). Where the gateway has keys, or such an actor,
+ * (login.c). Where the gateway has keys, or such an actor,
  *
  *     STRANGER -auth, the token is good-> KNOWN, auth-ok
  *              -auth, it is not, or a second-> kicked, by reason

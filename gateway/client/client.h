@@ -20,8 +20,8 @@
  * is bounded by the router.
  *
  * Who speaks packets to a gateway with keys, or with a login actor, is unauthenticated
- * until it has shown a token (client_auth.c), or the actor has said who it is
- * (client_login.c): the unauthenticated are counted, and may hold little.
+ * until it has shown a token (auth.c), or the actor has said who it is
+ * (login.c): the unauthenticated are counted, and may hold little.
  */
 #ifndef GATEWAY_CLIENT_CLIENT_H
 #define GATEWAY_CLIENT_CLIENT_H
@@ -67,7 +67,7 @@ struct clients_config {
     uint32_t auth_ms;                /* until a good token was shown; 5000 */
     uint32_t unauthenticated_max;    /* connections without one, in all; 4096 */
     uint32_t unauthenticated_address_max; /* and from one address; 64 */
-    struct login_config {                 /* an actor is asked who a client is (client_login.c) */
+    struct login_config {                 /* an actor is asked who a client is (login.c) */
         bool asked;
         uint16_t kind;
         char role[RING_ROLE_MAX + 1]; /* whose first kind it is; "": `kind` */
@@ -99,14 +99,14 @@ void clients_configure(struct clients *all, const struct clients_config *config)
 void clients_free(struct clients *all);
 
 /* The keys of tokens, from now on; a copy. None: who speaks packets isn't asked who it is. Who was
- * known stays so. (client_auth.c) */
+ * known stays so. (auth.c) */
 void clients_set_keys(struct clients *all, const struct keyring *keys);
 /* The time of day, for tokens' expiry: call it at least once a second if there are keys. */
 void clients_set_unix(struct clients *all, uint64_t unix_s);
 
 /* May a connection from this "host:port" come in? If not, what to tell it before it is closed,
  * good until the next call; counted by reason. If so, the client that is made of it is to be told
- * of its `client_address`: client_let_in(). (client_admission.c) */
+ * of its `client_address`: client_let_in(). (admission.c) */
 struct admission_result {
     struct bytes refusal;
     struct client_address *client_address;

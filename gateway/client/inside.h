@@ -65,10 +65,10 @@ struct dialect {
     /* The actor of a session that is kept was begun afresh. NULL = it keeps none. */
     void (*begun)(struct client *c);
 };
-extern const struct dialect dialect_resp;    /* client_resp.c */
-extern const struct dialect dialect_packets; /* client_packet.c */
+extern const struct dialect dialect_resp;    /* resp.c */
+extern const struct dialect dialect_packets; /* packet.c */
 
-/* ---- client_heartbeat.c */
+/* ---- heartbeat.c */
 
 /* A kick's bytes. */
 void packet_put_kick(struct client *c, uint32_t code, struct bytes text);
@@ -305,7 +305,7 @@ void binding_pump(struct client *c, uint64_t now_us);
 /* The connection is bound no more: tell the actor, if it may think so. */
 void binding_end(struct client *c, uint64_t now_us, struct router_effects *effects);
 
-/* ---- client_admission.c */
+/* ---- admission.c */
 
 /* Charge one more request to the client's rate. Returns 0, or the milliseconds after which it may
  * ask. */
@@ -366,7 +366,7 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
     }
 }
 
-/* ---- client_auth.c */
+/* ---- auth.c */
 
 /* Are clients asked who they are? */
 bool auth_asks(const struct clients *all);
@@ -388,7 +388,7 @@ bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
 /* May an unauthenticated client send a packet of this type? */
 bool auth_admits(uint8_t type);
 
-/* ---- client_login.c */
+/* ---- login.c */
 
 /* Ask the login actor who shows this. */
 void login_ask(struct client *c, struct bytes credentials);

@@ -10,7 +10,7 @@
  *     LEAVING as GREETED, but requests that are new are MOVING; it goes when nothing is owed, or
  *             one behind such a request is sent again
  *
- * Where the gateway has keys, GREETED begins with an auth: client_auth.c.
+ * Where the gateway has keys, GREETED begins with an auth: auth.c.
  * A kick is the last that is written; what is answered later is dropped.
  */
 #include "gateway/protocol/packet.h"
@@ -199,8 +199,8 @@ static bool owes(const struct client *c)
 
 /* ---- requests ---- */
 
-/* Deadlines are rounded up, for the router keeps a list for each that is in use (age.h): 16, 32,
- * 64 … ms, at most the gateway's. 0 = the gateway's. */
+/* Deadlines are rounded up, for the router keeps a list for each that is in use
+ * (route/deadlines.h): 16, 32, 64 … ms, at most the gateway's. 0 = the gateway's. */
 static uint32_t timeout_of(const struct client *c, const struct request_packet *r)
 {
     const uint32_t most = c->all->config.deadline_ms;

@@ -70,7 +70,7 @@ struct calls {
 
 /* An event for the router. Time does not go back. */
 void calls_step(struct calls *c, struct router_event event, uint64_t now_us);
-/* ---- calls_former.c */
+/* ---- former.c */
 
 /* If this is the first call here of an actor that came from elsewhere, bar its session: its
  * broadcasts wait. */

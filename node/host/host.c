@@ -172,7 +172,7 @@ void host_drop_all(struct host *h, enum discard_why why)
 
 void host_stop(struct host *h, enum host_exit_why why)
 {
-    // Of sysexits.h: EX_UNAVAILABLE, EX_TEMPFAIL.
+    // Of <sysexits.h>: EX_UNAVAILABLE, EX_TEMPFAIL.
     enum { FAILED = 1, ALONE = 69, JOIN_ANEW = 75 };
     static const struct {
         int code;

@@ -4,31 +4,31 @@
  * must keep (specification §7.1).
  *
  *     checker      rule                                                            file
- *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
- *     fence        K6: nothing leaves an incarnation whose vnodes others have      check_fence.c
+ *     overlap      K1: one live instance of an entity in the fleet                 actor.c
+ *     fence        K6: nothing leaves an incarnation whose vnodes others have      fence.c
  *     gate         I8: nothing leaves a node in the end of its lease               fence.c
  *     soft         nothing begins in the last part of a lease                      lease.c
  *     needless     nobody is fenced, nor registered twice, without need            lease.c
  *     stamps       fence and cold of each vnode are what the commands make them    stamps.c
- *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
- *     ttl          what a request waited at a node is gone when it is passed on    check_view.c
- *     era          nothing leaves a node that it said in an older era              check_view.c
+ *     owner        K2: only the owner of the newest ring runs an entity            actor.c
+ *     ttl          what a request waited at a node is gone when it is passed on    view.c
+ *     era          nothing leaves a node that it said in an older era              view.c
  *     gone         a node forgets no stream that has a link, or had one just now   stream.c
- *     twice        K3: no request is executed twice, ever                          check_actor.c
- *     order        K4: requests of one (session, entity) run in order              check_actor.c
- *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
- *     store        each write the store takes knows all that stand before it       check_actor.c
- *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
- *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
- *     overdue      nothing is run long after its time, or after its client gave it up
- * check_answer.c late         hole 63: no answer of an owner that the gateway knows is fenced
- * check_answer.c hops         K10: a request is passed on at most once a version check_view.c
- *     register     an incarnation is never reused                                  check_view.c
- *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
+ *     twice        K3: no request is executed twice, ever                          actor.c
+ *     order        K4: requests of one (session, entity) run in order              actor.c
+ *     state        a moved actor has all it did; only a crash may lose it all      actor.c
+ *     store        each write the store takes knows all that stand before it       actor.c
+ *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        answer.c
+ *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                answer.c
+ *     overdue      nothing is run long after its time, or its client gave it up    answer.c
+ *     late         hole 63: no answer of an owner that the gateway knows is fenced answer.c
+ *     hops         K10: a request is passed on at most once a version              view.c
+ *     register     an incarnation is never reused                                  view.c
+ *     agreement    K5: views go up, equal version = equal digest, one outcome      view.c
  *     hold         K7: a hold ends soon after its transaction is over              quiescence.c
  *     drain        K7: a transaction is over soon after its deadline               quiescence.c
  *     recovery     K7: who died is back, or its vnodes are others'                 quiescence.c
- *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
+ *     chain        K7: what a running actor asks beside it passes the hold         answer.c
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                quiescence.c
@@ -43,7 +43,7 @@
  *     session      a client's request runs once, in order, and is answered truly   player.c
  *     session      a kick, a refusal, the end of a session has a cause             player.c
  *     stuck        each client is bound, and has all, when all is quiet            player.c
- *     raft-state   replicas agree at every index                            raft_model.c, group.c
+ *     raft-state   replicas agree at every index                                model.c, group.c
  *     disk         after a crash a folder has what was confirmed               folder.c, group.c
  *     raft-term    no term has two leaders, in whatever generation                 group.c
  *     raft         libraft never gives up, no sound folder is refused              group.c

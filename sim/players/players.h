@@ -373,7 +373,7 @@ struct place check_broadcast_push(struct fleet *f, struct device *d, uint64_t nu
 /* The first that has not reached a member that it has to; 0 = none. */
 uint64_t check_broadcast_missed(const struct fleet *f);
 
-/* ---- what is judged: check_player.c */
+/* ---- what is judged: sim/check/player.c */
 
 /* An incarnation begins; `has_state`: it was handed over, and knows that. */
 void check_session_actor_begins(struct fleet *f, struct session_actor *h, const struct sim_node *n,

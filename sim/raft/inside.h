@@ -108,7 +108,7 @@ struct raft_world {
     struct sim_voter *broken;
 };
 
-/* ---- raft_events.c: what is due, and what is told */
+/* ---- events.c: what is due, and what is told */
 
 /* Into the hash of all that happened. */
 void raft_world_trace(struct raft_world *w, uint64_t value);
@@ -121,7 +121,7 @@ void raft_world_push_for(struct raft_world *w, enum raft_event_kind kind, const 
 /* The next one; there is one. */
 struct raft_event raft_world_pop(struct raft_world *w);
 
-/* ---- raft_voter.c: a voter and its lives */
+/* ---- voter.c: a voter and its lives */
 
 /* Make the voter's disk live by the world's time. */
 void sim_voter_plug(struct sim_voter *n);
@@ -142,7 +142,7 @@ void sim_voter_count_cuts(struct sim_voter *n);
 /* Between two ticks. */
 uint64_t raft_world_tick_us(const struct raft_world *w);
 
-/* ---- raft_changes.c: other voters, and hellos */
+/* ---- changes.c: other voters, and hellos */
 
 /* The operator wishes for other voters, and comes again. */
 void raft_changes_operator(struct raft_world *w);
@@ -155,7 +155,7 @@ bool raft_changes_in(const struct raft_world *w, const struct sim_voter *n);
 /* One that votes, or did, and knows an older generation; NULL: there is none. */
 const struct sim_voter *raft_changes_behind(const struct raft_world *w);
 
-/* ---- raft_world.c */
+/* ---- world.c */
 
 /* One more, with no folder yet. */
 struct sim_voter *raft_world_add(struct raft_world *w);
@@ -165,7 +165,7 @@ void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone);
 
 void raft_world_run_until(struct raft_world *w, uint64_t at_us);
 
-/* ---- raft_plays.c: figure 8 of the Raft paper, and the tail that a leader never saw */
+/* ---- plays.c: figure 8 of the Raft paper, and the tail that a leader never saw */
 
 void raft_play_figure_8(struct raft_world *w);
 void raft_play_foreign_tail(struct raft_world *w);

@@ -27,7 +27,7 @@ struct state_db {
     bool open; /* a transaction is */
 };
 
-/* ---- state_rows_sqlite.c */
+/* ---- rows_sqlite.c */
 
 void state_rows_run(struct state_db *db, const char *sql);
 /* Write the tables that are due. */
