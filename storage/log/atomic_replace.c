@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4400, TEXT_SIZE = 512, TRIES_MAX = 100, EXIT_KILLED = 137 };
+enum { PATH_SIZE = 4400, TEXT_SIZE = 512, TRIES_MAX = 100 };
 
 static const char format[] = "ringhold recovery 1\n";
 
@@ -25,23 +25,6 @@ struct replace_journal {
     char replaced[ATOMIC_REPLACE_NAME_MAX];
     char staging[ATOMIC_REPLACE_NAME_MAX];
 };
-
-static unsigned crash_step;
-static unsigned steps_done;
-
-void atomic_replace_crash_at(unsigned step)
-{
-    crash_step = step;
-    steps_done = 0;
-}
-
-static void step(void)
-{
-    steps_done++;
-    if (crash_step != 0 && steps_done == crash_step) {
-        _exit(EXIT_KILLED);
-    }
-}
 
 static enum err fail(char why[ATOMIC_REPLACE_WHY_MAX], const char *what, const char *name)
 {
@@ -64,7 +47,6 @@ static enum err journal_write(const char *folder, const struct replace_journal *
 
     join(temporary, folder, ATOMIC_REPLACE_JOURNAL ".new");
     join(final, folder, ATOMIC_REPLACE_JOURNAL);
-    step();
     const int fd = directory_new_file(temporary);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     bool written = file != NULL && fprintf(file,
@@ -75,11 +57,9 @@ static enum err journal_write(const char *folder, const struct replace_journal *
                                            j->staging) > 0;
     written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
     written = file != NULL && fclose(file) == 0 && written;
-    step();
     if (!written || rename(temporary, final) != 0 || !directory_sync(folder)) {
         return fail(why, "can't write", final);
     }
-    step();
     return ERR_OK;
 }
 
@@ -122,11 +102,9 @@ static enum err journal_remove(const char *folder, char why[ATOMIC_REPLACE_WHY_M
     char path[PATH_SIZE];
 
     join(path, folder, ATOMIC_REPLACE_JOURNAL);
-    step();
     if (!directory_sync(folder) || unlink(path) != 0 || !directory_sync(folder)) {
         return fail(why, "can't remove", path);
     }
-    step();
     return ERR_OK;
 }
 
@@ -141,7 +119,6 @@ static enum err move(const char *from, const char *to, const char *name,
 
     join(source, from, name);
     join(target, to, name);
-    step();
     if (rename(source, target) != 0 && errno != ENOENT) {
         return fail(why, "can't move", source);
     }
@@ -166,7 +143,6 @@ static enum err move_all(const char *from, const char *to, char why[ATOMIC_REPLA
     if (error == ERR_OK && !directory_sync(to)) {
         error = fail(why, "can't sync", to);
     }
-    step();
     if (error == ERR_OK && rmdir(from) != 0 && errno != ENOENT) {
         error = fail(why, "can't remove", from);
     }

@@ -39,9 +39,6 @@ bool atomic_replace_interrupted(const char *folder);
 MUST_CHECK enum err atomic_replace_finish(const char *folder, bool *forward,
                                           char why[ATOMIC_REPLACE_WHY_MAX]);
 
-/* For tests: the process ends, as if killed, before its step number `step`; 0 = never. */
-void atomic_replace_crash_at(unsigned step);
-
 /* Remove a folder inside `folder` with the files in it, if it is there. */
 MUST_CHECK enum err atomic_replace_discard(const char *folder, const char *name,
                                            char why[ATOMIC_REPLACE_WHY_MAX]);

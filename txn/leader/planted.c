@@ -6,12 +6,12 @@
 
 #include "base/mem.h"
 
+#ifdef RINGHOLD_MUTANTS
+
 void planted_fini(struct coordinator *c)
 {
     buffer_fini(&c->planted.config);
 }
-
-#ifdef RINGHOLD_MUTANTS
 
 static bool is_part(const Rh__RingOp *op, const struct state_node *node)
 {
@@ -85,20 +85,6 @@ ProtobufCMessage *planted_readfirst(struct coordinator *c)
         c->planted.read_us = c->now_us;
     }
     return proto_get(&rh__config__descriptor, buffer_bytes(&c->planted.config));
-}
-
-#else
-
-void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin)
-{
-    (void)c;
-    (void)begin;
-}
-
-ProtobufCMessage *planted_readfirst(struct coordinator *c)
-{
-    (void)c;
-    return NULL;
 }
 
 #endif

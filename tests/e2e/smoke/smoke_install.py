@@ -93,6 +93,20 @@ def mistakes_are_hard_to_use(binary):
             assert re.search(r"or[ql]? +\$0x0,(0x[0-9a-f]+)?\(%rsp", code), f"{name} steps over guard pages"
 
 
+def nothing_of_tests_is_in_it(binary):
+    """No injection point, planted bug or test's actor: where their code would be, no name of it is."""
+    folder = os.path.dirname(os.path.abspath(binary))
+    if re.search("inject|mutants", os.path.basename(folder)):
+        return  # builds that are for these
+    for name in ("ringhold", *TOOLS, "libringhold.so.0", "libringhold-client.so.0"):
+        path = os.path.join(folder, name)
+        for symbol in re.findall(r" [tT] (\w+)$", tool("nm", path), re.M):
+            assert not re.search(r"^(inject|mutant|planted)_|_crash_at$|plant_stray|^sim_", symbol), f"{name} has {symbol}()"
+        with open(path, "rb") as file:
+            assert b"RINGHOLD_INJECT" not in file.read(), f"{name} can be told to die"
+    assert "ledger" not in tool("nm", binary), "the demo's actor is in ringhold"
+
+
 def cplusplus_links_with_what_is_installed(binary):
     if os.path.basename(os.path.dirname(os.path.abspath(binary))) != "gcc":
         return  # a sanitizer's library needs its flags
@@ -147,4 +161,4 @@ def links(folder, lib, config, library, text, says):
         assert loads == (how == "shared"), how
 
 
-main([mistakes_are_hard_to_use, cplusplus_links_with_what_is_installed])
+main([mistakes_are_hard_to_use, nothing_of_tests_is_in_it, cplusplus_links_with_what_is_installed])
