@@ -13,6 +13,7 @@ each with a deadline.
 """
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -390,6 +391,18 @@ class Resp:
 
 def pairs(flat):
     return dict(zip(flat[::2], flat[1::2]))
+
+
+def commands(binary):
+    """Every command, with those of its second word: "status", "node", "node drain"."""
+    help_text = subprocess.run([binary, "--help"], capture_output=True, text=True, timeout=20, check=True).stdout
+    found = []
+    for name, summary in re.findall(r"^  ([a-z][a-z-]*) +(.*)", help_text, re.M):
+        group = re.search(rf"\b{name} ((?:[a-z-]+(?: [A-Z]+)? \| )+[a-z-]+)", summary)
+        parts = re.findall(r"[a-z][a-z-]*", group.group(1)) if group else []
+        alone = not parts or name == "node"
+        found += ([name] if alone else []) + [f"{name} {p}" for p in parts]
+    return [c for c in found if c != "version"]
 
 
 def main(cases):

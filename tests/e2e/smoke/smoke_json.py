@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, commands, main, until
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.normpath(os.path.join(HERE, "..", "..", "docs", "json.md"))
@@ -64,6 +65,7 @@ def seen_in(fleet):
         "where k1": fleet.ask("where", "k1"),
         "trace k1": fleet.ask("trace", "k1"),
         "kick nobody": once("kick", "nobody", *at),
+        "coordinators list": fleet.ask("coordinators", "list"),
         "top": fleet.ask("top"),
         "top --calls": fleet.ask("top", "--calls"),
         "txn list": fleet.ask("txn", "list"),
@@ -115,6 +117,19 @@ def each_command_says_what_is_documented(binary):
         assert not told, f"documented, and not looked at here: {list(told)}"
 
 
+def every_command_that_prints_json_is_documented(binary):
+    """But those that print `done`, and those that print what a sibling does."""
+    done = {"node wait", "node add", "node remove", "node replace", "node weight", "daemons", "quarantine clear", "quarantine add"}
+    alike = {"recover verify"} | {f"coordinators {verb}" for verb in ("set", "add", "replace", "remove")}
+    silent = []
+    for command in commands(binary):
+        asked = subprocess.run([binary, *command.split(), "--help"], capture_output=True, text=True, timeout=20).stdout
+        told = any(name == command or name.startswith(command + " ") for name in documented())
+        if re.search(r"^  --output ", asked, re.M) and not told and command not in done | alike:
+            silent.append(command)
+    assert not silent, f"docs/json.md tells nothing of {silent}"
+
+
 def what_is_wrong_is_no_json(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1)
@@ -126,5 +141,6 @@ def what_is_wrong_is_no_json(binary):
 
 main([
     each_command_says_what_is_documented,
+    every_command_that_prints_json_is_documented,
     what_is_wrong_is_no_json,
 ])  # fmt: skip

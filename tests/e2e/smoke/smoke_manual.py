@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import main
+from fleet import commands, main
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 HELP_OF_ALL = {"config", "help"}
@@ -25,17 +25,6 @@ def output(*words, **more):
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
     return done.stdout
-
-
-def commands(binary):
-    """Every command, with those of its second word: "status", "node", "node drain"."""
-    found = []
-    for name, summary in re.findall(r"^  ([a-z][a-z-]*) +(.*)", output(binary, "--help"), re.M):
-        group = re.search(rf"\b{name} ((?:[a-z-]+(?: [A-Z]+)? \| )+[a-z-]+)", summary)
-        parts = re.findall(r"[a-z][a-z-]*", group.group(1)) if group else []
-        alone = not parts or name == "node"
-        found += ([name] if alone else []) + [f"{name} {p}" for p in parts]
-    return [c for c in found if c != "version"]
 
 
 def options(binary, command):
