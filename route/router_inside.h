@@ -74,9 +74,9 @@ struct router {
     struct sessions sessions;
     struct lanes lanes;
     struct pending_spares spares;
-    struct router_stats stats;
-    size_t size;            /* bytes of unfinished requests */
-    struct share by_entity; /* of clients' unfinished requests: by position */
+    struct router_stats stats; /* counted wherever it happens */
+    size_t size;               /* bytes of unfinished requests */
+    struct share by_entity;    /* of clients' unfinished requests: by position */
     struct share by_origin;
     struct list
         retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
