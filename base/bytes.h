@@ -21,7 +21,7 @@ static inline struct bytes bytes_of(const void *data, size_t size)
     return (struct bytes){(const uint8_t *)data, size};
 }
 
-/* Are so many bytes the same? Those of most ids, 8 to 16, are compared as two words. */
+/* True if so many bytes are the same. Those of most ids, 8 to 16, are compared as two words. */
 static inline bool bytes_match(const uint8_t *a, const uint8_t *b, size_t size)
 {
     uint64_t first[2];

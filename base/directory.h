@@ -12,8 +12,8 @@ bool directory_make(const char *path);
 /* The first of `names`, which end with NULL, that is in the directory `path`; NULL = none is. */
 const char *directory_find(const char *path, const char *const *names);
 
-/* A new, empty file for this user alone, open for writing; -1, and errno says why. What had that
- * name goes: no link is followed, and nobody has it open. */
+/* Make a new, empty file for this user alone, open for writing; -1, and errno says why. What had
+ * that name goes: no link is followed, and nobody has it open. */
 int directory_new_file(const char *path);
 
 /* Make durable what was created, renamed or removed in the directory `path`. */

@@ -29,7 +29,7 @@ static inline bool fleet_id_same(struct fleet_id a, struct fleet_id b)
     return a.high == b.high && a.low == b.low;
 }
 
-/* Are they of two fleets? Who doesn't know his own yet may belong to any. */
+/* True if these are two fleets. A process that doesn't know its own fleet yet may belong to any. */
 static inline bool fleet_id_differs(struct fleet_id a, struct fleet_id b)
 {
     return fleet_id_known(a) && fleet_id_known(b) && !fleet_id_same(a, b);
@@ -38,7 +38,8 @@ static inline bool fleet_id_differs(struct fleet_id a, struct fleet_id b)
 /* "0f3c…", or "" if it is not known. */
 void fleet_id_print(struct fleet_id f, char text[FLEET_ID_TEXT_SIZE]);
 
-/* Of 32 digits up to the text's end or a newline. False: they are not, or all 0. */
+/* Read an id of 32 digits, up to the text's end or a newline. False: these are no 32 digits, or all
+ * are 0. */
 bool fleet_id_parse(const char *text, struct fleet_id *out);
 
 #endif

@@ -74,8 +74,8 @@ MUST_CHECK enum err history_open(struct history **out, const char *path);
 /* The file that RINGHOLD_HISTORY names; *out = NULL and ERR_OK if it names none. */
 MUST_CHECK enum err history_open_asked(struct history **out);
 
-/* One line; `format` makes its keys and values. Ends the process (exit 74) when the disk is full:
- * a history with holes accuses the innocent. `h` may be NULL: nothing happens. */
+/* Write one line; `format` makes its keys and values. Ends the process (exit 74) when the disk is
+ * full: a history with holes accuses the innocent. `h` may be NULL: nothing happens. */
 void history_write(struct history *h, uint64_t time_us, const char *process,
                    enum history_event_type type, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

@@ -56,7 +56,7 @@ static inline void list_push_back(struct list *l, struct list_link *item)
     l->head.prev = item;
 }
 
-/* Behind one that is linked, or a list's head: then it is the first. */
+/* Insert the item behind `before`: a linked item, or a list's head; then the item is the first. */
 static inline void list_insert_after(struct list_link *before, struct list_link *item)
 {
     item->prev = before;

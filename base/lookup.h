@@ -26,7 +26,7 @@ struct lookup {
     size_t count; /* records */
 };
 
-/* No record of the same name is in it. */
+/* Add a record. The table has none of the same name. */
 void lookup_put(struct lookup *t, uint32_t handle);
 /* Remove `handle`, which must be in the table. */
 void lookup_remove(struct lookup *t, uint32_t handle);

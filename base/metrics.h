@@ -38,7 +38,8 @@ void metrics_end(struct metrics *m);
 
 /* One value of a name that has no label. */
 void metrics_put(struct metrics *m, const struct metric *metric, uint64_t value);
-/* One of several values of a name: {label="word"}. `word` is quoted as the format wants it. */
+/* Write one of several values of a name: {label="word"}. `word` is quoted as the format wants
+ * it. */
 void metrics_put_labelled(struct metrics *m, const struct metric *metric, const char *label,
                           const char *word, uint64_t value);
 /* Seconds, of microseconds. */
@@ -71,7 +72,8 @@ struct metrics_times {
 /* 1 ms, 2 ms, 5 ms … 10 s; UINT64_MAX for the last. */
 uint64_t metrics_bound_us(unsigned bucket);
 void metrics_time(struct metrics_times *t, uint64_t us);
-/* As a histogram of Prometheus: name_bucket{label="word",le="0.001"}, name_sum, name_count. */
+/* Write the times as a histogram of Prometheus: name_bucket{label="word",le="0.001"}, name_sum,
+ * name_count. */
 void metrics_put_times(struct metrics *m, const struct metric *metric, const char *label,
                        const char *word, const struct metrics_times *times);
 

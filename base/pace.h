@@ -42,7 +42,7 @@ static inline bool pace_is_along(const struct pace *p, uint64_t now_us)
     return now_us - p->ticked_us >= (uint64_t)PACE_ALONG_MS * 1000;
 }
 
-/* What rested goes on: the timer is too late. */
+/* True if what rested goes on, so that the timer would come too late. */
 static inline bool pace_is_to_set(const struct pace *p, uint64_t until_us)
 {
     return p->ticked || until_us == 0;

@@ -57,7 +57,7 @@ uint32_t pool_next(const struct pool *p, uint32_t handle);
 /* Frees all, records included. */
 void pool_fini(struct pool *p);
 
-/* A record of that size would take as much memory as this one. */
+/* True if a record of that size would take as much memory as this one. */
 static inline bool pool_fits(const struct pool *p, uint32_t handle, size_t size)
 {
     return p->chunk[handle >> POOL_INDEX_BITS].item_size ==
@@ -89,7 +89,7 @@ static inline void pool_fetch(const struct pool *p, uint32_t handle)
         __builtin_prefetch(at + 64, 1);
     }
 }
-/* Only so much of it as is at the front. */
+/* Fetch only the front of a record. */
 static inline void pool_fetch_front(const struct pool *p, uint32_t handle)
 {
     if (handle != 0) {

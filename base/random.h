@@ -11,7 +11,7 @@
 /* Fill with the kernel's randomness; aborts if it gives none. */
 void random_fill(void *data, size_t size);
 
-/* A random number, never 0. */
+/* Return a random number, never 0. */
 uint64_t random_u64(void);
 
 #endif

@@ -17,9 +17,9 @@ struct shared {
 
 /* Room for `size` bytes, for its maker to fill. It has one owner. */
 struct shared *shared_new(size_t size);
-/* One owner more. */
+/* Add an owner. */
 struct shared *shared_hold(struct shared *s);
-/* One owner less; takes NULL. */
+/* Remove an owner; takes NULL. */
 void shared_drop(struct shared *s);
 
 static inline struct bytes shared_bytes(const struct shared *s)

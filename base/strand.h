@@ -39,7 +39,7 @@ static inline bool strand_linked(const struct strand_link *link)
     return link->prev != 0;
 }
 
-/* A list of this one record. */
+/* Begin a list of this one record. */
 static inline void strand_begin(struct strand s, uint32_t item)
 {
     *strand_at(s, item) = (struct strand_link){item, item};
@@ -66,7 +66,7 @@ static inline void strand_cut(struct strand s, uint32_t item)
 
 /* ---- lists that are known by their first record ---- */
 
-/* To its end. */
+/* Append the item to the list. */
 static inline void strand_push(struct strand s, uint32_t *first, uint32_t item)
 {
     if (*first == 0) {

@@ -27,7 +27,7 @@ struct table {
     size_t count;               /* items */
 };
 
-/* What table_put() does when there is no room: doubles the buckets. */
+/* Double the buckets: what table_put() does when there is no room. */
 void table_grow(struct table *t);
 
 /* Insert; the caller has checked that no equal item is there. */
@@ -104,7 +104,7 @@ struct table_link *table_walk(const struct table *t, struct table_walk *at);
 /* Free the bucket array. The items are the caller's. */
 void table_fini(struct table *t);
 
-/* A good 64-bit mix for integer keys (splitmix64's finalizer). */
+/* Mix an integer key into 64 good bits (splitmix64's finalizer). */
 static inline uint64_t table_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -24,7 +24,7 @@ struct authority; /* its certificate and key in memory */
 bool authority_create(const char *folder, const char *cluster, uint32_t days,
                       char why[PEM_WHY_SIZE]);
 
-/* Of the folder. NULL: `why`. Returns owned. */
+/* Open the authority of a folder. NULL: `why` says why not. Returns owned. */
 struct authority *authority_open(const char *folder, char why[PEM_WHY_SIZE]);
 /* Takes NULL. */
 void authority_free(struct authority *a);

@@ -8,8 +8,8 @@
 
 #include "cli/query.h"
 
-/* Until the node, as an incarnation above that one, serves its share and nothing moves. 0; 3 after
- * saying what it lacks yet; 1 on another error. */
+/* Wait until the node serves its share, under an incarnation above that one, and nothing moves.
+ * Returns 0; 3 after saying what is still missing; 1 on another error. */
 int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s);
 
 /* Ask for the removal of a node; tells what comes of it. False after printing why not. */

@@ -20,7 +20,7 @@ enum drain_end {
  * Takes SIGINT over while it lasts. */
 enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wait_s);
 
-/* Of a command that ends with the watch. */
+/* Return the exit code of a command that ends with the watch. */
 int drain_exit_code(enum drain_end end);
 
 /* Ask for the drain of a node, or take it back; tells on stdout what comes of it. False after

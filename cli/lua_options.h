@@ -28,7 +28,8 @@ struct option lua_memory_option(struct lua_args *w);
 /* The mode that --lua-check asks for; -1 if it was not given, else the exit code. */
 int lua_args_check(const struct lua_args *w);
 
-/* As node_run(), with the kinds of the script if there is one, beside those of `o`. */
+/* Run a node as node_run() does, with the kinds of the script if there is one, beside those of
+ * `o`. */
 int lua_args_run(const struct lua_args *w, struct node_options *o);
 
 #endif

@@ -16,7 +16,7 @@ int operator_request_run(const struct query *q, const char *command,
                          const Rh__AdminOperatorRequest *what,
                          int (*tell)(const struct query *q, const Rh__OperatorRequestAnswer *a));
 
-/* Why it did not come to its actor, for people; NULL = it did. */
+/* Say why the request did not reach its actor, for people; NULL = it did. */
 const char *operator_request_fault(const Rh__OperatorRequestAnswer *answer);
 
 #endif

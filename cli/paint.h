@@ -13,7 +13,7 @@ enum paint { PAINT_NONE, PAINT_HEAD, PAINT_GOOD, PAINT_DOUBT, PAINT_BAD };
 const char *paint_on(enum paint paint);
 const char *paint_off(enum paint paint);
 
-/* How a word that a table may show is meant: "live", "fenced", "problem" … */
+/* Return how a word that a table may show is meant: "live", "fenced", "problem" … */
 enum paint paint_of_word(const char *word);
 
 #endif

@@ -37,7 +37,7 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
 bool query_number(const char *command, const char *name, const char *word,
                   struct option_range range, uint32_t *out);
 
-/* Whom to ask, by these options, which it borrows. */
+/* Return whom to ask by these options. The result borrows them. */
 struct admin_where query_where(const struct query *q);
 
 /* Ask once, as admin_ask(). NULL after printing why: also when the reply carries an error. */

@@ -57,7 +57,7 @@ void connection_init(struct rhc *c);
 void connection_heard(struct rhc *c);
 /* A hello-ack came. */
 void connection_greeted(struct rhc *c, uint32_t heartbeat_ms, size_t body_max);
-/* Nothing more stands between hello-ack and asking. */
+/* Begin to ask: nothing more stands between hello-ack and requests. */
 void connection_known(struct rhc *c);
 /* The client must be ready by then. */
 void connection_greets_by(struct rhc *c, uint64_t at_ms);

@@ -62,7 +62,7 @@ uint8_t *log_put(struct log *l, size_t size, struct asked_entry **entry);
 /* The packet of entry `e`. */
 uint8_t *log_packet(struct log *l, const struct asked_entry *e);
 
-/* Nothing is in it; the owner's memory for `max` entries and `bytes_max` bytes. */
+/* Make an empty log in the owner's memory, for `max` entries and `bytes_max` bytes. */
 void log_init(struct log *l, struct asked_entry *entry, uint32_t max, uint8_t *bytes,
               size_t bytes_max);
 
@@ -91,8 +91,8 @@ void log_rewind(struct log *l, bool keeps);
 /* Packets of more than this don't go out: what would need one ends. */
 void log_limit(struct log *l, size_t size_max);
 
-/* Something that went out in this connection was too large: it is not sent again. False: nothing
- * went out. */
+/* Mark the largest request that went out in this connection as too large: it is not sent again.
+ * False: nothing went out. */
 bool log_blame(struct log *l);
 
 /* Mark as sent before (or not) what will be sent again. */
@@ -104,19 +104,19 @@ bool log_is_again(struct log *l, const struct asked_entry *e);
 /* The entry never ran: it is sent again, in its place, by the next connection. */
 void log_never_ran(struct asked_entry *e);
 
-/* What goes out from now on is of the session that is kept, or isn't. */
+/* Say whether what goes out from now on belongs to the kept session. */
 void log_in_session(struct log *l, bool in_session);
 
 /* The session is over: what was sent in it may not be sent again. */
 void log_forget_session(struct log *l);
 
-/* All that wait are over: those that were sent may have run, the others never will. */
+/* End all requests that wait: those that were sent may have run, the others never will. */
 void log_end(struct log *l);
 
-/* Of all that wait, the least name; `none` if there is none. */
+/* Return the least name of all requests that wait; `none` if none waits. */
 uint32_t log_least(const struct log *l, uint32_t none);
 
-/* Is an answer owed to something that was sent? */
+/* True if an answer is owed to something that was sent. */
 bool log_owes(const struct log *l);
 
 #endif

@@ -22,13 +22,13 @@ struct login {
     bool showed_given;        /* in this connection */
 };
 
-/* Has the client anything to show? */
+/* True if the client has anything to show. */
 bool login_has(const struct login *l);
 /* The bytes to show now; login.showed_given says which they are. */
 struct rhc_bytes login_show(struct rhc *c);
 /* The gateway gives a token, of at most TOKEN_MAX bytes; none of them: show what was set. */
 void login_take(struct rhc *c, struct rhc_bytes given);
-/* What was given is over. */
+/* Forget the token that a gateway issued. */
 void login_forget(struct rhc *c);
 
 #endif

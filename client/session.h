@@ -56,11 +56,11 @@ void session_ask(struct rhc *c);
 /* Show at first what was bound at first: without a token of a gateway the client is who it was
  * then. */
 void session_go_home(struct rhc *c);
-/* Something came that a session that is kept has to acknowledge. */
+/* Note that something came which a kept session has to acknowledge. */
 void note_heard(struct rhc *c, size_t size);
 /* The connection is gone: nothing of the session is due. */
 void session_disconnected(struct rhc *c);
-/* Where it stands when there is no connection. */
+/* Put the session into the state that it has without a connection. */
 void session_leave(struct rhc *c);
 /* The session can't be resumed any more. */
 void session_end(struct rhc *c);

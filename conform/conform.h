@@ -128,7 +128,7 @@ enum play_result { PLAY_RIGHT, PLAY_WRONG, PLAY_SKIPPED };
 enum play_result conform_play(struct play *p, struct conform_target *target,
                               const struct vector *v);
 
-/* Why this one is not for that gateway; NULL: it is. */
+/* Say why this vector is not for that gateway; NULL: it is. */
 const char *conform_skips(const struct conform_target *target, const struct vector *v);
 
 /* Connect, as often as a goaway with a retry hint asks for it, and be greeted: learn `ack`. False:
@@ -173,11 +173,11 @@ bool conform_got(struct play *p, enum socket_result result, const char *want);
 /* The next response. What comes at any time is dealt with: a ping is answered, a push counted. */
 bool conform_answer(struct play *p, const char *want, struct response_packet *out);
 
-/* One push more; an answer before it is passed over, for nothing says which comes first. */
+/* Note one push more; an answer before it is passed over, for nothing says which comes first. */
 bool conform_pushed(struct play *p);
 
-/* Behind what ends a connection: nothing, and the end. A WebSocket has a close with this code
- * before it. */
+/* Check that the connection ends, and that nothing comes before its end; a WebSocket says a close
+ * with this code first. */
 bool conform_closes(struct play *p, uint16_t code);
 
 #endif

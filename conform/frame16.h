@@ -22,7 +22,7 @@ struct frame16_cut {
  * nothing of it, nor behind it, was appended. */
 bool frame16_put_packets(struct buffer *out, struct frame16_cut *cut, struct bytes packets);
 
-/* No more comes: of a packet whose head is not whole, half a size. */
+/* End the stream of packets: a packet whose head is not whole becomes half a size. */
 void frame16_put_half(struct buffer *out, const struct frame16_cut *cut);
 
 /* The next frame, in `out`: how many bytes it has; 0 = it is not whole; SIZE_MAX = it has no type.

@@ -15,8 +15,8 @@ struct ssl_st;     /* SSL */
 
 enum { CONFORM_TLS_WHY_SIZE = 256 };
 
-/* Whom to trust: the certificates of this file; "" = those that the system trusts; `anybody` =
- * whoever answers. NULL: `why` says why not. The caller's, for good. */
+/* Make a context that trusts the certificates of this file; "" = those that the system trusts;
+ * `anybody` = whoever answers. NULL: `why` says why not. The context is the caller's, for good. */
 struct ssl_ctx_st *conform_tls_trust(const char *ca_file, bool anybody,
                                      char why[CONFORM_TLS_WHY_SIZE]);
 
@@ -34,10 +34,10 @@ bool conform_tls_send(struct ssl_st *tls, const void *data, size_t size);
 /* Say that no more will come. */
 void conform_tls_end(struct ssl_st *tls);
 
-/* Is there something that needs no more of the socket? */
+/* True if something can be read without waiting for the socket. */
 bool conform_tls_has(const struct ssl_st *tls);
 
-/* How many bytes came; 0: none are whole yet; -1: the end. */
+/* Return how many bytes came; 0: none are whole yet; -1: the end. */
 int conform_tls_receive(struct ssl_st *tls, void *to, size_t size);
 
 #endif

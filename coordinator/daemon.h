@@ -116,8 +116,8 @@ bool daemon_open_links(struct daemon *d);
 void daemon_send_raft(void *context, uint64_t voter, struct bytes message);
 void daemon_wake(void *context); /* from any thread: poll soon */
 
-/* Of the two links of a pair of coordinators either will do; mine is the first choice. NULL: it is
- * not linked. */
+/* Return a link to that voter: of the two links between a pair of coordinators either will do, and
+ * this side's is the first choice. NULL: the voter is not linked. */
 struct link *daemon_voter_link(const struct daemon *d, uint64_t voter);
 /* Close a link that was dialled, as if it went down. */
 void daemon_forget(struct daemon *d, struct link *link);
@@ -132,9 +132,9 @@ const char *daemon_meet(struct daemon *d, const struct hello *peer);
 void daemon_on_generation(void *context, const struct generation *generation);
 /* The present voters: to the machine, and to the web page, which asks them. */
 void daemon_tell_voters(struct daemon *d);
-/* An operator's question about, or wish for, coordinators; I lead. */
+/* Take an operator's question about, or wish for, coordinators; this coordinator leads. */
 void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in);
-/* Is the wish ready? */
+/* Go on with an operator's wish, and answer it when it is done. */
 void daemon_drive_wish(struct daemon *d);
 /* The present generation is to stand in the history. */
 void daemon_note_generation(struct daemon *d);

@@ -41,7 +41,7 @@ void admin_free(Rh__AdminReply *reply);
 size_t admin_count(const struct admin *a);
 const char *admin_address(const struct admin *a, size_t at);
 bool admin_is_up(const struct admin *a, size_t at);
-/* Why its link went down or was refused last, "" = it was not. */
+/* Say why the link to coordinator `at` went down or was refused last; "" = neither happened. */
 const char *admin_reason(const struct admin *a, size_t at);
 /* Hear every message of every coordinator; `message` is borrowed. Until admin_close(). */
 void admin_watch(struct admin *a,

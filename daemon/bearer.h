@@ -18,7 +18,7 @@ struct bearer {
 /* From the first line of a file. NULL, or what is wrong with it. */
 const char *bearer_read(struct bearer *b, const char *path);
 
-/* Does this value of the header Authorization show it? NULL does not. */
+/* True if this value of the header Authorization shows the token. NULL does not. */
 bool bearer_is(const struct bearer *b, const char *authorization);
 
 void bearer_wipe(struct bearer *b);

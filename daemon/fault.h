@@ -8,8 +8,8 @@
 
 #include "daemon/options.h"
 
-/* Where the keys of the messages to come stand, until it is called with NULL. Borrowed. Of this
- * thread. */
+/* Name the places of the keys that later messages of this thread are about, until it is called with
+ * NULL. Borrowed. */
 void fault_places(const struct option_places *places);
 
 /* "ringhold DAEMON: FILE:LINE: text" to stderr: the places are those of each --key that the text

@@ -53,7 +53,7 @@ struct http_limits {
     uint64_t cut[HTTP_CUTS];
 };
 
-/* Somebody came: NULL if HTTP_CLIENTS_MAX are not gone yet. */
+/* Add a connection that came: NULL if HTTP_CLIENTS_MAX others are not gone yet. */
 struct http_client *http_limits_come(struct http_limits *s,
                                      const struct http_client_address *address, uint64_t now_ms);
 /* The client's request was answered. */

@@ -5,7 +5,7 @@
 #ifndef DAEMON_HTTP_LISTEN_H
 #define DAEMON_HTTP_LISTEN_H
 
-/* A listening socket at "HOST:PORT", the caller's; below 0: errno says why not. */
+/* Open a listening socket at "HOST:PORT", which is the caller's; below 0: errno says why not. */
 int http_listen_tcp(const char *text);
 
 /* … at a path, which the caller unlinks. One that was left by a process that died is no obstacle;

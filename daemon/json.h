@@ -17,7 +17,8 @@ void json_end(struct buffer *out, char bracket);
 
 /* `text` is UTF-8; what is no text (bytes below 0x20, quotes) is escaped. */
 void json_text(struct buffer *out, const char *key, const char *text);
-/* Beyond 2^53 readers that know only doubles are inexact: such numbers go as text. */
+/* Write a number. Readers that know only doubles are inexact beyond 2^53: larger numbers are
+ * written as text. */
 void json_number(struct buffer *out, const char *key, uint64_t value);
 void json_bool(struct buffer *out, const char *key, bool value);
 

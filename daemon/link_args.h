@@ -25,8 +25,8 @@ struct option link_insecure_option(bool *insecure);
 /* Borrows `w`. None of them set: no TLS. */
 struct link_files link_args_files(const struct link_args *w);
 
-/* All or none, and a process of this role and name could start with them. False after printing what
- * is wrong. */
+/* Check that all of the options are given or none, and that a process of this role and name could
+ * start with them. False after printing what is wrong. */
 bool link_args_check(const struct link_args *w, const char *command, const struct hello *self);
 
 #endif

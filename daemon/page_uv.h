@@ -27,7 +27,7 @@ enum page {
     PAGE_STATUS,  /* JSON */
 };
 
-/* On the loop: append the page to `out`. False: not ready, or not well. */
+/* Append the page to `out`; called on the loop. False: the process is not ready, or not well. */
 typedef bool pages_write(void *owner, enum page page, struct buffer *out);
 
 /* Identity of the process that serves the pages. */

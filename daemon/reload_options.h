@@ -30,7 +30,7 @@ struct reload_options {
  * reads again; on the thread of the daemon's loop. */
 struct reload_source reload_begin(struct reload_options *r);
 
-/* How it went: any thread. */
+/* Write how the last reload went; any thread. */
 void reload_metrics(struct metrics *m);
 
 #endif

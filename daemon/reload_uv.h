@@ -27,7 +27,7 @@ struct reload {
 /* From now on, until reload_stop(). */
 void reload_start(struct reload *r, uv_loop_t *loop, struct reload_source source,
                   void (*apply)(void *owner), void *owner);
-/* No more. */
+/* Stop catching the signal. */
 void reload_stop(struct reload *r);
 
 #endif

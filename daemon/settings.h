@@ -31,11 +31,12 @@ struct settings_kind {
     int (*run)(struct settings *s, int argc, char **argv);
 };
 
-/* Into a zeroed struct of that kind. Returns OPTIONS_RUN, OPTIONS_CHECK or an exit code, as
- * options_parse(). Nothing outside `s` changes. */
+/* Read the settings into a zeroed struct of that kind. Returns OPTIONS_RUN, OPTIONS_CHECK or an
+ * exit code, as options_parse(). Nothing outside `s` changes. */
 int settings_read(struct settings *s, const struct settings_kind *kind, int argc, char **argv);
 
-/* All of a daemon's command: read, then run or say what `config check` is told. The exit code. */
+/* Run a daemon's command: read its settings, then run it, or say what `config check` is told.
+ * Returns the exit code. */
 int settings_run(const struct settings_kind *kind, int argc, char **argv);
 
 /* The value of `log-level`. */

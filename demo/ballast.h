@@ -20,10 +20,10 @@ struct ballast {
     uint32_t size;
 };
 
-/* Of `size` bytes, up to BALLAST_MAX, that depend on `id_hash`; 0 = none. */
+/* Make a ballast of `size` bytes, up to BALLAST_MAX, that depend on `id_hash`; 0 = none. */
 void ballast_init(struct ballast *b, uint32_t size, uint64_t id_hash);
 void ballast_fini(struct ballast *b);
-/* A request changes it. */
+/* Change the ballast, as a request does. */
 void ballast_touch(struct ballast *b, uint64_t seq);
 /* Write it and its checksum into the state that is handed over; nothing when there is none. */
 void ballast_put(const struct ballast *b, struct rh_out *out);

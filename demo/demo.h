@@ -35,7 +35,7 @@ struct demo {
 
 /* From now on an interrupt ends the waiting. */
 void demo_catch_interrupts(void);
-/* A line of the story, behind the time. */
+/* Print a line of the story, behind the time. */
 void demo_say(const struct demo *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ask the leader; NULL = no answer came. admin_free() it. */
 Rh__AdminReply *demo_ask_status(struct demo *d);
@@ -43,14 +43,14 @@ Rh__AdminReply *demo_ask_txns(struct demo *d, uint32_t limit);
 Rh__AdminReply *demo_ask_txn(struct demo *d, uint64_t number);
 /* Note what the nodes of a status held. */
 void demo_note_holds(struct demo *d, const Rh__AdminReply *reply);
-/* Nobody interrupted it, and all processes live. False: it was said. */
+/* True if nobody interrupted the demo and all processes live; false after printing why. */
 bool demo_healthy(struct demo *d);
-/* One line, on a terminal; gone again. */
+/* Show one line on a terminal, until the next output. */
 void demo_progress(struct demo *d, const char *what);
 void demo_end_progress(void);
 /* Let the load run. */
 bool demo_run_for(struct demo *d, uint32_t ms, const char *what);
-/* Until nothing moves or is planned, and `name` owns something (or nothing). */
+/* Wait until nothing moves or is planned, and `name` owns something (or nothing). */
 bool demo_wait_settled(struct demo *d, const char *name, bool owns, const char *what);
 
 /* ---- result.c */

@@ -42,7 +42,7 @@ struct journal_record {
     uint32_t event;   /* enum journal_event; 0 = no record yet */
 };
 
-/* Of an entity's id; nothing to do with its place on the ring. */
+/* Hash an entity's id. The hash has nothing to do with the id's place on the ring. */
 uint64_t journal_id_hash(struct bytes id);
 
 struct journal;

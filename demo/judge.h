@@ -24,7 +24,7 @@ struct verdict {
 /* Read every journal in `folder`. False after printing why they can't be read. */
 bool judge(const char *folder, const struct load *load, struct verdict *out);
 
-/* How many ids have been activated by the journal of `node` so far. */
+/* Return how many ids have been activated by the journal of `node` so far. */
 uint64_t judge_activated(const char *folder, const char *node);
 
 #endif

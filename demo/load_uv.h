@@ -53,8 +53,8 @@ void load_slow(struct load *l, uint32_t count);
 bool load_finish(struct load *l, uint32_t timeout_ms);
 void load_free(struct load *l);
 
-/* After load_finish(): the highest seq that `client` sent to an id; ids are numbered, the slow ones
- * after the others. */
+/* Return, after load_finish(), the highest seq that `client` sent to an id; ids are numbered, the
+ * slow ones after the others. */
 uint32_t load_id_count(const struct load *l);
 void load_id_name(const struct load *l, uint32_t id, char *out, size_t size);
 uint32_t load_sent_to(const struct load *l, uint32_t client, uint32_t id);

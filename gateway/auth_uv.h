@@ -29,7 +29,7 @@ void auth_reload(struct auth *a);
 
 /* From now on the time of day is told. */
 void auth_start(struct auth *a, uv_loop_t *loop);
-/* No more. */
+/* Stop watching the keys and the time. */
 void auth_stop(struct auth *a);
 
 #endif

@@ -64,11 +64,11 @@ void connection_admit(struct connection *c, enum entry entry, const char *peer, 
 
 /* ---- arrival_uv.c */
 
-/* Must it say first whose it is? */
+/* True if the connection must first show a proxy's header. */
 bool arrival_wanted(const struct gateway_listener *l, enum entry entry, const struct connection *c);
 /* Let it say so; then connection_admit() it. Takes it. */
 void arrival_begin(struct connection *c, enum entry entry);
-/* About once a second; close them all. */
+/* Close the connections whose header is late, about once a second; close all of them. */
 void arrival_sweep(struct gateway_listener *l);
 void arrival_close(struct gateway_listener *l);
 /* Takes NULL. */
@@ -79,10 +79,10 @@ void arrival_free(struct proxy_arrival *a);
 /* Refuse the connection with these words: at once, or behind the handshakes of its transport, of
  * which `in` was read already. Takes the connection. */
 void turned_away(struct connection *c, struct bytes words, struct bytes in);
-/* All is said, and it has no client any more. What comes still is read, and dropped, for a while.
- * Takes it. */
+/* Read and drop for a while what a connection still sends that was told all and has no client any
+ * more. Takes it. */
 void turned_away_see_off(struct connection *c);
-/* Every 10 ms; about once a second; close them all. */
+/* Do what is due every 10 ms; about once a second; close all of them. */
 void turned_away_tick(struct gateway_listener *l);
 void turned_away_sweep(struct gateway_listener *l);
 void turned_away_close(struct gateway_listener *l);

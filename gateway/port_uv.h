@@ -33,11 +33,11 @@ int port_open(struct port *port, uv_loop_t *loop, enum entry entry, const char *
 int port_pass(struct port *port);
 void port_close(struct port *port);
 
-/* A socket's address as "host:port". IPv4 is IPv4, also where it comes as ::ffff:a.b.c.d. */
+/* Write a socket's address as "host:port". IPv4 is IPv4, also where it comes as ::ffff:a.b.c.d. */
 void port_text(const struct sockaddr_storage *storage, char *text, size_t size);
 /* Like port_text(), for an address as port_address() returns it. */
 void port_name(const uint8_t address[16], uint16_t port, char *text, size_t size);
-/* A socket's address as IPv6, or IPv4 as ::ffff:a.b.c.d. False: it is neither. */
+/* Return a socket's address as IPv6, or IPv4 as ::ffff:a.b.c.d. False: it is neither. */
 bool port_address(const struct sockaddr_storage *storage, uint8_t address[16]);
 
 #endif

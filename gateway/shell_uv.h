@@ -62,7 +62,7 @@ static inline void listener_count_left(struct gateway_listener *l)
     (void)atomic_fetch_add_explicit(&l->left, 1, memory_order_relaxed);
 }
 
-/* Before anything else. */
+/* Make the listener; call it before any other function of it. */
 void listener_init(struct gateway_listener *l);
 /* A client is there: a connection of this loop, or one too many, which is told so. */
 void listener_accept(struct gateway_listener *l, struct port *port);
@@ -71,14 +71,14 @@ void listener_take(struct gateway_listener *l, uv_loop_t *loop, enum entry entry
 /* Free what is left once the loop is done with all handles. */
 void listener_fini(struct gateway_listener *l);
 
-/* A reply for a client of this listener: a ROUTER_REPLY effect. */
+/* Hand a reply to a client of this listener: a ROUTER_REPLY effect. */
 void listener_reply(struct gateway_listener *l, const struct router_effect *reply,
                     struct bytes body);
 
 /* Hand a ROUTER_VOUCH to the client that it is for. */
 void listener_vouch(struct gateway_listener *l, const struct router_effect *e);
 
-/* A push for a client of this listener. */
+/* Hand a push to a client of this listener. */
 void listener_push(struct gateway_listener *l, const struct push_record *push);
 
 /* Do what is due for clients that are bound to actors. */

@@ -99,7 +99,7 @@ struct thread *thread_open(const struct thread_config *config);
  * process, for INFO. */
 bool thread_start(struct thread *t, uint16_t port);
 void thread_run(struct thread *t);
-/* After thread_run(). Takes NULL. */
+/* Free the thread after thread_run(). Takes NULL. */
 void thread_free(struct thread *t);
 
 /* The time of this turn. For the files of the thread, as are the next three. */
@@ -119,16 +119,17 @@ enum err thread_links_open(struct thread *t);
 /* Do all that the router wants. By index: what is given back appends to the list, and may move it.
  */
 void thread_do_effects(struct thread *t);
-/* Behind thread_do_effects(): what streams have goes out with the links' next flush. */
+/* Tell the links what streams have to send, behind thread_do_effects(): it goes out with their next
+ * flush. */
 void thread_feed_links(struct thread *t);
 /* Send requests and replies, up to the first effect of another kind: links may come and go at the
  * end of a turn only. In the middle of one the bytes are still in the CPU's cache. */
 void thread_do_requests(struct thread *t);
 
-/* This thread's share of the `total` (clients, bytes, …) that the process may have. */
+/* Return this thread's share of the `total` (clients, bytes, …) that the process may have. */
 size_t thread_share(const struct thread_config *config, size_t total);
 
-/* A client of yours. Takes `fd`. */
+/* Hand the thread a client of its own. Takes `fd`. */
 void thread_hand(struct thread *t, enum entry entry, int fd);
 /* Take over changed options, or changed files that they name. Call in the thread that may change
  * them. */

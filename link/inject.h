@@ -35,7 +35,7 @@ void inject_point(const char *name);
 bool inject_frame(bool sent, uint8_t type, struct bytes body);
 /* True, once, when that fault is named. */
 bool inject_asked(const char *name);
-/* A new turn of the loop: what was sent in the last one has left. */
+/* Begin a new turn of the loop: what was sent in the last one has left. */
 void inject_turn(void);
 #else
 static inline void inject_point(const char *name)

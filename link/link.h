@@ -115,13 +115,13 @@ void link_drop(struct link *link, const char *reason);
 void link_garbage(struct link *link, const char *what);
 /* Later hellos carry this incarnation. Who has heard another, and is not up yet, hears it again. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
-/* This format of the fleet is in force from now on: later hellos say so, and peers that do not read
- * it are refused. A link to such a peer that is up already is dropped. */
+/* Set the format of the fleet that is in force from now on: later hellos say so, and peers that do
+ * not read it are refused. A link to such a peer that is up already is dropped. */
 void links_set_format(struct links *links, uint32_t format);
-/* This process belongs to that fleet from now on: later hellos say so, and peers of another fleet
- * are refused. A link to such a peer that is up already is dropped. A coordinator also drops its
- * link to a node or gateway that knows no fleet yet, so that it greets again: until now that peer
- * could take us for any fleet. */
+/* Set the fleet to which this process belongs from now on: later hellos say so, and peers of
+ * another fleet are refused. A link to such a peer that is up already is dropped. A coordinator
+ * also drops its link to a node or gateway that knows no fleet yet, so that it greets again: until
+ * now that peer could take us for any fleet. */
 void links_set_fleet(struct links *links, struct fleet_id fleet);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);
@@ -129,11 +129,11 @@ void links_set_pristine(struct links *links, bool pristine);
 /* Read the files of TLS again, for connections that begin from now on. What is wrong with them is
  * logged, and changes nothing. */
 void links_reload(struct links *links);
-/* Would links_open() take the files of config->tls for config->self? False: `why` names the file.
- */
+/* True if links_open() would take the files of config->tls for config->self. False: `why` names the
+ * file. */
 bool links_take_files(const struct links_config *config, char *why, size_t size);
 
-/* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms; while
+/* Deliver what arrived and run timers, on the loop. Call on wake and every 10..50 ms; while
  * links_rest() every 100 ms do. */
 void links_poll(struct links *links, uint64_t now_us);
 /* True while no link is being made, greeted, lost or closed: what its timers then do is as coarse

@@ -166,14 +166,14 @@ void conn_garbage(struct conn *conn, const char *what, struct bytes seen);
 
 /* ---- secure.c: TLS on a connection; nothing of it is called without conn->tls */
 
-/* Of a fresh connection, if config.tls wants it; the dialling side begins. */
+/* Begin TLS on a fresh connection if config.tls wants it. The dialling side speaks first. */
 void secure_start(struct conn *conn);
 /* `count` bytes are in conn->raw: append what they say to conn->in. False: it is over, or soon will
  * be; nothing is to be delivered. */
 bool secure_take(struct conn *conn, size_t count);
 /* Append conn->out to conn->sealed, if it may be said by now. */
 void secure_seal(struct conn *conn);
-/* Is the peer's hello that of its certificate? REFUSAL_NONE, or what is wrong, with a reason. */
+/* Check the peer's hello against its certificate: REFUSAL_NONE, or what is wrong, with a reason. */
 enum refusal secure_judge(const struct conn *conn, char *reason, size_t size);
 /* The files of links->config.tls, as a process that greets with config.self needs them. NULL:
  * `why`.

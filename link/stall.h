@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* After a gap in its clock: is what it has not read older than a request may become on its way? */
+/* True if, after a gap in this process's clock, what it has not read yet is older than a request
+ * may become on its way. */
 static inline bool stall_is_stale(uint64_t gap_us, uint64_t silence_us)
 {
     return gap_us >= silence_us && !mutant(M_KEEPLINKS);

@@ -39,8 +39,8 @@ bool subject_parse(struct bytes uri, struct subject *out);
 /* The URI of a valid one. */
 void subject_format(const struct subject *s, char out[SUBJECT_URI_SIZE]);
 
-/* May who has it greet so? REFUSAL_NONE, or what is wrong, of CLUSTER, ROLE and NAME. A cli that
- * names no cluster is of its certificate's. */
+/* Check whether a certificate's cluster, role and name allow this hello. REFUSAL_NONE, or which is
+ * wrong: CLUSTER, ROLE or NAME. A cli that names no cluster is taken to be of its certificate's. */
 enum refusal subject_refusal(const struct subject *s, const struct hello *hello);
 
 #endif

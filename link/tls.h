@@ -34,14 +34,14 @@ enum {
 
 /* A certificate with its chain, and its key. Thread: any one, with all its connections. */
 struct tls_keys;
-/* Of these files (PEM): the certificate, then those between it and who all trust; and its key,
- * without a passphrase, in a file as base/secret_file.h wants it. NULL: `why` names the file and
- * says why not. Returns owned. */
+/* Load these files (PEM): the certificate, followed by those between it and a trusted one; and its
+ * key, without a passphrase, in a file as base/secret_file.h demands. NULL: `why` names the file
+ * and says why not. Returns owned. */
 struct tls_keys *tls_keys_load(const char *certificate, const char *key, char why[TLS_WHY_SIZE]);
 /* Like tls_keys_load() for links, with the file of certificates to trust. The certificate must be
  * valid now for both sides, signed by one of those, and have exactly one subject. */
 struct tls_keys *tls_keys_load_mutual(const struct link_files *files, char why[TLS_WHY_SIZE]);
-/* Of mutual ones: whom our certificate is of. */
+/* Return whom our certificate names; the keys are mutual ones. */
 const struct subject *tls_keys_subject(const struct tls_keys *keys);
 /* Connections that have them keep them. Takes NULL. */
 void tls_keys_free(struct tls_keys *keys);
@@ -65,14 +65,14 @@ enum tls_end {
 struct tls;
 /* `http`: of clients that offer protocols (ALPN), one must be http/1.1. */
 struct tls *tls_new(struct tls_keys *keys, bool http);
-/* Of a link. `dials`: we are its client, and begin: tls_begin(). */
+/* Make the TLS of a link. `dials`: this side is the client, and begins by tls_begin(). */
 struct tls *tls_new_link(struct tls_keys *keys, bool dials);
 /* Append the client's first handshake bytes to `out`. */
 void tls_begin(struct tls *t, struct buffer *out);
-/* Of a link that is open: whom the peer's certificate is of. False: it has no subject, or several.
- */
+/* Tell whom the peer's certificate names, once the link is open. False: the certificate has no
+ * subject, or several. */
 bool tls_subject(const struct tls *t, struct subject *out);
-/* Once it has ended: OpenSSL's words for the reason. Static text. */
+/* Return OpenSSL's words for the reason, once the TLS has ended. Static text. */
 const char *tls_why(const struct tls *t);
 /* Takes NULL. */
 void tls_free(struct tls *t);

@@ -11,7 +11,8 @@ struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 
 struct x509_st; /* and X509 */
 
-/* How connections of players, or of links, are, but for certificates. Returns owned. (tls_ssl.c) */
+/* Make a context for connections of players, or of links, without certificates. Returns owned.
+ * (tls_ssl.c) */
 struct ssl_ctx_st *tls_context_new(bool links);
 
 /* Borrowed. (tls_keys_ssl.c) */

@@ -102,7 +102,7 @@ struct bot_ledger {
     struct histogram login;   /* of those that succeed: from connecting to LIVE, us */
     struct histogram latency; /* of requests that are OK, us; not of those sent again */
 };
-/* Nothing was lost, doubled, reordered or wrong. */
+/* True if nothing was lost, doubled, reordered or wrong. */
 bool bot_ledger_is_clean(const struct bot_ledger *l);
 
 struct bots;

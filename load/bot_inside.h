@@ -85,13 +85,13 @@ void bot_enter(struct bot *b, enum bot_stage stage, uint64_t now_us);
 /* The bot goes away and comes back after `for_ms`. A session that is kept stays, with what it
  * asked. */
 void bot_go_away(struct bot *b, uint64_t for_ms, uint64_t now_us);
-/* After a failure: how long to wait, longer each time, for the next gateway. */
+/* Return how long to wait for the next gateway after a failure: longer each time. */
 uint64_t bot_back_off_ms(struct bot *b);
 void bot_go_elsewhere(struct bot *b);
 void bot_be_over(struct bot *b, uint64_t now_us);
-/* There is no session any more: what it asked may have run. */
+/* Forget the session, which is gone: what the bot asked may have run. */
 void bot_forget_session(struct bot *b);
-/* No answer to this one is waited for any more. */
+/* Stop waiting for the answer to this request. */
 void bot_drop_asked(struct bot *b, uint32_t i);
 
 /* ---- bot_say.c: what it sends ---- */
@@ -102,11 +102,11 @@ void bot_say_bind(struct bot *b);
 void bot_say_unbind(struct bot *b);
 void bot_say_again(struct bot *b);
 void bot_say_ack(struct bot *b);
-/* Something came that is to be acknowledged, with what comes in the next second. */
+/* Acknowledge what came, together with what comes in the next second. */
 void bot_ack_later(struct bot *b, uint64_t now_us);
 void bot_ask(struct bot *b, uint8_t line, uint64_t now_us);
 void bot_notify(struct bot *b, uint8_t line);
-/* Of the request of that name; good until the next call for any bot. */
+/* Return the payload of the request of that name; valid until the next call for any bot. */
 struct bytes bot_payload(struct bot *b, uint8_t line, uint32_t name);
 
 /* ---- bot_hear.c: what it hears ---- */

@@ -7,10 +7,10 @@
 
 #include "load/bots_uv.h"
 
-/* For people. */
+/* Print the outcome for people. */
 void bot_report_text(const struct bots_outcome *o);
 
-/* One JSON object in one line; times in microseconds. */
+/* Print the outcome as one JSON object in one line; times in microseconds. */
 void bot_report_json(const struct bots_outcome *o);
 
 #endif

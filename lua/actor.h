@@ -100,7 +100,7 @@ int turn_settle(struct lua_actor *p);
 /* The time of tasks that sleep may have come. */
 void turn_wake(struct lua_actor *p);
 
-/* An answer of rh_call() for the task with this number. */
+/* Take an answer of rh_call() for the task with this number. */
 void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
                     void *argument);
 
@@ -110,7 +110,7 @@ const char *turn_refusal(int result);
 /* NULL = it is over. */
 struct task *lua_actor_task(const struct lua_actor *p, uint64_t number);
 
-/* One log line about an error. */
+/* Log one line about an error. */
 void lua_actor_log(struct lua_actor *p, const char *where, const char *error);
 
 /* ---- answer.c ---- */

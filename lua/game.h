@@ -76,7 +76,7 @@ bool game_changed(struct game *g, struct buffer *source);
 /* `source` loaded: other VMs will take it. Takes it. Any thread. */
 void game_publish(struct game *g, struct buffer *source);
 
-/* No actor may be left. Takes NULL. */
+/* Close the game when no actor is left. Takes NULL. */
 void game_close(struct game *g);
 
 /* Load the script and print its kinds: `ringhold node --lua-check`. Returns the exit code. */

@@ -52,7 +52,7 @@ enum task_end task_run(struct task *t);
  * it is meant for the caller, and nothing is broken. */
 bool task_error(const struct task *t, char error[LUA_VM_ERROR_SIZE]);
 
-/* In any state but RUNNING. */
+/* Free a task in any state but RUNNING. */
 void task_free(struct task *t);
 
 /* Key of the text in the table that ringhold.refuse() raises. */

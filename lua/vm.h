@@ -70,7 +70,7 @@ struct lua_vm {
 struct lua_vm *lua_vm_new(struct game *g, char error[LUA_VM_ERROR_SIZE]);
 void lua_vm_free(struct lua_vm *r);
 
-/* This thread's VM of the game, made if there is none. NULL as for lua_vm_new(). */
+/* Return this thread's VM of the game, made if there is none. NULL as for lua_vm_new(). */
 struct lua_vm *lua_vm_here(struct game *g, char error[LUA_VM_ERROR_SIZE]);
 
 /* The VM of a state or of any of its coroutines. */
@@ -80,8 +80,8 @@ struct lua_vm *lua_vm_of(lua_State *L);
  * when it fails. */
 bool lua_vm_load(struct lua_vm *r, struct bytes source, char error[LUA_VM_ERROR_SIZE]);
 
-/* In development: load what is new, at most once a second. A file that does not load is logged, and
- * the old code goes on. */
+/* Load the script again if it has changed, at most once a second; for development. A file that does
+ * not load is logged, and the old code goes on. */
 void lua_vm_refresh(struct lua_vm *r);
 
 /* Call job(L, argument) so that a Lua error ends here. False: it raised one, and `error` has its
@@ -89,13 +89,14 @@ void lua_vm_refresh(struct lua_vm *r);
 typedef void (*lua_vm_job)(lua_State *L, void *argument);
 bool lua_vm_try(struct lua_vm *r, lua_vm_job job, void *argument, char error[LUA_VM_ERROR_SIZE]);
 
-/* A coroutine with an empty stack, anchored. May raise a Lua error, in `L`, the one that runs. */
+/* Return a coroutine with an empty stack, anchored. May raise a Lua error, in `L`, the one that
+ * runs. */
 struct lua_vm_thread lua_vm_thread_take(struct lua_vm *r, lua_State *L);
 /* Give it back, in whatever state it is. */
 void lua_vm_thread_drop(struct lua_vm *r, struct lua_vm_thread thread);
 
-/* Before Lua code runs: it may take as many instructions as the game allows. `L` is the coroutine.
- */
+/* Allow the Lua code that runs next as many instructions as the game allows. `L` is the
+ * coroutine. */
 void lua_vm_wind(struct lua_vm *r, lua_State *L);
 
 /* Milliseconds of CLOCK_BOOTTIME. */

@@ -19,7 +19,7 @@ struct lister *lister_new(const struct kinds *kinds, void (*on_listed)(void *con
                           void *context);
 /* Ask this kind, soon. */
 void lister_ask(struct lister *l, uint16_t kind, uint64_t now_us);
-/* Every 10..50 ms: ask those that are due. */
+/* Ask the kinds that are due; every 10..50 ms. */
 void lister_tick(struct lister *l, uint64_t now_us);
 /* The next id that was told, borrowed until the next call; false = none now. */
 bool lister_take(struct lister *l, uint64_t now_us, uint16_t *kind, struct bytes *id);

@@ -34,7 +34,7 @@ struct node_options {
 /* Limits by default, the rest all zero. */
 struct node_options node_options_default(void);
 
-/* As rh_node_run(). */
+/* Run a node, as rh_node_run() does. */
 int node_run(const struct node_options *options);
 
 /* ---- for node/handle_uv.c */
@@ -54,7 +54,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
 int node_serve(struct shell *s);
 /* Embedded: the one worker. It is there until worker_poll() says that it has ended. */
 struct worker *node_worker(const struct shell *s);
-/* As rh_node_stop() of every node of this process. Signal-safe. */
+/* Stop every node of this process, as rh_node_stop() does. Signal-safe. */
 void node_stop_any(void);
 
 #endif

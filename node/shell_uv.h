@@ -197,19 +197,20 @@ void shell_queue(struct shell *s, const struct host_event *event);
 void shell_look_for_room(struct shell *s);
 /* A link is gone: forget what there is of it. It is in no table any more. */
 void shell_free_peer(struct shell *s, struct shell_peer *p);
-/* At the end of a turn: drop the links that have to go. */
+/* Drop the links that have to go; at the end of a turn. */
 void shell_drop_peers(struct shell *s);
 /* NULL = gone. */
 struct shell_peer *shell_peer(const struct shell *s, uint64_t id);
 
-/* One step of the host, and its effects. Not from within another. */
+/* Run one step of the host, and do its effects; not from within another step. */
 void shell_step(struct shell *s, struct host_event *event);
 /* Have the host serve those of the requests at the front that are steady, and tell how many. */
 size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *r,
                    const uint64_t *position, size_t count);
 /* Take a frame of a stream. */
 void shell_take_frame(struct shell *s, uint64_t peer, const struct frame *frame);
-/* What streams have goes out with the links' next flush: at the end of a turn. */
+/* Tell the links what streams have to send, which goes out with their next flush; at the end of a
+ * turn. */
 void shell_feed_links(struct shell *s);
 /* ERR_NOT_FOUND: that link is gone. */
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
@@ -223,7 +224,7 @@ void shell_answer_call(struct shell *s, const struct call_answer *answer);
 /* Do the effects of calls. True: some were done, and there may be queued events; what is left after
  * many comes in another turn. */
 bool shell_settle_calls(struct shell *s);
-/* Another node sent one. */
+/* Take a probe that another node sent. */
 void shell_on_probe(struct shell *s, uint64_t peer, const Rh__Probe *message);
 /* The host has answered on CALLS_LINK. */
 void shell_on_call_record(struct shell *s, struct bytes record);
@@ -232,7 +233,7 @@ void shell_on_call_record(struct shell *s, struct bytes record);
 
 /* Send a push record to that gateway, or drop it. */
 void shell_push(struct shell *s, uint64_t gateway, struct bytes record);
-/* Every 10..50 ms. */
+/* Do what is due; every 10..50 ms. */
 void shell_pushes_tick(struct shell *s);
 
 /* ---- dials_uv.c */
@@ -242,7 +243,7 @@ void shell_dial(struct shell *s, uint16_t slot, const char *address, enum wants 
 /* Not for that one any more. */
 void shell_hang_up(struct shell *s, uint16_t slot, enum wants who);
 
-/* A line that names an actor: "kind=… id=… what=…". */
+/* Log a line that names an actor: "kind=… id=… what=…". */
 void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what);
 
 /* ---- dispatcher_uv.c */
@@ -270,7 +271,7 @@ void dispatcher_gateway_gone(struct shell *s, uint64_t gateway);
 /* Amidst much that comes: if all that is brief is done on this thread, do it while what it needs is
  * in the cache. */
 void dispatcher_do(struct shell *s);
-/* At the end of a turn: do what is brief and not much, hand over the rest. */
+/* Do the brief submissions if they are few, and hand over the rest; at the end of a turn. */
 void dispatcher_send(struct shell *s);
 /* Feed the host with what the workers completed; what is too much of it for one turn waits for the
  * next.
@@ -278,15 +279,15 @@ void dispatcher_send(struct shell *s);
 void dispatcher_take(struct shell *s);
 /* Like dispatcher_take(), for all completions. */
 void dispatcher_take_all(struct shell *s);
-/* After all else of a turn: what waits for the next gets one. */
+/* Begin another turn if something waits for one; after all else of a turn. */
 void dispatcher_end_turn(struct shell *s);
 /* Feed it with ids of remembered kinds that were listed. */
 void dispatcher_wake(struct shell *s);
-/* After each step: the lease as it is now. */
+/* Tell the workers the lease as it is now; after each step. */
 void dispatcher_set_limits(struct shell *s);
-/* Every 10..50 ms: take back what is too late. */
+/* Take back what is too late; every 10..50 ms. */
 void dispatcher_recall(struct shell *s);
-/* As often: name who does not come to an end. */
+/* Name the actors whose task does not end, every 10..50 ms. */
 void dispatcher_complain(struct shell *s);
 /* Begin nothing more; `save`: flush what is left. */
 void dispatcher_stop(struct shell *s, bool save);
@@ -307,7 +308,7 @@ void persist_fini(struct persist *p);
 
 /* ---- trim_uv.c */
 
-/* Every 10 ms: give memory back when many actors or records are gone. */
+/* Give memory back, every 10 ms, when many actors or records are gone. */
 void trim_tick(struct shell *s);
 
 #endif

@@ -65,18 +65,19 @@ struct generation_wish {
 bool generation_next(const struct generation *now, const struct generation_wish *wish, size_t count,
                      struct generation *out, char *why, size_t why_size);
 
-/* Of the folder that is, or was, the voter of this id; 0 = nobody knew it, or there was none. */
+/* Return the identity of the folder that is, or was, the voter of this id; 0 = nobody knew it, or
+ * there was none. */
 uint64_t generation_identity(const struct generation *g, uint64_t id);
 /* NULL: it is none of them now. */
 const struct generation_voter *generation_voter(const struct generation *g, uint64_t id);
-/* Was the id a voter's, of this generation or one before? */
+/* True if the id was a voter's, in this generation or one before. */
 bool generation_used(const struct generation *g, uint64_t id);
 
 void generation_put(struct buffer *out, const struct generation *g);
 /* False: it does not decode, or makes no sense. */
 bool generation_get(struct bytes in, struct generation *out);
 
-/* As a command of a log: a SEAL (storage/log/entry.h). */
+/* Write the generation as a command of a log: a SEAL (storage/log/entry.h). */
 void generation_put_seal(struct buffer *out, const struct generation *g);
 bool generation_get_seal(struct bytes command, struct generation *out);
 

@@ -55,14 +55,14 @@ struct guard {
 /* Look at a message before libraft gets it; may change it. False: dropped and freed. */
 bool guard_before(struct guard *guard, struct raft *raft, struct raft_message *message);
 
-/* After libraft has taken it. */
+/* Count as shown what libraft took of its leader's entries, after each message. */
 void guard_after(struct guard *guard, const struct raft *raft);
 
 /* Change a message on its way out. */
 void guard_send(struct guard *guard, struct raft_message *message);
 
-/* After guard_stored(): the next of the results that G1 hid meanwhile, as if it came only now; else
- * the voters would repeat them at the next heartbeat. False: there is none. */
+/* Return, after guard_stored(), the next of the results that G1 hid meanwhile, as if it came only
+ * now; otherwise the voters would repeat them at the next heartbeat. False: there is none. */
 bool guard_recall(struct guard *guard, const struct raft *raft, struct raft_message *out);
 
 /* Entries that we appended as leader of `term` are on our disk. */

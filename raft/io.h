@@ -78,7 +78,7 @@ void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, s
 /* The voter is not there. If it led, forget it, and stand for election `after_us` from now unless a
  * leader is heard of first. */
 void replica_io_lost(struct replica_io *io, uint64_t voter, uint64_t after_us);
-/* Before the caller goes: what libraft believes of its term and vote is on the disk. */
+/* Put on the disk what libraft believes of its term and vote, before the caller goes on. */
 void replica_io_keep_term(struct replica_io *io);
 /* Call back the sends; true if there were any. */
 bool replica_io_finish_sends(struct replica_io *io);

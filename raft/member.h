@@ -72,7 +72,7 @@ struct replica {
     bool settling;       /* inside settle() or libraft: callbacks only queue */
 };
 
-/* Nothing can be done but to start again: the process ends, or the simulator's voter does. */
+/* End the process, or the simulator's voter: nothing can be done but to start again. */
 void member_give_up(struct replica *r, const char *why);
 /* The outcome of all items of a list. */
 void member_answer(struct replica *r, struct list *items, enum err result);

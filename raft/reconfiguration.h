@@ -79,11 +79,11 @@ void reconfiguration_fini(struct replica *r);
 
 /* Applying `command` at `index`. */
 void reconfiguration_seal(struct replica *r, uint64_t index, struct bytes command);
-/* Nothing that libraft says has any effect any more. */
+/* True if nothing that libraft says has any effect any more. */
 bool reconfiguration_is_sealed(const struct replica *r);
 /* When libraft has returned: do what is decided. */
 void reconfiguration_settle(struct replica *r);
-/* A message before libraft: true if it is none for it. */
+/* Look at a message before libraft does: true if it is not for libraft. */
 bool reconfiguration_receive(struct replica *r, uint64_t from, struct bytes message);
 /* A request of the reconfiguration's is done; the caller frees it. */
 void reconfiguration_done(struct replica *r, const struct log_request *request);

@@ -98,8 +98,8 @@ uint64_t replica_due_us(const struct replica *r);
 void replica_tick(struct replica *r, uint64_t now_us);
 /* Call on `wake`, and after a batch of receive() or propose(). Cheap when there is nothing. */
 void replica_poll(struct replica *r, uint64_t now_us);
-/* A message of an authenticated voter that replica_meet() accepted; bounds-checked here, bad bytes
- * and unknown senders are counted and dropped. */
+/* Take a message of an authenticated voter that replica_meet() accepted; bounds-checked here, bad
+ * bytes and unknown senders are counted and dropped. */
 void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct bytes message);
 
 /* The links to `voter` ended, as when its process did. If it led, this voter does not wait for an
@@ -123,16 +123,16 @@ void replica_set_format(struct replica *r, uint32_t fleet_format);
 
 /* ---- other voters (docs/raft.md#other-voters) ---- */
 
-/* On the leader: end this generation and begin the next with the voters of `wish`: ids, addresses,
+/* End this generation, on the leader, and begin the next with the voters of `wish`: ids, addresses,
  * and whether they are linked (and empty: wait to join); their identities are filled in. `done`
  * with ERR_OK: it is decided; leadership is over then, for all. ERR_REFUSED: `why` says it. */
 MUST_CHECK enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish *wish,
                                    size_t count, char *why, size_t why_size);
-/* As it is now; borrowed until it changes. */
+/* Return the generation as it is now; borrowed until it changes. */
 const struct generation *replica_generation(const struct replica *r);
 
 enum replica_part { REPLICA_VOTES, REPLICA_WAITS, REPLICA_RETIRED };
-/* Does it vote, wait to be taken in, or is it no voter any more? */
+/* Return whether the replica votes, waits to be taken in, or is no voter any more. */
 enum replica_part replica_part(const struct replica *r);
 
 /* A coordinator's hello that is of another generation, or waits to join: as replica_meet(), only
@@ -147,7 +147,7 @@ uint64_t replica_identity(const struct replica *r);
 /* True until this folder has taken part in a group: no vote, no term but the first, no entry but
  * the first. Changes: a hello must carry the value of its moment. */
 bool replica_pristine(const struct replica *r);
-/* A peer's hello: record its identity durably the first time; ERR_REFUSED if the same id came
+/* Judge a peer's hello: record its identity durably the first time; ERR_REFUSED if the same id came
  * with another identity before (its folder was wiped or replaced) or is none of the voters: its
  * messages must be dropped. Until a voter was met, messages from it are dropped here. */
 MUST_CHECK enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity,

@@ -26,10 +26,10 @@ void ring_fill_cells(struct ring *r, const struct ring_vnode *v);
  * new ones are nobody's. Vnodes and digest stay as they are. */
 void ring_take_segments(struct ring *r, struct ring_segment *list, size_t count);
 
-/* Where a segment begins: no vnode reaches over it. */
+/* True if a segment begins at this cell: no vnode reaches over it. */
 bool ring_is_border(const struct ring *r, uint32_t cell);
 
-/* A segment's bytes, as ring/code.c describes them; returns how many. */
+/* Encode a segment, as ring/code.c describes it; returns how many bytes. */
 size_t segment_encode(const struct ring_segment *s, uint8_t out[SEGMENT_SIZE_MAX]);
 
 #endif

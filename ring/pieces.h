@@ -44,7 +44,7 @@ struct pieces {
     size_t parts; /* of all segments; see pieces_slice() */
 };
 
-/* No pieces yet, and no steps. */
+/* Make an empty book: no pieces yet, and no steps. */
 void pieces_init(struct pieces *p, const struct ring *r);
 void pieces_fini(struct pieces *p);
 

@@ -67,19 +67,19 @@ MUST_CHECK enum err plan_make(struct plan *plan, const struct ring *ring,
                               const struct plan_limits *limits);
 void plan_fini(struct plan *plan);
 
-/* Of the nodes that stay and fit the segment, the one that has served longest; NULL = none. */
+/* Return the node that has served longest, of those that stay and fit the segment; NULL = none. */
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
                                     const struct ring_segment *segment);
 /* True if the node has the role of the segment (NULL: the default one), and hosts the kind of a
  * singleton or set. */
 bool plan_fits(const struct plan_node *node, const struct ring_segment *segment);
 
-/* In each segment, for the nodes of its role: MOVEs of all that `dead` (RING_NODE_NONE: nobody)
- * owns, whole, largest first, each to that one of `nodes` (their slots
- * distinct, 1..4095, weights as above; leaving ones and `dead` itself get nothing) which lacks most
- * of its share of the cells: no node ends further above its share than by one vnode, unless it was
- * before; a singleton goes to the oldest, a set's actors evenly. Free it with mem_free(). NULL and
- * a count of 0: nothing to move, or nobody to take it. */
+/* Plan, in each segment and for the nodes of its role, MOVEs of all that `dead` (RING_NODE_NONE:
+ * nobody) owns, whole, largest first, each to that one of `nodes` (their slots distinct, 1..4095,
+ * weights as above; leaving ones and `dead` itself get nothing) which lacks most of its share of
+ * the cells: no node ends further above its share than by one vnode, unless it was before; a
+ * singleton goes to the oldest, a set's actors evenly. Free it with mem_free(). NULL and a count of
+ * 0: nothing to move, or nobody to take it. */
 struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
                               size_t node_count, uint16_t dead, size_t *count);
 

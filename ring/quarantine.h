@@ -38,8 +38,8 @@ static inline struct bytes quarantined_id(const struct quarantined *e)
     return bytes_of(e->id, e->id_size);
 }
 
-/* Where it stands among `count` that are `stride` bytes apart and start with a struct quarantined:
- * the index of the first that is not less. */
+/* Return the entry's place among `count` entries that are `stride` bytes apart and start with a
+ * struct quarantined: the index of the first that is not less. */
 size_t quarantine_place(const void *entries, size_t count, size_t stride,
                         const struct quarantined *e);
 /* Order of two actors in the list: < 0, 0, > 0. */
@@ -54,8 +54,8 @@ bool quarantine_put(struct quarantine *q, const struct quarantined *e);
 /* False: it is not there. */
 bool quarantine_remove(struct quarantine *q, const struct quarantined *e);
 
-/* As the wire has it; owned, every byte copied: proto_free() of the message it is put into frees
- * it. */
+/* Return the entry as the wire has it; owned, every byte copied: proto_free() of the message that
+ * it is put into frees it. */
 Rh__Actor *quarantined_wire(const struct quarantined *e);
 /* The other way; false: it is none. */
 bool quarantined_read(struct quarantined *e, const Rh__Actor *in);

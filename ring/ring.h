@@ -133,8 +133,8 @@ static inline uint32_t ring_segment_end(const struct ring_segment *s)
 {
     return s->from + ((uint32_t)1 << s->bits);
 }
-/* Where an id lives, whatever segment its kind is bound to: the cell, and 40 bits of its hash
- * below. `key` is of the kind. A kind's points stay what they are while its binding does. */
+/* Return where an id lives, whatever segment its kind is bound to: the cell, and 40 bits of its
+ * hash below. `key` is of the kind. A kind's points stay what they are while its binding does. */
 uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id);
 /* The cell alone, for an id whose hash under that key is known. */
 uint32_t ring_cell_in(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id);
@@ -161,8 +161,8 @@ void ring_put_segment(struct ring *r, size_t index, const struct ring_segment *s
 
 /* ---- life ---- */
 
-/* An empty ring (no vnodes, version 0); lookups yield RING_NODE_NONE. grid is 1..RING_GRID_MAX;
- * below RING_GRID_MIN it is for tests: ring_decode() refuses it. */
+/* Make an empty ring (no vnodes, version 0); lookups yield RING_NODE_NONE. grid is
+ * 1..RING_GRID_MAX; below RING_GRID_MIN it is for tests: ring_decode() refuses it. */
 void ring_init(struct ring *r, uint8_t grid);
 /* Replace everything by `vnodes` equal runs owned by `owner`, generation = cold = stamp,
  * version = stamp. vnodes is 1..2^grid. */
@@ -203,16 +203,16 @@ MUST_CHECK enum err ring_check(const struct ring *r, const struct ring_op *ops, 
 void ring_apply(struct ring *r, const struct ring_op *ops, size_t count, uint64_t version,
                 uint64_t txn);
 
-/* A change of hands without drain: every vnode of `owner` gets generation = cold = version
- * (its owner was registered anew). Sets the ring's version even if it owns none. */
+/* Change an owner without a drain: every vnode of `owner` gets generation = cold = version (its
+ * owner was registered anew). Sets the ring's version even if it owns none. */
 void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version);
 
 /* MOVEs (that ring_check() accepts) whose vnodes get generation = cold = version and keep txn:
  * reassignment of a dead node's vnodes. */
 void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, uint64_t version);
 
-/* As ring_check(), and the digest that ring_apply() (or with `cold` ring_reassign()) of them will
- * lead to. Up to 256 MOVEs cost nothing of the ring's size. */
+/* Check the operations as ring_check() does, and tell the digest to which ring_apply() of them (or
+ * with `cold` ring_reassign()) will lead. Up to 256 MOVEs cost nothing of the ring's size. */
 MUST_CHECK enum err ring_foresee(const struct ring *r, const struct ring_op *ops, size_t count,
                                  const struct ring_stamps *stamps, uint64_t digest[2]);
 

@@ -39,14 +39,14 @@ void unanswered_fini(struct unanswered *u);
 
 /* Begin a note of that incarnation, in the place of one that there is; it has no actors yet. */
 struct unanswered_node *unanswered_begin(struct unanswered *u, uint64_t incarnation);
-/* One more request. False: there is no room for its actor. */
+/* Add a request. False: there is no room for its actor. */
 bool unanswered_put(struct unanswered_node *n, uint16_t kind, struct bytes id, uint64_t before);
 /* The node is there again: drop its entry. */
 void unanswered_drop(struct unanswered *u, uint64_t incarnation);
 /* Drop those that own nothing by that view: they left, came back as another, or were replaced. */
 void unanswered_follow(struct unanswered *u, const struct view *view);
 
-/* As the wire has it, `u->count` of them, owned; NULL of none. */
+/* Return the list as the wire has it: `u->count` entries, owned; NULL if there are none. */
 Rh__Unanswered **unanswered_wire(const struct unanswered *u);
 void unanswered_wire_free(Rh__Unanswered **wire, size_t count);
 /* The other way, in the place of what `u` had. What is out of range is left out. */

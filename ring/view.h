@@ -64,8 +64,9 @@ static inline struct fleet_id view_fleet(const Rh__Config *config)
 /* Apply one change, all of it or nothing. Costs O(ring) unless it is nothing but up to 256 MOVEs,
  * or leaves the ring as it is. */
 enum view_result view_apply(struct view *v, const Rh__Delta *delta);
-/* For whoever makes a change: fill in where `delta` (its version is set) starts from and the digest
- * it leads to, so that view_apply() takes it. False, and an unfinished delta: it is not legal. */
+/* Fill in where `delta` (its version is set) starts from and the digest that it leads to, so that
+ * view_apply() takes it; for whoever makes a change. False, and an unfinished delta: it is not
+ * legal. */
 bool view_seal(const struct view *v, Rh__Delta *delta);
 
 /* Fill `config` with what view_load() takes. Everything it points to is owned by `config` and
@@ -90,7 +91,7 @@ static inline ring_hit view_at(const struct view *v, uint16_t kind, uint64_t has
 struct ring_op *view_ops(Rh__RingOp *const *ops, size_t count);
 /* The other way. Returns owned memory that proto_free() of the message it is put into frees. */
 Rh__RingOp **view_wire_ops(const struct ring_op *ops, size_t count);
-/* A segment to put into a Delta, likewise. */
+/* Make a segment to put into a Delta, likewise. */
 Rh__Segment *view_wire_segment(size_t index, const struct ring_segment *s, uint32_t vnodes);
 
 #endif

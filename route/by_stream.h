@@ -102,8 +102,8 @@ void by_stream_over(struct router *r, struct peer *peer);
 void by_stream_ring(struct router *r);
 /* A request of that lane ended whose copies may still be on their way. */
 void by_stream_keep(struct router *r, uint64_t session, uint64_t position);
-/* Whom a lost node was asked for by its stream: those that were asked first. `note` is begun if
- * there is one. */
+/* Note the actors that a lost node was asked for by its stream, those asked first. `note` is begun
+ * if there is one. */
 void by_stream_note(struct router *r, const struct peer *peer, struct unanswered_node *note);
 /* Requests that wait here. */
 size_t by_stream_waiting(const struct router *r);

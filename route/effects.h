@@ -7,7 +7,7 @@
 
 #include "route/router.h"
 
-/* What effects_add() does when there is no room. */
+/* Make room for more effects: what effects_add() does when there is none. */
 void effects_grow(struct router_effects *e);
 
 /* Append an effect without bytes; what it names is for the caller to fill in. The pointer is good

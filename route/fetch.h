@@ -35,7 +35,7 @@ void fetch_on_leader(struct fetch *f, int coordinator, bool leading, uint64_t te
 void fetch_on_not_leader(struct fetch *f, int coordinator);
 void fetch_on_answer(struct fetch *f);
 
-/* Somebody said that `version` exists. */
+/* Note that `version` exists, as somebody said. */
 void fetch_want(struct fetch *f, uint64_t version);
 /* The view could not follow a change: ask for all of it, soon. */
 void fetch_whole(struct fetch *f);
@@ -60,7 +60,7 @@ static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t
                                since_us >= (fetch_is_urgent(f, version) ? f->gap_us : refresh_us));
 }
 
-/* Whom to ask now, or -1: not yet, or nobody is up. Counts as asked. */
+/* Return which coordinator to ask now, which then counts as asked; -1: not yet, or none is up. */
 int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version);
 
 #endif

@@ -55,7 +55,7 @@ static inline void lanes_fetch(const struct lanes *l, uint64_t session, uint64_t
     table_fetch(&l->table, lane_hash(session, position));
 }
 
-/* All zero is a valid empty one. */
+/* Free the lanes; a struct that is all zero is a valid empty one. */
 void lanes_fini(struct lanes *l);
 
 /* The lane of p's (session, kind, id), made if there is none; `p` takes its place in it by seq.
@@ -63,7 +63,7 @@ void lanes_fini(struct lanes *l);
  * could aim them all at one bucket. */
 struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, struct pending *p);
 
-/* Is there a lane of that session at that position? */
+/* True if there is a lane of that session at that position. */
 bool lanes_have(const struct lanes *l, uint64_t session, uint64_t position);
 
 /* The key is another one: each lane gets the position that this says, and is found by it. */

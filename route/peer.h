@@ -62,14 +62,14 @@ void peer_free(struct peers *p, struct peer *peer);
 /* True if `member` is the same node at the same address. */
 bool peer_is(const struct peer *peer, const struct view_member *member);
 
-/* May requests be sent there? A link to an incarnation that the directory has given up is as good
- * as none; one to a newer incarnation is fine, for my directory is what is old. */
+/* True if requests may be sent to the peer. A link to an incarnation that the directory has given
+ * up is as good as none; one to a newer incarnation is fine, for my directory is what is old. */
 static inline bool peer_takes_requests(const struct peer *peer)
 {
     return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
 }
 
-/* Is something that was sent there unanswered? */
+/* True if something that was sent to the peer is unanswered. */
 static inline bool peer_is_awaited(const struct peer *peer)
 {
     return !list_empty(&peer->in_flight) || (peer->stream != NULL && peer->stream->count > 0);
@@ -81,7 +81,8 @@ static inline uint64_t peer_asked(const struct peer *peer)
     return peer->incarnation != 0 ? peer->incarnation : peer->member_incarnation;
 }
 
-/* Does it not host what others do? Requests for that wait until it does, or another has the id. */
+/* True if the peer does not host a kind that others host. Requests for it wait until it does, or
+ * another node has the id. */
 static inline bool peer_lacks(const struct peer *peer, uint16_t kind)
 {
     return peer->lacks.count > 0 && ring_kinds_have(&peer->lacks, kind);
@@ -121,7 +122,7 @@ static inline void peer_on_sent(struct peer *peer, uint64_t now_us, uint64_t sil
         peer->unheard_us = now_us;
     }
 }
-/* Something was answered there: it is not silent. */
+/* Note that the peer answered something: it is not silent. */
 static inline void peer_on_heard(struct peer *peer)
 {
     peer->unheard = 0;

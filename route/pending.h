@@ -154,7 +154,7 @@ static inline struct bytes pending_id(const struct pending *p)
 {
     return (struct bytes){p->data, p->id_size};
 }
-/* As it goes into the record: the caller, if there is one, comes first. */
+/* Return the body as it goes into the record: the caller, if there is one, comes first. */
 struct bytes pending_body(const struct pending *p);
 void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX]);
 

@@ -247,8 +247,8 @@ struct router_frame {
  * those of router_answer(). ERR_CORRUPT: it can't be; let go of the link. */
 MUST_CHECK enum err router_frame(struct router *r, struct router_frame *f,
                                  struct router_effects *out);
-/* What the stream of a node has for its link, which takes it with sendlog_unsent(), or borrows it
- * until this says another; NULL = there is no stream, or none any more. */
+/* Return the log of a node's stream for its link, which takes from it by sendlog_unsent(), or
+ * borrows it until this function returns another; NULL = there is no stream, or none any more. */
 struct sendlog *router_log(struct router *r, uint16_t slot);
 /* The next stream that has something for its link since this was asked, or an `ack` to say; NULL =
  * none. To be asked at the end of a turn. */
@@ -256,7 +256,7 @@ struct sendlog *router_unsent(struct router *r, uint16_t *slot);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
 
-/* A fresh session id, unique over gateways and restarts. */
+/* Draw a fresh session id, unique over gateways and restarts. */
 uint64_t router_session(struct router *r);
 /* The session id of a number that the caller counts itself, from 1; not to be mixed with the above.
  */
@@ -269,10 +269,10 @@ bool router_tells(struct router *r, uint64_t session);
 bool router_has(const struct router *r, size_t part);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
-/* Where the entity that was asked last is on the ring; 0 = that was not taken. */
+/* Return where the entity that was asked last is on the ring; 0 = that request was not taken. */
 uint64_t router_asked(const struct router *r);
-/* Does one hold more of this router's room than its share? Who does is to wait: what it asks is
- * taken all the same, and what it asked runs on. */
+/* Whether one holds more of this router's room than its share. One that does is to wait: what it
+ * asks is taken all the same, and what it asked runs on. */
 enum router_share {
     ROUTER_SHARE_FAIR,
     ROUTER_SHARE_ENTITY, /* too much is asked of the entity */
@@ -289,7 +289,7 @@ const struct view *router_view(const struct router *r);
  * this list along with its own messages to coordinators; this function is for shells that send
  * those themselves. */
 const struct unanswered *router_unanswered(const struct router *r);
-/* Is it the node of that name that the directory has in that slot? */
+/* True if the directory has the node of that name in that slot. */
 bool router_expects(const struct router *r, uint16_t slot, const char *name);
 /* The router_config.gateway that the router was given. */
 uint64_t router_id(const struct router *r);

@@ -115,7 +115,8 @@ struct reply {
     const struct pending *pending; /* borrowed; NULL = it was not taken */
 };
 
-/* One after the other for one session: they share the table's lines of the cache. */
+/* Hash a request so that those of one session follow each other: they share the table's lines of
+ * the cache. */
 static inline uint64_t route_hash(uint64_t session, uint64_t seq)
 {
     return table_mix(session) + seq;
@@ -155,7 +156,7 @@ void route_lose_taken_over(struct router *r, uint64_t cold);
 /* Send requests again that waited too long for an answer. */
 void route_retry(struct router *r);
 
-/* Where the entity is on the ring. */
+/* Make the key by which ids of that kind are hashed, and keep it. */
 const struct ring_key *route_learn_key(struct router *r, uint16_t kind);
 static inline uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
 {
@@ -222,7 +223,7 @@ void route_settle_peer(struct router *r, struct peer *peer);
 /* Like route_disconnect(), if the node was removed and no answer can come from it any more. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer);
 
-/* How long a request may take. (router.c, as are those below) */
+/* Return how long a request may take. (router.c, as are those below) */
 static inline uint32_t route_timeout_ms(const struct router *r, const struct router_event *event)
 {
     return event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
@@ -258,7 +259,7 @@ void fleet_tell_adopted(struct router *r, struct peer *peer);
 
 /* The owner of the configuration has changed it. */
 void fleet_on_view(struct router *r, const struct router_event *event);
-/* Something is to be sent there: a link is needed. */
+/* Ask for a link to the peer, to which something is to be sent. */
 void fleet_want_link(struct router *r, struct peer *peer);
 
 /* Fill in the head of a message and make it the effect's bytes: the effect is complete then. */

@@ -34,7 +34,7 @@ struct sessions {
 void sessions_init(struct sessions *s, uint64_t seed);
 void sessions_fini(struct sessions *s); /* frees those left */
 
-/* A fresh id: the upper 40 bits come from the seed, the lower 24 count. */
+/* Draw a fresh id: the upper 40 bits come from the seed, the lower 24 count. */
 uint64_t sessions_draw(struct sessions *s);
 /* The id that goes with a number which the caller counts: for one that names its own sessions. */
 uint64_t sessions_number(const struct sessions *s, uint64_t number);

@@ -36,7 +36,7 @@
 
 struct stream_asker;
 
-/* Whom a request is for. */
+/* The entity that a request is for. */
 struct stream_entity {
     uint64_t position; /* on the ring */
     uint16_t kind;
@@ -180,7 +180,7 @@ MUST_CHECK enum err asker_joined(struct stream_asker *a, struct stream_client *c
 
 /* ---- requests */
 
-/* Has the stream room for a request of so many bytes, and for what is answered (R18)? */
+/* True if the stream has room for a request of so many bytes, and for its answer (R18). */
 static inline bool client_takes(const struct stream_asker *a, const struct stream_client *c,
                                 size_t size)
 {
@@ -197,9 +197,9 @@ uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stre
  * its server's answer is replied to: MOVED if it was not taken, UNKNOWN if its stream is dead. */
 void asker_forward(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
                    uint64_t position, void *forwarded);
-/* Has the lane a record? Then what is asked of it waits there, or follows it. */
+/* True if the lane has a record; then what is asked of it waits there, or follows it. */
 bool asker_has_lane(const struct stream_asker *a, uint64_t session, uint64_t position);
-/* Whom a request under way is for; borrowed until the next call. */
+/* Return the entity that a request under way is for; borrowed until the next call. */
 struct stream_entity asker_entity(const struct stream_asker *a, uint64_t rid);
 /* The tickets of all that is SENT in a stream and not given up, in the order of sending. Returns
  * owned, `count` of them; NULL of none. */

@@ -49,7 +49,8 @@ static inline bool server_over(const struct stream_server *s)
 {
     return s->dead && s->open == 0;
 }
-/* May it be forgotten after T_gone? A forward of it that is under way could still run. */
+/* True if the stream may be forgotten after T_gone. A forward of it that is under way could still
+ * run. */
 static inline bool server_may_forget(const struct stream_server *s)
 {
     return s->connection == 0 && (s->passed_count == 0 || mutant(M_FORGETFWD));
@@ -105,7 +106,7 @@ enum server_verdict {
 void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uint8_t code,
                    uint64_t aux);
 
-/* Behind SERVER_BEHIND it has its entry. */
+/* True if a refusal keeps the request back: then its entry is made, as behind SERVER_BEHIND. */
 static inline bool server_is_behind(struct stream_server *s, uint64_t rid, uint64_t position,
                                     uint64_t ack)
 {
@@ -115,8 +116,8 @@ static inline bool server_is_behind(struct stream_server *s, uint64_t rid, uint6
     server_refuse(s, rid, position, STREAM_CODE_BEHIND, 0);
     return true;
 }
-/* May a request run now, whose frame had that `ack`? To be asked again when one that was queued
- * comes to run (R7). */
+/* Judge whether a request may run now whose frame had that `ack`; ask again when one that was
+ * queued comes to run (R7). */
 static inline enum server_verdict server_judge(struct stream_server *s, uint64_t rid,
                                                uint64_t position, uint64_t ack)
 {

@@ -99,7 +99,7 @@ struct part *participant_find(const struct participant *p, uint64_t txn);
 enum part_verdict participant_examine(const struct participant *p, const struct prepare *prepare,
                                       uint64_t version);
 
-/* An unfinished transaction other than `except` that shares cells with `prepare`, or NULL. */
+/* Find an unfinished transaction other than `except` that shares cells with `prepare`, or NULL. */
 struct part *participant_overlapping(const struct participant *p, const struct prepare *prepare,
                                      const struct part *except);
 

@@ -160,7 +160,7 @@ bool access_may(enum access_message m, unsigned from, enum link_role to);
  * nothing at all are allowed: their decoder refuses them. */
 enum access_message access_judge(const struct frame *frame, unsigned from, enum link_role to);
 
-/* How often this process refused messages of peers, by the peer's role; from any thread. */
+/* Count a refused message, by the peer's role; from any thread. */
 void access_count(enum link_role from);
 void access_put_metrics(struct metrics *m);
 

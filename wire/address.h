@@ -26,7 +26,7 @@ MUST_CHECK enum err address_parse(const char *text, struct address *out);
 /* Write it as it would be parsed; `size` of ADDRESS_SIZE_MAX + 8 always suffices. */
 void address_format(const struct address *address, char *text, size_t size);
 
-/* Is it of this machine alone? By its name or number: nothing is looked up. */
+/* True if the address is of this machine alone, by its name or number: nothing is looked up. */
 bool address_is_loopback(const char *text);
 
 /* "0.0.0.0:7001", "[::]:7001": all of this machine's, where one can listen and nobody can dial. */

@@ -29,7 +29,8 @@ Rh__Control *control_get(struct bytes in);
 Rh__Command *command_get(struct bytes in);
 ProtobufCMessage *proto_get(const ProtobufCMessageDescriptor *descriptor, struct bytes in);
 
-/* Are all texts in it plain (base/plain.h)? What peers say for people to read must be. */
+/* True if all texts in the message are plain (base/plain.h), as what peers say for people to read
+ * must be. */
 bool control_texts_are_plain(const Rh__Control *control);
 /* Make them so. */
 void control_make_texts_plain(Rh__Control *control);
@@ -39,8 +40,8 @@ void control_free(Rh__Control *control);
 void command_free(Rh__Command *command);
 void proto_free(ProtobufCMessage *message);
 
-/* To fill in a message that is only going to be encoded: protobuf-c's members are not const, but
- * encoding only reads them. Both borrow until the message was put. */
+/* Return a pointer for a message that is only going to be encoded: protobuf-c's members are not
+ * const, but encoding only reads them. Both functions borrow until the message was put. */
 char *proto_text(const char *text);
 ProtobufCBinaryData proto_bytes(struct bytes bytes);
 

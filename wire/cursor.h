@@ -47,7 +47,7 @@ static inline uint64_t load_u64(const uint8_t *at)
     return (uint64_t)load_u32(at) | (uint64_t)load_u32(at + 4) << 32;
 }
 
-/* These return what is behind it. */
+/* Store a value. These functions return the place behind it. */
 static inline uint8_t *store_u8(uint8_t *at, uint8_t value)
 {
     at[0] = value;
@@ -125,7 +125,8 @@ static inline uint64_t get_u64(struct reader *r)
     return at == NULL ? 0 : load_u64(at);
 }
 
-/* Where `size` bytes go, already counted as written; NULL (and bad) if they do not fit. */
+/* Return the place for `size` bytes, already counted as written; NULL (and bad) if they do not
+ * fit. */
 static inline uint8_t *put_space(struct writer *w, size_t size)
 {
     uint8_t *at = w->at;

@@ -11,7 +11,7 @@
 
 enum { GATEWAY_THREADS_MAX = 64 /* a power of two */ };
 
-/* One id for all threads of a process: the id of its first thread. */
+/* Return one id for all threads of a process: the id of its first thread. */
 static inline uint64_t gateway_id_process(uint64_t id)
 {
     return id & ~(uint64_t)(GATEWAY_THREADS_MAX - 1);

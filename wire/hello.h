@@ -54,10 +54,11 @@ void hello_put(struct buffer *out, const struct hello *hello);
  * ours; so all its texts are safe to log. */
 MUST_CHECK enum err hello_get(struct bytes in, struct hello *hello);
 
-/* Does it read that format of the fleet? A CLI has nothing to do with it. */
+/* True if the process of this hello reads that format of the fleet. A CLI has nothing to do with
+ * formats. */
 bool hello_reads(const struct hello *hello, uint32_t format);
 
-/* May the two talk, and how? */
+/* Whether the two may talk, and how. */
 struct hello_verdict {
     enum refusal refusal;          /* REFUSAL_NONE: they may */
     uint32_t protocol;             /* the greatest that both speak; 0 when they may not */

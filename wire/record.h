@@ -134,8 +134,8 @@ size_t caller_size(const struct caller *c);
 void caller_put(struct writer *out, const struct caller *c);
 /* Take it off the front of such a body; borrows from it. ERR_CORRUPT: there is none. */
 MUST_CHECK enum err caller_get(struct bytes *body, struct caller *c);
-/* May a request with these flags have that body? Of a call it says who asks, and the limit is the
- * payload's. */
+/* True if a request with these flags may have that body. The body of a call says who asks, and the
+ * limit applies to its payload. */
 bool request_body_is_sound(uint8_t flags, struct bytes body);
 
 /* Bytes that one of these takes when encoded. */

@@ -20,7 +20,7 @@ enum {
     NOTE_SIZE_MAX = 69
 };
 
-/* What is left is not looked at by who is done. */
+/* Refuse trailing bytes: a note must fill its bytes exactly. */
 static enum err ended(const struct reader *in, bool fits)
 {
     return !in->bad && in->left == 0 && fits ? ERR_OK : ERR_CORRUPT;

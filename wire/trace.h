@@ -39,7 +39,7 @@ void trace_put(struct buffer *out, const struct trace_hop *hop);
 bool trace_next(struct reader *in, struct trace_hop *hop);
 /* One of these hops has done that. */
 bool trace_has(struct bytes hops, uint8_t did);
-/* How long the actor took of the last hop, which was not known when that was put. */
+/* Fill in how long the actor of the last hop took, which was not known when the hop was put. */
 void trace_set_ran(struct buffer *hops, uint32_t ran_us);
 
 #endif

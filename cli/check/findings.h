@@ -67,7 +67,7 @@ struct findings {
 
 void findings_fini(struct findings *f);
 
-/* A new one, its texts empty; valid until the next is added. */
+/* Add a finding with empty texts; valid until the next is added. */
 struct finding *findings_add(struct findings *f, enum check check);
 /* Fill in one of its texts. */
 void finding_subject(struct finding *f, const char *format, ...)
@@ -85,7 +85,7 @@ bool findings_settled(const struct findings *f, uint64_t now_us, uint64_t settle
 size_t findings_drop_young(struct findings *f, uint64_t now_us, uint64_t settle_us);
 size_t findings_of(const struct findings *f, enum check check);
 
-/* In words, what `ringhold fix` would do: "n2 fetches the whole configuration". "" = nothing. */
+/* Say in words what `ringhold fix` would do: "n2 fetches the whole configuration". "" = nothing. */
 const char *repair_text(const struct repair_plan *plan, char *out, size_t size);
 
 #endif

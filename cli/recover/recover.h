@@ -15,7 +15,7 @@
 
 void recover_show_text(const struct recover_folder *f, uint64_t wall_us);
 void recover_show_json(const struct recover_folder *f, uint64_t wall_us);
-/* Only the files and what is wrong. */
+/* Show only the files and what is wrong with them. */
 void recover_show_files(const struct recover_folder *f);
 
 int cmd_recover_restore(int argc, char **argv);

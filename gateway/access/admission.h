@@ -58,12 +58,12 @@ struct client_address;
 struct admission_control *admission_new(const struct admission_config *config);
 /* From now on its rates and address_count_max hold. */
 void admission_configure(struct admission_control *d, const struct admission_config *config);
-/* All must have left. Takes NULL. */
+/* Free the admission, when all have left. Takes NULL. */
 void admission_free(struct admission_control *d);
 
-/* Somebody comes from this "host:port". If it is let in `client_address` is to be given back with
- * admission_leave(); if not, `retry_ms` is when it should try again. IPv6: of an address its /64.
- */
+/* Judge a client that comes from this "host:port". If it is let in, `client_address` is to be given
+ * back with admission_leave(); if not, `retry_ms` says when it should try again. IPv6: of an
+ * address its /64. */
 enum admission_verdict admission_enter(struct admission_control *d, const char *address,
                                        uint64_t now_us, struct client_address **client_address,
                                        uint32_t *retry_ms);
@@ -71,9 +71,9 @@ enum admission_verdict admission_enter(struct admission_control *d, const char *
 void admission_leave(struct admission_control *d, struct client_address *client_address,
                      uint64_t now_us);
 
-/* There is no room for one who comes: when should it try again? */
+/* Return how many milliseconds a refused client should wait before it retries. */
 uint32_t admission_turn_away(struct admission_control *d, uint64_t now_us);
-/* A wait of about so long, but not the same for all: from `ms` to a quarter more. */
+/* Return a wait of about so long that is not the same for all: from `ms` to a quarter more. */
 uint32_t admission_jitter(struct admission_control *d, uint32_t ms);
 
 struct admission_state {

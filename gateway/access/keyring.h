@@ -34,7 +34,7 @@ struct keyring {
     size_t count;
 };
 
-/* Is it letters, digits, - and _, 1..KEYRING_NAME_MAX of them? */
+/* True if the name consists of letters, digits, - and _, 1..KEYRING_NAME_MAX of them. */
 bool keyring_name_is_valid(struct bytes name);
 
 /* NULL = it is good, at least one key. Else what is wrong, in line `*line` (from 1; 0 = in none),

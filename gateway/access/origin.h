@@ -15,13 +15,14 @@ struct origin {
     uint8_t key[ORIGIN_SIZE]; /* a tag keeps the kinds apart */
 };
 
-/* Of "host:port" or "[host]:port", whatever the port. IPv4 in IPv6 is IPv4; what is neither counts
- * by its text. */
+/* Return the origin of "host:port" or "[host]:port", whatever the port. IPv4 in IPv6 is IPv4; what
+ * is neither counts by its text. */
 struct origin origin_of(const char *address);
 
 bool origin_is(const struct origin *o, const struct origin *other);
 
-/* By the seed: who chooses addresses can't choose those that meet. Never 0. */
+/* Hash an origin by the seed, so that whoever chooses addresses can't choose colliding ones. Never
+ * 0. */
 uint64_t origin_hash(const struct origin *o, uint64_t seed);
 
 #endif

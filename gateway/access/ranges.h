@@ -23,7 +23,7 @@ struct ranges {
  */
 bool ranges_parse(const char *text, struct ranges *out);
 
-/* Is this address, IPv6 or IPv4 as ::ffff:a.b.c.d, in one of them? */
+/* True if this address, IPv6 or IPv4 as ::ffff:a.b.c.d, is in one of the ranges. */
 bool ranges_have(const struct ranges *r, const uint8_t address[16]);
 
 #endif

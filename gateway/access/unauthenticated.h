@@ -17,19 +17,19 @@ struct unauthenticated_address;
 
 /* `seed`: random, so that nobody chooses addresses that meet. */
 struct unauthenticated *unauthenticated_new(uint64_t seed);
-/* All must have been removed. Takes NULL. */
+/* Free the book, when all connections were removed. Takes NULL. */
 void unauthenticated_free(struct unauthenticated *s);
 
-/* How many there are. */
+/* Return how many connections there are. */
 uint32_t unauthenticated_count(struct unauthenticated *s);
 
-/* How many come from where this "host:port" is (origin.h). */
+/* Return how many connections come from where this "host:port" is (origin.h). */
 uint32_t unauthenticated_from(struct unauthenticated *s, const char *address);
 
-/* One more. It is to be given back. */
+/* Add a connection. The result is to be given back. */
 struct unauthenticated_address *unauthenticated_add(struct unauthenticated *s, const char *address);
 
-/* One less: it has gone, or has said who it is. */
+/* Remove a connection: it has gone, or has said who it is. */
 void unauthenticated_remove(struct unauthenticated *s, struct unauthenticated_address *one);
 
 #endif

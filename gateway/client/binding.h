@@ -68,11 +68,11 @@ static inline struct bytes binding_id(const struct binding *b)
 }
 
 void binding_set_due(struct binding *b);
-/* Where its actor lives, as the ring has it. */
+/* Return the slot of the node where the actor lives by the ring. */
 uint16_t binding_owner(const struct binding *b);
 /* Ask for the binding in a new round of its own. */
 void binding_begin_round(struct binding *b);
-/* Why it isn't bound; NULL = it is. */
+/* Say why the client isn't bound; NULL = it is. */
 const char *binding_refusal(enum bound_result result);
 /* The binding's actor has confirmed it. */
 void binding_confirm(struct client *c, const struct bound *bound);

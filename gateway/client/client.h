@@ -95,7 +95,7 @@ struct clients *clients_new(const struct clients_config *config, struct router *
 /* From now on its times (auth_ms, deadline_ms), its rate of requests and its limits of connections,
  * the unauthenticated and logins hold; who is in stays. */
 void clients_configure(struct clients *all, const struct clients_config *config);
-/* All clients must be gone. Takes NULL. */
+/* Free what the clients shared, when all of them are gone. Takes NULL. */
 void clients_free(struct clients *all);
 
 /* The keys of tokens, from now on; a copy. None: who speaks packets isn't asked who it is. Who was
@@ -104,16 +104,17 @@ void clients_set_keys(struct clients *all, const struct keyring *keys);
 /* The time of day, for tokens' expiry: call it at least once a second if there are keys. */
 void clients_set_unix(struct clients *all, uint64_t unix_s);
 
-/* May a connection from this "host:port" come in? If not, what to tell it before it is closed,
- * good until the next call; counted by reason. If so, the client that is made of it is to be told
- * of its `client_address`: client_let_in(). (admission.c) */
+/* Judge whether a connection from this "host:port" may come in. If not, the result has what to tell
+ * it before it is closed, valid until the next call; it is counted by reason. If so, the client
+ * that is made of it is to be told its `client_address`: client_let_in(). (admission.c) */
 struct admission_result {
     struct bytes refusal;
     struct client_address *client_address;
 };
 bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
                    uint64_t now_us, struct admission_result *out);
-/* Is it not shedding? Who is asked where to send players says "elsewhere" while it is. */
+/* True if the gateway turns no clients away; a load balancer should send players elsewhere while it
+ * does. */
 bool clients_ready(const struct clients *all, uint64_t now_us);
 
 /* The client with this session, or NULL: it may have just gone. */
@@ -160,10 +161,11 @@ struct clients_stats {
     struct transport_stats transports; /* counted by them (transport.h) */
 };
 void clients_stats(const struct clients *all, struct clients_stats *out);
-/* Where the transports of these clients count. */
+/* Return the counters of these clients' transports. */
 struct transport_stats *clients_transports(struct clients *all);
 
-/* A new connection. `effects` here and below: what the router wants done, appended. */
+/* Make the client of a new connection. `effects` here and below: what the router wants done,
+ * appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
                           uint64_t now_us);
 /* The client was admitted from this address; it gives its place there back when it goes. */
@@ -183,9 +185,9 @@ void client_tick(struct client *c, uint64_t now_us);
 void client_drain(struct client *c, uint64_t now_us);
 /* The other side sends no more: what it asked for is still answered, then it is closed. */
 void client_on_end(struct client *c);
-/* A VOUCH effect of its session. */
+/* Do a VOUCH effect of the client's session. */
 void client_vouch(struct client *c, uint64_t version, uint64_t now_us);
-/* A REPLY effect of its session. */
+/* Take a REPLY effect of the client's session. */
 void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us);
 /* Go on with input that had to wait. Call once a turn while client_has_input(). */
@@ -213,7 +215,8 @@ void client_wrote(struct client *c, uint64_t now_us);
 
 /* ---- sessions: clients that are bound to an actor (bind*.c) */
 
-/* A push of an actor. The client that it was for, which may have output now, or NULL. */
+/* Take a push of an actor. Returns the client that it was for, which may have output now, or
+ * NULL. */
 struct client *clients_on_push(struct clients *all, const struct push_record *push,
                                uint64_t now_us);
 /* A link to that node came up, or is down: what was on it is lost. */
@@ -223,7 +226,7 @@ void clients_on_node_down(struct clients *all, uint16_t slot, uint64_t now_us);
  * then, every 10..50 ms. */
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects);
 
-/* Nothing more to do for it: close. */
+/* True if nothing is left to do for the client: close its connection. */
 bool client_is_done(const struct client *c);
 /* True if the client reads nothing, or owes too much reading. The caller closes it; counted. */
 bool client_is_stuck(struct client *c, uint64_t now_us);

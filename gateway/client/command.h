@@ -30,7 +30,7 @@ struct client_command {
     const char *each; /* what the owner of one key is asked, when there are several keys */
 };
 
-/* By name in any case, or NULL. */
+/* Find a command by its name, in upper or lower case. NULL = none. */
 const struct client_command *command_find(struct bytes name);
 
 /* Names that were looked for last, as they were written: clients use a handful. All zero is a valid

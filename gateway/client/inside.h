@@ -70,13 +70,13 @@ extern const struct dialect dialect_packets; /* packet.c */
 
 /* ---- heartbeat.c */
 
-/* A kick's bytes. */
+/* Write a kick's bytes. */
 void packet_put_kick(struct client *c, uint32_t code, struct bytes text);
 /* Handle the client's first packet. */
 void packet_on_hello(struct client *c, struct bytes body);
 /* From now on its hello is awaited. */
 void packet_opened(struct client *c, uint64_t now_us);
-/* About once a second: was anything heard of it? */
+/* Ping a client that has been silent, and end one that stays silent; about once a second. */
 void packet_tick(struct client *c);
 /* The gateway's own kick, of a client that speaks packets; counted by code. */
 void packet_kick(struct client *c, enum packet_kick code, const char *text);
@@ -233,7 +233,8 @@ struct clients {
     uint64_t drawn; /* ids given */
 };
 
-/* Where the reply to the command goes that needs no request; it follows what is owed before. */
+/* Return the buffer for the reply to a command that needs no request. The reply follows what is
+ * owed before. */
 struct buffer *client_reply(struct client *c);
 void client_reply_error(struct client *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -270,7 +271,7 @@ static inline struct slot *client_add_slot(struct client *c, enum slot_shape sha
 size_t client_unsent(const struct client *c);
 /* From now it owes reading, if it did not before. */
 void client_owes(struct client *c, uint64_t now_us);
-/* May one more command be taken? */
+/* True if the client may have one more command taken. */
 bool client_has_room(const struct client *c);
 /* Count what it holds now. Ends every call that may have changed it. */
 void client_account(struct client *c);
@@ -315,7 +316,7 @@ void client_let_out(struct client *c, uint64_t now_us);
 /* The connection is counted with those from where it is, and is no more. */
 void client_take_place(struct client *c);
 void client_leave_place(struct client *c);
-/* Has this entity, by entity_hash(), its share of connections? */
+/* True if this entity, by entity_hash(), has used its share of connections. */
 bool clients_entity_is_full(const struct clients *all, uint64_t entity);
 
 /* ---- client_session.c: the numbering of requests that outlives a connection */
@@ -368,9 +369,9 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
 
 /* ---- auth.c */
 
-/* Are clients asked who they are? */
+/* True if clients are asked who they are. */
 bool auth_asks(const struct clients *all);
-/* A new connection: is it unauthenticated? */
+/* Count a new connection as unauthenticated, if clients are asked who they are. */
 void auth_begin(struct client *c);
 /* The connection has gone. */
 void auth_end(struct client *c);
@@ -383,9 +384,9 @@ void auth_be(struct client *c, const struct auth_ok_packet *who);
  * for one. `out` is what to tell the client; its token is appended to `token` if there are keys. */
 void auth_become(struct client *c, const struct rebind *to, struct auth_ok_packet *out,
                  struct buffer *token);
-/* May it ask this entity? */
+/* True if the client may send requests to this entity. */
 bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
-/* May an unauthenticated client send a packet of this type? */
+/* True if an unauthenticated client may send a packet of this type. */
 bool auth_admits(uint8_t type);
 
 /* ---- login.c */

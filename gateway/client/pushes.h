@@ -70,7 +70,7 @@ bool pushes_take(struct pushes *p, const struct push_record *record, bool open, 
 struct kept_push *pushes_next(struct pushes *p, uint64_t now_us);
 void pushes_free(struct kept_push *kept);
 
-/* Something is kept that waits for its time. */
+/* True if a kept push waits for its time. */
 static inline bool pushes_wait(const struct pushes *p)
 {
     return p->gap_us != 0;

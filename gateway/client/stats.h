@@ -22,7 +22,7 @@ struct gateway_stats {
 /* Sum of what these clients and their router have counted. */
 void gateway_stats_own(const struct clients *all, struct gateway_stats *out);
 
-/* With those of the other threads. */
+/* Add up the counters of all threads. */
 void gateway_stats_all(const struct clients *all, struct gateway_stats *out);
 
 void gateway_stats_add(struct gateway_stats *sum, const struct gateway_stats *more);

@@ -197,8 +197,8 @@ struct notice_packet {
     struct bytes text;
 };
 
-/* Of the body of a packet. What follows the last field that is known is passed over, so that later
- * versions may say more. */
+/* Decode the body of a packet. What follows the last field that is known is passed over, so that
+ * later versions may say more. */
 MUST_CHECK enum err packet_get_hello(struct bytes body, struct hello_packet *out);
 MUST_CHECK enum err packet_get_hello_ack(struct bytes body, struct hello_ack_packet *out);
 /* ERR_INVALID: it is to be refused, but `out->request` names it. */

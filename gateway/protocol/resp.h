@@ -60,7 +60,7 @@ struct resp_output {
     char text[48];
 };
 
-/* All zero is a fresh parser. */
+/* Make the parser fresh; one that is all zero is fresh. */
 void resp_parser_reset(struct resp_parser *p);
 
 /* Parse from `in`, which begins where the last command ended. `scratch` keeps the words of an
@@ -82,10 +82,11 @@ void resp_put_nil(struct buffer *out, int protocol);
 void resp_put_array(struct buffer *out, size_t count);             /* its items follow */
 void resp_put_map(struct buffer *out, int protocol, size_t pairs); /* keys and values follow */
 
-/* A message that nobody asked for; its items follow. In RESP2 it looks like one of SUBSCRIBE. */
+/* Begin a message that nobody asked for; its items follow. In RESP2 it looks like one of
+ * SUBSCRIBE. */
 void resp_put_push(struct buffer *out, int protocol, size_t count);
 
-/* A value that an actor answered. An error text without a code of its own gets "ERR ". */
+/* Write a value that an actor answered. An error text without a code of its own gets "ERR ". */
 void resp_put_value(struct buffer *out, int protocol, const struct value *value);
 
 #endif

@@ -33,7 +33,7 @@ struct transport_rules {
     struct transport_stats *stats; /* borrowed: counted here */
 };
 
-/* All but keys, stats and packet_size_max: any origin, path "/". */
+/* Return the default rules, without keys, stats and packet_size_max: any origin, path "/". */
 struct transport_rules transport_rules_default(void);
 
 struct client_transport;
@@ -58,8 +58,8 @@ void transport_tick(struct client_transport *c, uint64_t now_us);
 void transport_put(struct client_transport *c, struct bytes plain);
 /* End it. `leaving`: for this gateway stops. */
 void transport_close(struct client_transport *c, bool leaving);
-/* There are too many. `words`: what a client without a transport is told; this one is, once it is
- * open, and then it ends. For a transport that was just made. */
+/* Turn the client away: once its transport is open it is told `words`, as a client without a
+ * transport is, and then it ends. For a transport that was just made. */
 void transport_part(struct client_transport *c, struct bytes words);
 /* Like transport_part(), but does not wait until the transport is open: the words go in a frame or
  * as HTTP where that can be, else the connection ends without a word. */

@@ -50,7 +50,7 @@ enum websocket_end websocket_end(const struct websocket *ws);
  * answered at once to `out`. */
 void websocket_on_bytes(struct websocket *ws, struct bytes in, struct buffer *packets,
                         struct buffer *out);
-/* About once a second: it may ping again. */
+/* Let the client ping again; about once a second. */
 void websocket_rest(struct websocket *ws);
 /* Append whole packets as messages. Nothing once it is not open. */
 void websocket_put(const struct websocket *ws, struct bytes packets, struct buffer *out);

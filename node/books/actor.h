@@ -152,7 +152,8 @@ struct actors {
 };
 
 void actors_init(struct actors *a);
-/* Empty and with the cells of a ring of that grid, segments included; there are no actors. */
+/* Make the book empty, with the cells of a ring of that grid, segments included; there are no
+ * actors. */
 void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count);
 /* The ring got more cells: room for `cell_count`. Every actor stays in its own. */
 void actors_grow(struct actors *a, uint32_t cell_count);
@@ -162,7 +163,7 @@ void actors_fini(struct actors *a); /* there are no actors; frees the dead */
 struct actor *actor_find(const struct actors *a, struct image_name name);
 /* Any RUNNING actor at this position, or NULL. */
 struct actor *actor_running_at(const struct actors *a, uint64_t position);
-/* A new record, ABSENT; there is none of that name. */
+/* Make a new record, ABSENT; there is none of that name. */
 struct actor *actor_new(struct actors *a, struct image_name name);
 /* Out of all lists, to be freed by actors_bury(). Queue and orders are empty, and it has no image.
  */
@@ -207,14 +208,15 @@ static inline struct image *actor_image(const struct actor *a)
 {
     return a->work == NULL ? NULL : a->work->image;
 }
-/* Something was given out and its answer is to come. */
+/* True if a submission was given out whose completion is to come. */
 static inline bool actor_has_task(const struct actor *a)
 {
     return a->state == ACTOR_ACTIVATING || a->state == ACTOR_RUNNING ||
            a->state == ACTOR_EXPORTING || a->state == ACTOR_RETIRING;
 }
 
-/* Empty. Its record goes with the actors; one that has been begun before has to be empty. */
+/* Begin an empty list. Its record goes with the actors; a list that has been begun before has to be
+ * empty. */
 void actor_list_begin(struct actors *a, struct actor_list *list);
 void actor_list_add(struct actors *a, struct actor_list *list, struct actor *actor);
 /* NULL = none. */

@@ -27,8 +27,8 @@ struct idle {
     bool never; /* only for want of room */
 };
 
-/* Of those actors, whose lists it uses; all zero before, or empty. `idle_ms` 0 or UINT32_MAX:
- * never. */
+/* Make a wheel for those actors, whose lists it uses. It is all zero before, or empty. `idle_ms` 0
+ * or UINT32_MAX: never. */
 void idle_init(struct idle *i, struct actors *actors, uint32_t idle_ms, uint64_t now_us);
 /* An actor that is in no wheel. */
 void idle_put(struct idle *i, struct actor *a, uint64_t now_us);

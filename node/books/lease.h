@@ -61,8 +61,8 @@ struct lease_verdict {
 };
 
 void lease_init(struct lease *l, bool serve);
-/* A new incarnation: no lease, no renewal of an earlier one counts. `term_us` 0 = leases are not
- * in force, as the leader says. */
+/* Begin a new incarnation: it has no lease, and no renewal of an earlier one counts. `term_us` 0 =
+ * leases are not in force, as the leader says. */
 void lease_start(struct lease *l, uint64_t term_us);
 /* Barred: NONE until lease_start(), and nothing may run on. */
 void lease_forget(struct lease *l);
@@ -74,11 +74,11 @@ void lease_sent(struct lease *l, uint64_t seq, uint64_t now_us, uint64_t wall_us
 /* Renewal `seq` was granted. It counts from when it was sent (hole 26); one that was sent before
  * the clocks jumped, or too long ago, does not count. `term_us` 0: leases are not in force. */
 void lease_grant(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us);
-/* Before anything else in a step, and after a grant: what holds now? So a loop that stalled gives
- * its lease up by itself. `wall_us` 0 = not known. */
+/* Judge what holds now, before anything else in a step and after a grant, so that a loop that
+ * stalled gives up its lease by itself. `wall_us` 0 = not known. */
 struct lease_verdict lease_judge(struct lease *l, uint64_t now_us, uint64_t wall_us);
 
-/* Before these times a task may start, an output may leave, a task may still run. UINT64_MAX = at
+/* Return until when a task may start, an output may leave, a task may still run. UINT64_MAX = at
  * any time (not in force, or `serve`); 0 = never (NONE). */
 uint64_t lease_soft_us(const struct lease *l);
 uint64_t lease_gate_us(const struct lease *l);

@@ -16,7 +16,7 @@
 /* The host's name of the link without a wire, to the node's own calls (node/calls/calls.h). */
 #define CALLS_LINK UINT64_MAX
 
-/* Is it who it says? */
+/* Whether a peer is who it says it is. */
 enum standing {
     STANDING_OPEN,  /* a node that my configuration does not name (yet): it is not trusted */
     STANDING_KNOWN, /* the configuration names it so; or a gateway that nobody else claims to be */
@@ -52,13 +52,14 @@ void neighbour_down(struct neighbours *p, uint64_t link);
 
 /* NULL = no such link is up. */
 struct neighbour *neighbour_by_link(const struct neighbours *p, uint64_t link);
-/* Only who is STANDING_KNOWN; with several links to a process: the newest. NULL = none. */
+/* Find a process that is STANDING_KNOWN; the newest of several links to it. NULL = none. */
 struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_role role,
                                        uint64_t incarnation);
 /* The neighbour that asks under that id: a gateway by its id, or a node, for its actors, by its
  * incarnation. */
 struct neighbour *neighbour_asking(const struct neighbours *p, uint64_t id);
-/* All that say they were it, whatever their standing: the first, the one after `peer`. */
+/* Return the first of all links that claim that incarnation, whatever their standing, or the one
+ * after `peer`. */
 struct neighbour *neighbour_first(const struct neighbours *p, uint64_t incarnation);
 struct neighbour *neighbour_next(const struct neighbour *peer);
 

@@ -93,7 +93,7 @@ static inline uint64_t order_key(uint32_t actor, uint64_t session)
 void order_fetch_more(const struct orders *o, const struct order *order);
 /* NULL = none. */
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session);
-/* There is none yet. */
+/* Make the record of a session and an actor that have none yet. */
 struct order *order_new(struct orders *o, struct actor *a, uint64_t session);
 /* The actor's orders, in the sequence in which they were made; NULL = no more. */
 struct order *order_first(const struct orders *o, const struct actor *a);
@@ -145,7 +145,7 @@ bool order_walk(const struct orders *o, const struct order *order, struct order_
                 struct order_answer *out);
 size_t order_saved_count(const struct orders *o, const struct order *order);
 
-/* May this request run now? `order` may be NULL. */
+/* Judge whether this request may run now. `order` may be NULL. */
 enum order_verdict order_judge(const struct order *order, const struct request_record *r);
 
 /* Put a request among the early ones, counted in `total`. If a copy of it is there already, the two

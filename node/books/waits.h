@@ -78,12 +78,12 @@ struct wait_effect {
 };
 
 void waits_init(struct waits *w);
-/* Nobody waits. */
+/* Forget all that wait. */
 void waits_clear(struct waits *w);
 void waits_add(struct waits *w, const struct wait_of *of, uint64_t now_us);
 /* The call was answered. Does nothing for a call that does not wait. */
 void waits_end(struct waits *w, uint64_t number);
-/* Every 10..50 ms: send probes for those that have waited long. */
+/* Send probes for those that have waited long; every 10..50 ms. */
 void waits_tick(struct waits *w, uint64_t now_us);
 /* A probe has come to this node, and the host says `b`. */
 void waits_chase(struct waits *w, const struct probe *p, struct blocked b);

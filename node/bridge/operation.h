@@ -83,7 +83,7 @@ enum retire_why {
     RETIRE_ASKED, /* VERB_PASSIVATE */
 };
 
-/* Does the host wait for its completion? */
+/* True if the host waits for the verb's completion. */
 static inline bool verb_is_task(enum verb verb)
 {
     return verb >= VERB_ACTIVATE && verb <= VERB_RETIRE;
@@ -166,7 +166,7 @@ size_t completion_size(const struct completion *c);
  * uint64_t. */
 void completion_copy(const struct completion *c, struct completion *to, uint8_t *room);
 
-/* Nothing of the activation is left in the runtime: whoever made it frees it. */
+/* True if nothing of the activation is left in the runtime: whoever made it frees it. */
 static inline bool completion_ends(const struct completion *c)
 {
     switch ((int)c->verb) {

@@ -37,12 +37,12 @@ struct broadcasts {
 
 void broadcasts_init(struct broadcasts *c);
 void broadcasts_fini(struct broadcasts *c, _Atomic size_t *waiting);
-/* All that waits is forgotten. */
+/* Forget all that waits. */
 void broadcasts_restart(struct broadcasts *c, _Atomic size_t *waiting);
 
-/* Does something of this session wait? Then all else it asks for has to. */
+/* True if something of this session waits; then all else that it asks for has to wait, too. */
 bool broadcasts_holds(const struct broadcasts *c, uint64_t session);
-/* All of this session waits until it was lifted as often. */
+/* Make all of this session wait until it was lifted as often. */
 void broadcasts_bar(struct broadcasts *c, uint64_t session);
 void broadcasts_lift(struct broadcasts *c, uint64_t session);
 /* A call may pass what is barred, unless some of that is for the same actor. */

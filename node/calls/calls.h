@@ -70,16 +70,16 @@ struct calls_effect {
 /* `limits`: of the router, with a random seed; name and gateway are not looked at. */
 struct calls *calls_new(const struct router_config *limits);
 void calls_free(struct calls *c);
-/* Where bytes of broadcasts were counted by who made them: it goes down as they leave. Borrowed
- * until calls_free(). */
+/* Name the counter to which makers of broadcasts add their bytes: it goes down as these leave.
+ * Borrowed until calls_free(). */
 void calls_count_down(struct calls *c, _Atomic size_t *waiting);
 
-/* After each step of the host, before its effects are done: follow its view, which is borrowed
- * until calls_free(), and its incarnation, 0 = not registered. What was asked under another
- * incarnation is given up without a word: nothing of it may leave any more, and those who asked are
- * gone. */
+/* Follow the host's view, which is borrowed until calls_free(), and its incarnation (0 = not
+ * registered); call it after each step of the host, before its effects are done. What was asked
+ * under another incarnation is given up without a word: nothing of it may leave any more, and those
+ * who asked are gone. */
 void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us);
-/* A link to or from a node; never CALLS_LINK. */
+/* Note that a link to or from a node is up; never CALLS_LINK. */
 void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation,
               uint64_t now_us);
 void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
@@ -88,7 +88,7 @@ void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
 /* True while nothing was asked that has no answer yet. */
 bool calls_rest(const struct calls *c);
-/* Every 10..50 ms. */
+/* Do what is due; every 10..50 ms. */
 void calls_tick(struct calls *c, uint64_t now_us);
 /* A probe came, from another node or as CALLS_PROBE, and the host says that of it. */
 void calls_chase(struct calls *c, const struct probe *probe, struct blocked blocked);
@@ -102,8 +102,8 @@ void calls_drop_call(struct calls *c, const struct call *call);
 /* The caller is gone: what it asked for still runs, nothing is answered. */
 void calls_close(struct calls *c, uint64_t session, uint64_t now_us);
 
-/* Something that an actor told others in this session may be under way still: returns the session,
- * else 0. It travels with the actor, and where that comes to it is a calls_former(). */
+/* Return the session if something that an actor told others in it may still be under way, else 0.
+ * The number travels with the actor; where the actor arrives it goes to calls_former(). */
 uint64_t calls_under_way(const struct calls *c, uint64_t session);
 /* An actor has come here, of which that session at that incarnation may have something under way.
  * What it tells others here waits for that, so that all of them hear it in order. */
@@ -114,7 +114,7 @@ struct call_former {
     uint64_t session;
 };
 void calls_former(struct calls *c, const struct call_former *former, uint64_t now_us);
-/* Of another node: what is not of these calls is passed over. */
+/* Take a message of another node. What is not about these calls is ignored. */
 void calls_control(struct calls *c, uint64_t peer, const Rh__Control *message, uint64_t now_us);
 
 /* Take the next effect; false = none is left. */
@@ -126,9 +126,9 @@ MUST_CHECK enum err calls_request(const struct calls_effect *e, struct request_r
 
 /* Abort unless every invariant holds: for tests. */
 void calls_check(const struct calls *c);
-/* All zero while the node is not registered. */
+/* Tell the counters of the calls: all zero while the node is not registered. */
 void calls_stats(const struct calls *c, struct router_stats *out);
-/* All but `refused`. */
+/* Tell the counters of broadcasts, all but `refused`. */
 void calls_broadcasts(const struct calls *c, struct broadcast_stats *out);
 
 #endif

@@ -68,14 +68,14 @@ struct calls {
     bool refuses;               /* … and is to be told */
 };
 
-/* An event for the router. Time does not go back. */
+/* Give the router an event. Time does not go back. */
 void calls_step(struct calls *c, struct router_event event, uint64_t now_us);
 /* ---- former.c */
 
 /* If this is the first call here of an actor that came from elsewhere, bar its session: its
  * broadcasts wait. */
 void former_begins(struct calls *c, const struct call *call);
-/* Nothing of it waits for another node any more. */
+/* Let the session go on: nothing of it waits for another node any more. */
 void former_lift(struct calls *c, uint64_t session);
 void formers_drop(struct calls *c);
 void formers_lose_peer(struct calls *c, uint64_t peer);

@@ -40,7 +40,7 @@ struct autostart {
 
 void wake_init(struct host *h);
 void wake_fini(struct autostart *s);
-/* All actors are gone, and so is what waited. */
+/* Forget what waits to be woken, for all actors are gone. */
 void wake_forget(struct autostart *s);
 void wake_on_wake(struct host *h, uint16_t kind, struct bytes id);
 /* ABSENT: it is started later, if it shall live unasked. */
@@ -64,8 +64,9 @@ void wake_adopt(struct host *h);
 /* The configuration changed: look at once. */
 void always_adopt(struct host *h);
 void always_tick(struct host *h);
-/* Can there be an actor of this kind and id? Any id of a kind that hashes can. Of others only those
- * that live always: or a stranger could make any number of actors that nothing ends. */
+/* True if there can be an actor of this kind and id: any id of a kind that hashes, of other kinds
+ * only those that live always. Otherwise a stranger could make any number of actors that nothing
+ * ends. */
 bool always_knows(const struct host *h, uint16_t kind, struct bytes id);
 
 #endif

@@ -22,16 +22,16 @@ struct backpressure {
 void backpressure_init(struct backpressure *p);
 /* A step begins. */
 void backpressure_begin(struct backpressure *p);
-/* May one more request start in this step, and its answer leave? Else it is put off. Of a stream it
- * may: the answer lies in the log. */
+/* True if one more request may start in this step, and its answer leave; otherwise the request is
+ * put off. One of a stream always may: its answer lies in the log. */
 bool backpressure_may_start(const struct host *h, const struct admission *in);
 void backpressure_put_off(struct host *h, struct admission *in);
-/* One more started in this step. */
+/* Count one more that started in this step. */
 static inline void backpressure_started(struct backpressure *p)
 {
     p->started++;
 }
-/* May one more be passed on over this link in this step? */
+/* True if one more request may be passed on over this link in this step. */
 bool backpressure_may_pass_on(const struct host *h, uint64_t link);
 void backpressure_pass_on_later(struct host *h, struct admission *in);
 /* Note that `size` bytes were passed on. */
@@ -39,7 +39,8 @@ static inline void backpressure_passed_on(struct backpressure *p, size_t size)
 {
     p->passed_on += size;
 }
-/* May it begin an activation? What other actors ask may always: they may wait for it in one. */
+/* True if the request may begin an activation. What other actors ask always may: they may wait for
+ * it in an activation of their own. */
 bool backpressure_may_activate(const struct host *h, const struct request_record *r);
 void backpressure_activate_later(struct host *h, struct admission *in);
 /* Take up what was put off to another step. */

@@ -48,7 +48,7 @@ void cells_fini(struct host_cells *c);
 void cells_lay_out(struct host *h);
 /* A role, a singleton or a set of daemons is new: the ring has more cells. */
 void cells_grow(struct host *h);
-/* Nothing is known of any cell. */
+/* Forget what is known of the cells. */
 void cells_forget(struct host *h);
 /* The configuration changed: note which cells are mine. True: some are no longer. */
 bool cells_mark(struct host *h, struct span at);
@@ -56,7 +56,7 @@ bool cells_mark(struct host *h, struct span at);
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold);
 /* The actor's new fence is the greatest of its cell: I2, a fence never goes down (hole 32). */
 void cells_note_fence(struct host *h, const struct actor *a);
-/* Of the segment that the kind is bound to. */
+/* Return the first cell of the segment that the kind is bound to. */
 uint32_t cells_first_of(const struct ring *r, uint16_t kind);
 /* An actor lives here that has no right to. */
 static inline void cells_count_double(struct host_cells *c)

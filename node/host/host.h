@@ -318,14 +318,15 @@ uint64_t host_verb_limit_us(const struct host *h, enum verb verb);
 uint64_t host_gate_us(const struct host *h);
 /* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */
 void host_keep(struct host *h, const struct host_effects *effects, size_t at);
-/* Is that said by somebody else than the one who has that incarnation, or id? Why such a link is
- * not to come up; NULL = it may, though it may not be known yet. HOST_PEER_UP asks the same. */
+/* Say why a link of that role, name and incarnation (or id) is not to come up, because another
+ * process has it; NULL = it may, though the name may not be known yet. HOST_PEER_UP asks the
+ * same. */
 const char *host_refuses(const struct host *h, enum link_role role, const char *name,
                          uint64_t incarnation);
 /* Tasks (ACTIVATE, RUN, TURN, EXPORT, RETIRE) that were given out and neither ended nor came back,
  * deferred ones included. */
 size_t host_running(const struct host *h);
-/* At this time no task may run any more: until - kill margin. */
+/* Return the time from which on no task may run: the lease's end less the kill margin. */
 uint64_t host_hard_end_us(const struct host *h);
 
 /* When the next tick is due at the latest, other than by the 50 ms: nothing runs, waits or moves,
@@ -363,7 +364,7 @@ void host_set_calls(struct host *h, const struct router_stats *calls);
  * actors. */
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);
 const struct view *host_view(const struct host *h);
-/* How many vnodes it owns. O(ring). */
+/* Return how many vnodes the node owns. O(ring). */
 size_t host_vnodes(const struct host *h);
 /* 0 = not registered. */
 uint64_t host_incarnation(const struct host *h);

@@ -90,7 +90,8 @@ struct image_walk {
 struct image_walk image_walk(const struct image *image);
 /* False = no more. */
 bool image_next_order(struct image_walk *w, struct image_order *out);
-/* Of the order read last; the body is borrowed from the image. False = no more. */
+/* Read the next answer of the order read last; the body is borrowed from the image. False = no
+ * more. */
 bool image_next_answer(struct image_walk *w, struct order_answer *out);
 
 #endif

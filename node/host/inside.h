@@ -55,7 +55,7 @@ struct host_effect *host_emit(struct host *h, enum host_effect_type type);
 struct host_effect *host_submit(struct host *h, struct actor *a, enum verb verb);
 /* Attach a copy of the bytes, behind those attached before if nothing else came between. */
 void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes);
-/* Where to put one record that host_send_record() then sends. */
+/* Return the buffer for one record, which host_send_record() then sends. */
 struct buffer *host_record(struct host *h);
 void host_send_record(struct host *h, uint64_t peer, int frame_type);
 /* Stop everything and ask to exit. */

@@ -26,7 +26,7 @@ void host_repair(struct host *h, const Rh__Repair *repair);
 
 /* ---- trace.c ---- */
 
-/* An operator follows the request. */
+/* True if an operator follows the request. */
 bool trace_is(const struct request_record *r);
 /* Append to the admission's trace what this node did, and for how long the request was here. The
  * result is borrowed until the next call. */

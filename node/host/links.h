@@ -44,13 +44,14 @@ void host_dials_tick(struct host *h);
 void identity_judge(struct host *h, struct neighbour *n);
 /* Members came or changed: judge again whoever says to be one of them. */
 void identity_adopt(struct host *h);
-/* There is another era: incarnations may have been given to others. */
+/* Forget who is behind the links: in another era incarnations may have been given to others. */
 void identity_forget(struct host *h);
-/* May that link send this? If not it is counted and logged, and a request of a node that is not
- * known yet is told to come again. */
+/* True if that link may send this request. Otherwise it is counted and logged, and a node that is
+ * not known yet is told to send its request again. */
 bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r);
 bool identity_takes_answer(struct host *h, uint64_t peer);
-/* Is the note in a request of that neighbour's its own? If not it is counted and logged. */
+/* True if the note in a neighbour's request is the neighbour's own. Otherwise it is counted and
+ * logged. */
 bool identity_takes_note(struct host *h, const struct neighbour *n, const struct request_record *r);
 /* Who sends frames of that asker's stream by that link; NULL: it may not. */
 const struct neighbour *identity_of_stream(struct host *h, uint64_t peer, uint64_t asker);

@@ -68,7 +68,7 @@ void register_send(struct host *h);
 void register_soon(struct host *h);
 void register_on_ok(struct host *h, const Rh__RegOk *ok);
 void register_on_refused(struct host *h, const Rh__RegRefused *refused);
-/* There is another era: all that this node knows is void (hole 53). */
+/* Register anew in another era: all that this node knows is void (hole 53). */
 void register_anew(struct host *h);
 /* The coordinators' database is older than what this node saw (hole 54). */
 void register_say_went_back(uint64_t era, uint64_t seen);

@@ -26,7 +26,7 @@ struct prefetch {
     size_t taken;                      /* of these */
 };
 
-/* What was found may be gone: the host was stepped. */
+/* Forget what was found: the host was stepped, so it may be gone. */
 static inline void prefetch_stale(struct prefetch *p)
 {
     p->count = 0;

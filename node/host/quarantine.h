@@ -14,18 +14,18 @@ struct quarantine_watch {
     uint64_t refused;
 };
 
-/* Is the actor in quarantine? */
+/* True if the actor is in quarantine. */
 bool quarantine_names(const struct host *h, uint16_t kind, struct bytes id);
 bool quarantine_holds(const struct host *h, const struct actor *a);
 
 /* The request is for such an actor: refuse it. */
 void quarantine_refuse(struct host *h, struct admission *in);
-/* All that waits for an actor that holds no other task. */
+/* Refuse all that waits for an actor that has no task. */
 void quarantine_refuse_all(struct host *h, struct actor *a);
 
 /* The configuration changed: end those of them that are here. */
 void quarantine_adopt(struct host *h);
-/* Once a second again: some that could not end were held. */
+/* Try again, once a second, to end those that were held before. */
 void quarantine_tick(struct host *h);
 /* Somebody left the quarantine: what should live unasked is listed again. */
 void quarantine_released(struct host *h);

@@ -50,7 +50,7 @@ bool streams_rest(const struct host *h);
 /* A request that was taken just now, as a record, which `record` gets; it borrows that. */
 struct admission streams_admission(const struct host *h, const struct stream_taken *t,
                                    struct request_record *record);
-/* May a request that has waited run now (R7, R14)? If not, it has been ended. */
+/* True if a request that has waited may run now (R7, R14). If not, it has been ended. */
 bool streams_may_run(struct host *h, struct admission *in, uint64_t position);
 /* The entry of a request that ran. */
 void streams_end(struct host *h, const struct stream_mark *mark, const struct answer_record *a);

@@ -35,7 +35,7 @@ void config_distrust(struct topology *t);
 enum view_result host_take_delta(struct host *h, const Rh__Delta *delta);
 /* Ask for what is missing, if it is time to. */
 void config_fetch(struct host *h);
-/* There is a newer ring than mine. */
+/* True if there is a newer ring than this node's. */
 bool config_is_wanted(const struct host *h);
 void config_on_answer(struct host *h, const Rh__ConfigAnswer *answer);
 /* The planted bug of hole 6: a change that is old is made once more. */
@@ -49,7 +49,7 @@ void host_adopt(struct host *h);
 void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before);
 /* The node was registered: note what is mine. */
 void adopt_first(struct host *h);
-/* Nothing is known of the cells any more. */
+/* Forget which version's cells were marked. */
 void adopt_forget(struct topology *t);
 bool host_owns(const struct host *h, uint32_t cell);
 /* The vnode at that position; NULL = there is no ring yet. */

@@ -64,7 +64,7 @@ void txn_note_committed(struct host *h, const Rh__Delta *delta);
 /* Settle what the configuration just adopted decides; examine what waited for it. */
 void txn_adopt(struct host *h);
 void txn_tick(struct host *h);
-/* There is another leader: ask it for the outcomes at the next tick. */
+/* Ask another leader for the outcomes at the next tick. */
 void txn_poll_soon(struct host *h);
 void txn_vote(struct host *h, struct hold *hold, int coordinator);
 
@@ -124,7 +124,8 @@ void ahead_on_copied(struct host *h, struct actor *a, struct image *image);
 void ahead_on_removed(struct host *h, const struct actor *a);
 /* The hold need not wait for it any more. */
 bool ahead_is_over(const struct hold *hold);
-/* A transaction here gives that cell away: only of its actors images went ahead. */
+/* True if a transaction here gives that cell away: images went ahead only of the actors of such
+ * cells. */
 bool ahead_gives(const struct host *h, uint32_t cell);
 /* A batch that has not answered in the time of a whole round ends: someone may never answer. The
  * pause behind it is as long as for one that took all that time. */

@@ -38,7 +38,7 @@ struct work {
 /* ---- run.c ---- */
 
 void work_init(struct work *w);
-/* All requests that run are dropped; returns how many. */
+/* Drop all requests that run; returns how many. */
 size_t work_drop_running(struct work *w);
 /* An actor of the request's name takes it: run now, queue, or refuse. `a` NULL = no record yet. */
 void actor_offer(struct host *h, struct actor *a, struct image_name name, struct admission *in);
@@ -47,7 +47,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 void actor_proceed(struct host *h, struct actor *a);
 /* Start the actor, which must be ABSENT. */
 void actor_activate(struct host *h, struct actor *a);
-/* Something is given out to it, answered with the ticket in `running`; and that was answered. */
+/* Begin a task of the actor, whose completion has the ticket in `running`; and end it. */
 struct actor_work *actor_begin(struct host *h, struct actor *a, enum actor_state state);
 void actor_end(struct host *h, struct actor *a, enum actor_state state);
 void run_on_poke(struct host *h, struct actor *a);
@@ -69,16 +69,16 @@ bool run_may(const struct order *order, const struct request_record *r);
 /* The actor has begun to run it. */
 struct actor_work *run_begin(struct host *h, struct actor *a, struct order *found,
                              const struct admission *in);
-/* What it answered, with the name of its request to be filled in. */
+/* Return the answer of a completion, with the name of its request to be filled in. */
 struct answer_record run_answer(const struct host *h, const struct actor *a,
                                 const struct completion *c);
 
 /* ---- serve.c: called by host.c and streams.c alone ---- */
 
-/* Of requests that came over that link, those that are steady: see host_serve(). */
+/* Serve the steady ones of requests that came over that link: see host_serve(). */
 size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *r,
                     const uint64_t *position, size_t count, const struct host_server *server);
-/* May anything run at once in this step, but for full links? */
+/* True if requests may run at once in this step, but for full links. */
 bool serve_may(const struct host *h);
 /* A request of a stream, taken just now of a peer that is known, runs at once if it is steady.
  * False: nothing was done. */
@@ -88,7 +88,8 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
 
 /* The actor's arc is held: freeze it now, or when it stops. */
 void actor_hold(struct host *h, struct actor *a, struct hold *hold);
-/* Nothing waits, and its arc is held: make its image, or have it made. */
+/* Freeze an actor for which nothing waits and whose arc is held: make its image, or have it
+ * made. */
 void actor_freeze(struct host *h, struct actor *a);
 /* Ask more of those that are to move for their state. `tick`: those asked before don't count. */
 void export_go_on(struct host *h, bool tick);
@@ -110,7 +111,7 @@ void actor_drop_image(struct actor *a);
 void actor_remove(struct host *h, struct actor *a, enum discard_why why);
 /* DISCARD the actor's instance; the record stays. */
 void actor_dismiss(struct host *h, struct actor *a, enum discard_why why);
-/* Nothing goes on: give back what is not needed, at last the record itself. */
+/* Give back what an actor without work doesn't need, in the end the record itself. */
 void actor_rest(struct host *h, struct actor *a);
 /* Move everything that waits for it to the end of `to`. */
 void actor_empty(struct host *h, struct actor *a, struct queue *to);

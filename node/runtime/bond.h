@@ -23,7 +23,7 @@ enum bound_result bond_judge(const struct bond *have, const struct note *note);
 /* True if the client was kicked, or told to go on as another entity: it gets nothing more. */
 bool bond_is_over(const struct bond *b);
 
-/* Is it the same connection? */
+/* True if the note is of the bond's connection. */
 bool bond_is_of(const struct bond *have, const struct note *note);
 
 /* The game's number for the session: > 0, the same as long as the session lasts, on each node, and

@@ -238,13 +238,14 @@ void actor_go_on(struct rh_actor *a, int result);
 /* A callback has returned: it is through with `result`, or deferred. */
 void actor_returned(struct rh_actor *a, int result);
 void actor_flush(struct rh_actor *a, enum rh_why why);
-/* Nothing of what ran is left. */
+/* End the task: nothing of what ran is left. */
 void actor_end_task(struct rh_actor *a);
-/* Something waits for a turn. */
+/* Ask for a turn, for something waits. */
 void actor_want_turn(struct rh_actor *a);
 /* True if the actor runs a callback in which it may ask for things. */
 bool actor_may_ask(const struct rh_actor *a);
-/* A log line that names it: people have to find the code. Some are left out if there are many. */
+/* Log a line that names the actor, so that people find the code. Some are left out if there are
+ * many. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
 
 /* ---- activation.c */
@@ -260,7 +261,7 @@ struct rh_actor *activation_next(struct runtime *s, uint32_t *at);
 struct extras *extra_of(struct rh_actor *a);
 /* Give them back if there is nothing in them. */
 void extras_calm(struct rh_actor *a);
-/* There is nothing in them. */
+/* Give the extras back, which are empty. */
 void extras_give_back(struct rh_actor *a);
 /* None is lent. */
 void extras_fini(struct runtime *s);
@@ -274,7 +275,7 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 
 /* Drop what the handoff wrote: nobody wants it any more. */
 void out_drop(struct rh_actor *a);
-/* No handoff runs. */
+/* Free the buffers of states when no handoff runs. */
 void outs_fini(struct runtime *s);
 /* The actor's flush for the move ended with `result` … */
 void actor_flushed_to_move(struct rh_actor *a, int result);
@@ -284,11 +285,11 @@ void actor_exported(struct rh_actor *a, int result);
 /* ---- later.c */
 
 struct latch *latch_open(const struct runtime_config *config);
-/* Nobody is there any more; what is still deferred is forgotten. */
+/* Close the latch when nobody is there any more; what is still deferred is forgotten. */
 void latch_close(struct latch *l);
 /* Forget that it is deferred. True: it was finished already, and has failed. */
 bool deferral_drop(struct rh_actor *a);
-/* Somebody has finished it, and may have freed what it worked on. */
+/* True if somebody has finished the deferral, and may have freed what it worked on. */
 bool deferral_is_finished(const struct rh_actor *a);
 /* Finish what arrived since the last time. */
 void later_take(struct runtime *s);
@@ -331,7 +332,7 @@ int broadcast_tell(struct rh_actor *a, const struct broadcast *to, struct rh_byt
 /* ---- bonds.c: who is bound */
 
 struct client_bond *bonds_add(struct rh_actor *a);
-/* Nobody is bound by that any more. */
+/* Remove a bond by which nobody is bound any more. */
 void bonds_drop(struct client_bond *c);
 void bonds_drop_all(struct rh_actor *a);
 /* Drop a bond whose place the note takes. */
@@ -339,11 +340,13 @@ void bonds_yield(struct client_bond *c, const struct note *note);
 /* True for the RENEW or RESUME of one whose place was given away: it was said before its gateway
  * heard of that. */
 bool bonds_yielded(const struct rh_actor *a, const struct note *note);
-/* Of that connection; NULL = none. */
+/* Find the bond of that connection; NULL = none. */
 struct client_bond *bonds_of(const struct rh_actor *a, const struct note *note);
-/* Of whom its code is to be told something in its next turn; NULL = of nobody. */
+/* Find a bond about which the actor's code is to be told something in its next turn; NULL =
+ * none. */
 struct client_bond *bonds_due(const struct rh_actor *a);
-/* Against which a note that binds stands: its own, or whose place it would take. NULL = none. */
+/* Find the bond that a note to bind collides with: its own, or the one whose place it would take.
+ * NULL = none. */
 struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note);
 /* The bond's connection is lost: the actor is told LOST in its next turn. */
 void bonds_lose(struct client_bond *c, enum rh_lost_why why);
@@ -352,12 +355,13 @@ void bonds_lose(struct client_bond *c, enum rh_lost_why why);
 void bonds_part(const struct client_bond *from);
 /* Take over the bonds that came with the actor. `afresh`: its code knows nothing of them. */
 void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh);
-/* As they travel, until the runtime does something else; empty = there are none. */
+/* Return the bonds as they travel, valid until the runtime does something else; empty = there are
+ * none. */
 struct bytes bonds_pack(const struct rh_actor *a);
 
 /* ---- session.c */
 
-/* A request with REQUEST_SESSION. */
+/* Run a request with REQUEST_SESSION. */
 void session_run(struct rh_actor *a, const struct runtime_message *m);
 /* The actor's session callback ended with `result` … */
 void session_ran(struct rh_actor *a, int result);
@@ -374,7 +378,7 @@ bool session_keeps(const struct rh_actor *a);
 void session_stop(struct rh_actor *a, enum rh_why why);
 /* Tell the node that the bond has a connection, which the node has to watch. */
 void session_tell_bound(const struct client_bond *c);
-/* Of a bond that is made now. */
+/* Return the stamp of a bond that is made now. */
 struct bond_stamp session_stamp(const struct rh_actor *a);
 /* Tell its code. */
 void session_tell(struct client_bond *c, enum rh_session_type type, uint32_t why);
@@ -384,12 +388,12 @@ void session_answer(struct rh_actor *a, const struct client_bond *c, enum bound_
 /* ---- push.c */
 
 void push_tell(struct client_bond *c, enum push_type type, uint32_t code, struct bytes payload);
-/* To all that are bound, and take it. False: there is none. */
+/* Push to all bound clients that take pushes now. False: there is none. */
 bool push_to_all(struct rh_actor *a, struct bytes payload);
 /* Tell it who to go on as, if it was told before. It takes no number: its round ends here. */
 void push_rebind(const struct client_bond *c);
 void push_kick(struct client_bond *c, uint32_t code, const char *text);
-/* All that are bound are kicked, those that are away forgotten. False: there is none. */
+/* Kick all clients that are bound, and forget those that are away. False: there is none. */
 bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text);
 /* Send the pushes again, from that number on, which the client may not have got: in its present
  * round. */
@@ -397,7 +401,7 @@ void push_unacked(const struct client_bond *c, uint64_t from);
 
 /* ---- keep.c: bonds that are kept without their connection */
 
-/* Shall it be? The kind may not want that. */
+/* True if the session is to be kept; the kind may not want that. */
 bool keep_wants(const struct rh_actor *a, const struct note *note);
 /* The bond is kept from now on, as the note says. */
 void keep_begin(struct client_bond *c, const struct note *note);
@@ -414,7 +418,7 @@ void keep_renew(struct client_bond *c, const struct note *note);
 void keep_ack(const struct rh_actor *a, const struct note *note);
 /* Take over a kept bond that came with its actor. */
 void keep_arrive(struct client_bond *c, const struct bond *b);
-/* As it travels. */
+/* Write a kept bond as it travels. */
 void keep_pack(const struct client_bond *c, struct bond *out);
 uint32_t keep_ms(const struct rh_actor *a);
 

@@ -75,7 +75,7 @@ struct named {
     struct bytes id; /* in the activation */
 };
 struct rh_actor *activation_new(struct runtime *s, uint16_t kind, struct bytes id, void *owner);
-/* Nothing of it is on the runtime, or to come. */
+/* Free an activation of which nothing is on the runtime, or to come. */
 void activation_free(struct rh_actor *a);
 /* The caller's own pointer. */
 void *activation_owner(const struct rh_actor *a);
@@ -83,16 +83,16 @@ void activation_set_owner(struct rh_actor *a, void *owner);
 struct named activation_name(const struct rh_actor *a);
 /* Hint that the activation runs next: fetches its instance's memory. */
 void activation_fetch(const struct rh_actor *a);
-/* A hash of its name. */
+/* Return a hash of the actor's name. */
 uint64_t activation_hash(const struct rh_actor *a);
 
 /* ---- on the runtime's thread */
 
-/* Is it on the runtime? */
+/* True if the actor is on the runtime. */
 bool activation_is_live(const struct rh_actor *a);
-/* Has the actor ended itself, or broken? Then it sees no further message: a RUN is completed with
- * ERR_BUSY. The host may give it one, because an actor may reply first and end itself then, and the
- * host hears of both in that order. */
+/* True if the actor has ended itself, or is broken. Then it sees no further message: a RUN is
+ * completed with ERR_BUSY. The host may give it one, because an actor may reply first and end
+ * itself then, and the host hears of both in that order. */
 bool activation_has_ended(const struct rh_actor *a);
 
 /* How an actor comes on the runtime. `ops` has message, activate and deactivate (kinds.h checks
@@ -140,12 +140,12 @@ void runtime_copy(struct rh_actor *actor);
 void runtime_unfreeze(struct rh_actor *actor);
 /* Flush it, and end it by deactivate(IDLE). */
 void runtime_retire(struct rh_actor *actor);
-/* In any state; a message that still runs is never answered. Frees the actor. */
+/* Discard the actor in any state, and free it. A message that still runs is never answered. */
 void runtime_discard(struct rh_actor *actor, enum rh_why why);
 /* Flush it, by its fence, then deactivate it: RH_STOP; VERB_DISCARD is told then, which may be
  * later. What is amidst a task, or has nothing to save, is discarded as `otherwise`. */
 void runtime_part(struct rh_actor *actor, enum rh_why otherwise);
-/* No client of that gateway is there any more. */
+/* Forget the clients of that gateway: none of them is there any more. */
 void runtime_gateway_gone(struct runtime *s, uint64_t gateway);
 /* A call has ended. */
 void runtime_answer(struct runtime *s, const struct call_answer *answer);
@@ -158,7 +158,7 @@ size_t runtime_save(struct runtime *s, size_t *flushed);
 void runtime_end(struct runtime *s, enum rh_why why);
 /* Free what has ended, activations included. */
 void runtime_free(struct runtime *s);
-/* Both. */
+/* Discard every actor that is left, and free the runtime: runtime_end(), then runtime_free(). */
 void runtime_close(struct runtime *s, enum rh_why why);
 
 #endif

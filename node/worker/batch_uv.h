@@ -78,11 +78,11 @@ struct completion_queue {
 };
 
 void completion_queue_init(struct completion_queue *q);
-/* A completion_copy() of it. */
+/* Put a completion_copy() of the completion into the queue. */
 void completion_queue_put(struct completion_queue *q, const struct completion *c);
 /* NULL = all that was put was taken. Borrowed until the next call. */
 const struct completion *completion_queue_take(struct completion_queue *q);
-/* Whoever takes: all that was put was taken. */
+/* True if all that was put was taken; for the side that takes. */
 bool completion_queue_is_empty(const struct completion_queue *q);
 /* The one that is taken so many calls later, if that is known yet; or NULL. */
 const struct completion *completion_queue_peek(const struct completion_queue *q, size_t ahead);

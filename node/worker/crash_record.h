@@ -55,16 +55,16 @@ void crash_record_open(struct crash_record *r, const char *folder, const uint8_t
                        struct crash_record_left *left);
 /* I am registered: from here on it tells of me. */
 void crash_record_begin(struct crash_record *r, uint64_t incarnation);
-/* All actors are gone, nobody is to be blamed. */
+/* Close the record: all actors are gone, and none is to be blamed. */
 void crash_record_close(struct crash_record *r);
 
-/* Of worker `index`, below CRASH_RECORD_SLOTS. Good until crash_record_close(). */
+/* Return the slot of worker `index`, below CRASH_RECORD_SLOTS. Valid until crash_record_close(). */
 struct crash_record_slot *crash_record_slot(const struct crash_record *r, size_t index);
 
 /* Write another name; nothing runs there then. */
 void crash_record_name(struct crash_record_slot *s, uint16_t kind, struct bytes id);
 
-/* On the worker's thread: it leaves an actor's code; and enters it. */
+/* Note that the worker leaves an actor's code, and that it enters it; on the worker's thread. */
 static inline void crash_record_leave(struct crash_record_slot *s)
 {
     atomic_store_explicit(&s->mark, 0, memory_order_release);

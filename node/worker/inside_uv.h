@@ -92,21 +92,21 @@ void worker_do_batch(struct worker *w, struct batch *b);
 bool worker_begins_in_time(struct worker *w, const struct submission *s);
 /* Let the runtime do what is due. */
 void worker_tick(struct worker *w);
-/* Until when a submission of that verb may be begun, as far as is known. */
+/* Return until when a submission of that verb may begin, as far as is known. */
 uint64_t worker_limit_us(const struct worker *w, enum verb verb);
-/* Nothing of an actor runs past the lease's hard end. */
+/* True if it is past the lease's hard end, when nothing of an actor may run. */
 bool worker_is_past_the_end(const struct worker *w);
 
 /* ---- inline_uv.c: the protocol thread does the worker's work */
 
-/* Under the lock, the worker: don't come back before the protocol thread has left. */
+/* Wait, in the worker and under the lock, until the protocol thread has left. */
 void worker_wait_for_inline(struct worker *w);
 
 /* ---- thread_uv.c: sleeping, working, ending */
 
-/* Under the lock: there is something to do. */
+/* True if there is something to do; under the lock. */
 bool worker_has_work(const struct worker *w);
-/* Under the lock: there is work. */
+/* Wake the worker, for there is work; under the lock. */
 void worker_wake(struct worker *w);
 /* From any thread: the runtime has something to do. */
 void worker_on_later(void *context);

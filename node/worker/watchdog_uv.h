@@ -40,29 +40,30 @@ struct watched_at {
 struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun, size_t worker_count);
 /* Takes NULL. */
 void watchdog_free(struct watchdog *w);
-/* No task may run from `end_us` on (UINT64_MAX = any time). Cheap when nothing changed. On the
+/* Let no task run from `end_us` on (UINT64_MAX = any time). Cheap when nothing changed. On the
  * protocol thread. */
 void watchdog_set(struct watchdog *w, uint64_t end_us);
 
-/* On its thread: worker `index` enters the code of an actor; goes on to the next one's without
- * having left; and leaves it. No lock. */
+/* Note that worker `index` enters the code of an actor, goes on to the next one's without having
+ * left, and leaves it; on its thread, without a lock. */
 void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *actor,
                     uint64_t now_us);
 void watchdog_go_on(struct watchdog *w, size_t index, const struct rh_actor *actor,
                     uint64_t now_us);
 void watchdog_leave(struct watchdog *w, size_t index);
-/* Something of this actor, which has nothing yet, finishes later; and now it has finished. */
+/* Note that a callback of this actor, which had none, finishes later; and that it has finished. */
 void watchdog_defer(struct watchdog *w, struct watched *watched, const struct rh_actor *actor,
                     uint64_t now_us);
 void watchdog_finish(struct watchdog *w, struct watched *watched);
 
-/* Where the worker is now; any thread. Between watchdog_hold() and watchdog_release() what it names
- * is not freed. */
+/* Return where the worker is now; any thread. Between watchdog_hold() and watchdog_release() what
+ * it names is not freed. */
 struct watched_at watchdog_at(struct watchdog *w, size_t index);
 /* The actor whose callback is deferred longest, or NULL. */
 const struct watched *watchdog_deferred(const struct watchdog *w);
 size_t watchdog_deferred_count(const struct watchdog *w);
-/* Whoever frees what is watched does so after this: nobody looks at it any more. */
+/* Hold the watchdog, so that what is watched can be freed after this call: nobody looks at it any
+ * more. */
 void watchdog_hold(struct watchdog *w);
 void watchdog_release(struct watchdog *w);
 

@@ -69,7 +69,8 @@ struct worker *worker_new(const struct worker_config *config);
 
 /* ---- the protocol thread */
 
-/* Where its actors live. Of that thread are its activations only. */
+/* Return the runtime in which the worker's actors live. Only the worker's thread may use its
+ * activations. */
 struct runtime *worker_runtime(const struct worker *w);
 
 /* Add to the batch that is being made; the bytes are copied. */
@@ -87,7 +88,7 @@ enum host_ran worker_run_one(struct worker *w, const struct submission *run, str
                              struct completion *done);
 /* … to here. True: something else was completed by the way. */
 bool worker_leave_inline(struct worker *w);
-/* One of its last tasks took long. */
+/* True if one of the worker's last tasks took long. */
 bool worker_is_wary(const struct worker *w);
 /* The next completion, or NULL: that was all. Borrowed until the next call. */
 const struct completion *worker_take(struct worker *w);
@@ -104,9 +105,10 @@ void worker_stop(struct worker *w, uint64_t save_until_us);
 /* Wait until it has ended, at most until then. False: its thread is stuck in an actor, and all that
  * it may touch has to stay. */
 bool worker_join(struct worker *w, uint64_t until_us);
-/* After worker_join(). */
+/* Return what the worker leaves behind, after worker_join(). */
 struct worker_saved worker_saved(const struct worker *w);
-/* After worker_join() or, embedded, worker_poll() said that it has ended. */
+/* Free the worker after worker_join(), or when the worker is embedded and worker_poll() said that
+ * it has ended. */
 void worker_free(struct worker *w);
 
 /* ---- embedded: the caller's thread */

@@ -41,7 +41,7 @@ static inline bool entry_bad(const struct entry_reader *r)
     return r->in.bad;
 }
 
-/* Is the command the end of its generation? */
+/* True if the command is the end of its generation. */
 bool entry_is_seal(struct bytes command);
 void entry_put_seal(struct buffer *out);
 

@@ -118,7 +118,7 @@ struct log_request *log_found_new(const struct log_founding *founding);
 void log_request_free(struct log_request *request);
 /* The first of a list of them, which is the caller's then; NULL: the list is empty. */
 struct log_request *log_requests_take(struct list *requests);
-/* All of a list. */
+/* Free all requests of a list. */
 void log_requests_free(struct list *requests);
 
 struct log_store;

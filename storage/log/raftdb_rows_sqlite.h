@@ -53,13 +53,13 @@ struct raftdb_row {
 };
 uint32_t raftdb_row_crc(const struct raftdb_row *row);
 
-/* Why the folder is not opened: one line, then `e`. */
+/* Say in one line why the folder is not opened. Returns `e`. */
 enum err raftdb_refuse(struct raftdb *db, enum err e, const char *reason);
 
 struct bytes raftdb_column_bytes(sqlite3_stmt *s, int column);
 uint64_t raftdb_column_u64(sqlite3_stmt *s, int column);
 
-/* A quiet handle over a connection that somebody else opened: raftdb_close() closes both. */
+/* Make a quiet handle over a connection that somebody else opened: raftdb_close() closes both. */
 struct raftdb *raftdb_over(sqlite3 *sql, const char *directory);
 /* The one integer that `sql` asks for; -1 = there is none. */
 int64_t raftdb_ask(struct raftdb *db, const char *sql);

@@ -21,12 +21,12 @@
 
 struct raftdb;
 
-/* As log_sqlite_open(), without lock and thread. */
+/* Open raft.db as log_sqlite_open() does, without lock and thread. */
 MUST_CHECK enum err raftdb_open(struct raftdb **out, struct log_image *image,
                                 const struct log_sqlite_config *config);
-/* As log_sqlite_adopt(), without lock. */
+/* Adopt raft.db as log_sqlite_adopt() does, without lock. */
 MUST_CHECK enum err raftdb_adopt(const struct log_sqlite_config *config);
-/* As log_sqlite_inspect(), without lock. */
+/* Inspect raft.db as log_sqlite_inspect() does, without lock. */
 MUST_CHECK enum err raftdb_inspect(const char *directory, struct log_folder *out);
 void raftdb_close(struct raftdb *db);
 

@@ -40,11 +40,12 @@ struct statements {
 };
 
 struct statement statement_open(sqlite3 *db, const char *sql);
-/* As statement_open(); one that is open already may not be opened again. */
+/* Open a kept statement as statement_open() does. One that is open already may not be opened
+ * again. */
 struct statement statement_kept(struct statements *all, sqlite3 *db, const char *sql);
 /* The bare one, for who has an answer of his own to errors. NULL: it does not compile. */
 sqlite3_stmt *statements_get(struct statements *all, sqlite3 *db, const char *sql);
-/* Before the connection is closed. */
+/* Free all statements, before the connection is closed. */
 void statements_fini(struct statements *all);
 void statement_close(struct statement *q);
 
@@ -63,7 +64,7 @@ bool statement_get_text(struct statement *q, char *out, size_t size);
 /* Borrowed until the next row. */
 struct bytes statement_get_blob(struct statement *q);
 
-/* Does SQLite find its file sound? False for an error, too. */
+/* True if SQLite finds its file sound; false for an error, too. */
 bool statement_check(sqlite3 *db);
 
 /* Run a text of statements without results. */

@@ -26,7 +26,8 @@ static inline void watermark_record_encode(uint8_t out[WATERMARK_RECORD_SIZE],
     put_u64(&w, note->index);
 }
 
-/* No bytes are a new folder's: all zero. False: it is none. */
+/* Decode a record. No bytes are those of a new folder: all zero. False: these bytes are no
+ * record. */
 static inline bool watermark_record_decode(struct bytes in, struct watermark_record *note)
 {
     struct reader r = {.at = in.data, .left = in.size};

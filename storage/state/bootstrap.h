@@ -14,7 +14,7 @@
 
 enum { BOOTSTRAP_VOTERS_MAX = BACKUP_VOTERS_MAX, BOOTSTRAP_WHY_MAX = 320 };
 
-/* A backup of what the folder knows. ERR_CORRUPT: it is damaged, or the cluster never began.
+/* Make a backup of what the folder knows. ERR_CORRUPT: it is damaged, or the cluster never began.
  * bootstrap_remains() takes it also when its guards (raft.tail, witness) say that it is an old
  * copy, or are gone: it is as good as a backup of that age, for a founding. */
 MUST_CHECK enum err bootstrap_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,

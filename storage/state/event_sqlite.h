@@ -19,7 +19,7 @@ void event_put(struct statements *statements, sqlite3 *db, const Rh__Command *co
                const struct state_result *result);
 /* Give a table of an older snapshot the columns it lacks. */
 void event_upgrade(sqlite3 *db);
-/* Is there such a note? */
+/* True if there is such a note. */
 bool event_has_note(sqlite3 *db, const char *subject, const char *what);
 /* Append the newest to `reply->events`, newest first. */
 void event_list(sqlite3 *db, uint32_t limit, Rh__AdminReply *reply);

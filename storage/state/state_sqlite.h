@@ -34,10 +34,11 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
 void state_db_commit(struct state_db *db, uint64_t index);
 /* Index of the last committed entry. */
 uint64_t state_db_index(const struct state_db *db);
-/* For those who ask it more than the above: storage/state/recover. Borrowed. */
+/* Return the database's handle, for storage/state/recover, which asks more than the functions
+ * above. Borrowed. */
 struct sqlite3 *state_db_handle(const struct state_db *db);
 
-/* Does that note stand in the audit history? */
+/* True if that note stands in the audit history. */
 bool state_db_has_note(struct state_db *db, const char *subject, const char *what);
 /* Append the newest commands of the audit history to `reply->events`, newest first. */
 void state_db_events(struct state_db *db, uint32_t limit, Rh__AdminReply *reply);

@@ -21,13 +21,13 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
 
 /* The field becomes a copy. */
 void admin_set_text(char **field, const char *text);
-/* Nothing can be proposed now, or as long as this process runs. */
+/* Answer that nothing can be proposed now, or as long as this process runs. */
 void admin_not_ready(const struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_voters(struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_vnodes(const struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t);
-/* One row; the reply frees it. */
+/* Make one row; the reply frees it. */
 Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node);
 Rh__VnodeRow *admin_vnode_row(const struct coordinator *c, const struct ring_vnode *v);
 /* Nodes, gateways, voters, vnodes, pending transactions. */

@@ -8,8 +8,9 @@
 #include "base/metrics.h"
 #include "txn/leader/coordinator.h"
 
-/* Of the fleet a leader tells all, another one what it has applied. `leader`: whom Raft follows, 0
- * = none; who never led does not know. `wall_us`: the time of day. */
+/* Write the figures. A leader tells all about the fleet, another coordinator what it has applied.
+ * `leader`: whom Raft follows, 0 = none; a coordinator that never led does not know. `wall_us`: the
+ * time of day. */
 void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_us,
                          struct metrics *m);
 

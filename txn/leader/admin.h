@@ -21,7 +21,7 @@ void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh
 
 void admin_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result);
-/* An outcome: resolve.c. */
+/* Answer the operator who resolved a transaction, when the command was applied (resolve.c). */
 void resolve_applied(struct coordinator *c, const struct proposal *p,
                      const struct state_result *result);
 /* The request stands in the history: send it now. */
@@ -38,7 +38,7 @@ void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnsw
 
 /* ---- quarantine.c ---- */
 
-/* Something was applied: log who came into the quarantine, and who left it. */
+/* Log who came into the quarantine and who left it, by a command that was applied. */
 void admin_log_quarantine(const struct coordinator *c, const struct state_result *result);
 
 /* ---- gateways.c ---- */
@@ -55,7 +55,7 @@ void upgrade_run(struct coordinator *c);
 
 /* Tell the operator how I am, and ask all that are linked to me the same. */
 void inspect_ask(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in);
-/* A node's or gateway's answer: to the operator it belongs to. */
+/* Pass a node's or gateway's answer on to the operator to whom it belongs. */
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
 /* Tell the peer to repair itself: enum repair_task. */
 void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, uint32_t what);
@@ -64,7 +64,7 @@ void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, 
 
 /* "n2: actor 'boss-7' did not stop in 10 s" into `text`: as an outcome's reason. */
 void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t size);
-/* An actor's id as printable text. */
+/* Write an actor's id as printable text. */
 void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1]);
 
 #endif

@@ -19,7 +19,7 @@ struct barrier {
     uint64_t tag; /* of the barrier in flight, 0 = none is */
 };
 
-/* One at a time; what comes while it is under way waits for the next. */
+/* Start a barrier, one at a time; what comes while it is under way waits for the next. */
 void barrier_start(struct coordinator *c);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message);
 /* One of these waits. */

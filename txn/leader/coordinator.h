@@ -157,10 +157,10 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
                       struct coordinator_effects *out);
-/* For so long from the last step there is nothing that a COORDINATOR_TICK brings further: no
- * proposal, no transaction, and no node that may fall under suspicion. 0: tick as ever. */
+/* Return for how long from the last step on a COORDINATOR_TICK would bring nothing further: there
+ * is no proposal, no transaction, and no node that may fall under suspicion. 0: tick as ever. */
 uint32_t coordinator_rests_ms(const struct coordinator *c);
-/* How often the leader had to think: plans made that had something to do, ever. */
+/* Return how many plans the leader ever made that had something to do. */
 uint64_t coordinator_plans_made(const struct coordinator *c);
 /* Abort unless every invariant holds (I9-I11). */
 void coordinator_check(const struct coordinator *c);

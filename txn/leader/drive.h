@@ -69,7 +69,7 @@ void drive_cancel(struct coordinator *c, uint64_t txn);
 void drive_fault(struct drive *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Note that the transaction must be aborted: it waits for `slow`, and others for its place. */
 void drive_yield(struct drive *d, const struct state_node *slow);
-/* Is this participant's vote what it waits for now? */
+/* True if the drive waits for this participant's vote now. */
 bool drive_waits_for(const struct drive *d, const struct state_txn *t, size_t part);
 /* True if the node renewed its lease lately, or leases are not in force. */
 bool drive_renewed(struct coordinator *c, const struct state_node *node);

@@ -34,19 +34,20 @@ bool past_knows_more(const struct coordinator *c, const Rh__Control *message);
 bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
 /* past_note() keeps that `name` knows a number that was never drawn here. */
 void past_note(struct coordinator *c, enum past_teller teller, const char *name, uint64_t knows);
-/* Somebody showed it: no number is drawn in this era, for it may have been drawn before. A gateway
- * has no lease and runs nothing: its word counts as long as a lease of before may be left. */
+/* True if somebody showed that the database is one of the past: no number is drawn in this era, for
+ * it may have been drawn before. A gateway has no lease and runs nothing: its word counts as long
+ * as a lease of before may be left. */
 bool past_found(const struct coordinator *c);
 /* And it stays so as long as this process runs. */
 bool past_stays(const struct coordinator *c);
 /* The node knows nothing newer. */
 void past_denied(struct coordinator *c, const struct state_node *node);
-/* This process began on what it found on its disk, and a node that may serve has not been heard
- * since: no number is drawn as long as a lease of before may be left. */
+/* True if this process began on what it found on its disk, and a node that may serve has not been
+ * heard since: no number is drawn as long as a lease of before may be left. */
 bool past_unsure(struct coordinator *c);
-/* This process founded the fleet: there is nothing older. */
+/* Note that this process founded the fleet: there is nothing older. */
 void past_founded(struct coordinator *c);
-/* What nodes denied counts for one leadership. */
+/* Forget what nodes denied: it counts for one leadership. */
 void past_forget(struct coordinator *c);
 
 #endif

@@ -85,7 +85,7 @@ void peers_look_again(struct coordinator *c);
 /* I lead, or do not any more: what I heard of nodes counts for nothing. */
 void peers_forget(struct coordinator *c);
 void peers_free(struct coordinator *c);
-/* Something came from the node's present incarnation. */
+/* Note that something came from the node's present incarnation. */
 struct seen *peers_heard(struct coordinator *c, const struct state_node *node);
 const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node);
 /* A link is up and it was heard of within suspect_ms: it may take part in something new. */

@@ -63,10 +63,10 @@ struct proposals {
  * failed just before). */
 struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
                                      Rh__Command *command);
-/* One in flight of that kind about that transaction, slot or nonce, or NULL. */
+/* Find a proposal in flight of that kind about that transaction, slot or nonce, or NULL. */
 const struct proposal *coordinator_proposal(const struct coordinator *c, enum proposal_kind kind,
                                             uint64_t about);
-/* For the history: who did what, with what. NULL: not now. */
+/* Propose a note for the history: who did what, with what. NULL: not now. */
 struct proposal *coordinator_propose_note(struct coordinator *c, enum proposal_kind kind,
                                           const struct history_note *note);
 /* The proposal is over: remove it into `p`, which the caller ends with proposal_fini(). False:
@@ -75,7 +75,7 @@ bool proposals_take(struct coordinator *c, uint64_t tag, struct proposal *p);
 void proposal_fini(struct proposal *p);
 /* The next number for a proposal or a barrier. */
 uint64_t proposals_next_tag(struct coordinator *c);
-/* A proposal failed: propose nothing for a moment. */
+/* Propose nothing for a moment, because a proposal failed. */
 void proposals_pause(struct coordinator *c);
 void proposals_forget(struct coordinator *c);
 void proposals_fini(struct coordinator *c);

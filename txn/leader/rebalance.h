@@ -40,13 +40,13 @@ MUST_CHECK enum err rebalance_plan(struct coordinator *c, const struct plan_node
 /* Transactions of the plan that have not begun, by what the log says: their BEGIN may be on its way
  * through it. */
 size_t rebalance_planned(const struct coordinator *c);
-/* Something changed, and the plan is not made anew yet: nothing moves, and nothing is planned, but
- * that isn't the end of it. */
+/* True if something changed and the plan is not made anew yet: nothing moves and nothing is
+ * planned, but that isn't the end of it. */
 bool rebalance_planning(const struct coordinator *c);
 /* The node takes part in a transaction that is pending, or whose BEGIN is on its way: who owns
  * nothing may own something after it. */
 bool rebalance_moves(const struct coordinator *c, uint16_t slot);
-/* A BEGIN didn't come to pass: its place in the plan is open again. */
+/* Open the place in the plan again of a BEGIN that didn't come to pass. */
 void rebalance_failed(struct coordinator *c, const struct proposal *p);
 /* A transaction is decided. */
 void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool committed);

@@ -23,7 +23,7 @@ void delta_segment(Rh__Delta *delta, size_t index, const struct ring_segment *s,
 void delta_release(Rh__Delta *delta, const struct quarantined *actor);
 void delta_quarantine(Rh__Delta *delta, const struct quarantined *actor);
 
-/* A message about a node, every text copied. */
+/* Make a message about a node, every text copied. */
 Rh__Member *delta_member(const struct state_node *node);
 
 #endif

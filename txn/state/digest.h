@@ -10,8 +10,8 @@
 
 #include "txn/state/state.h"
 
-/* Of everything in `s` that commands change, the cluster's key included, which it does not give
- * away. For comparing processes of one version, not for keeping. */
+/* Return the digest of everything in `s` that commands change, including the cluster's key, which
+ * it does not give away. It is for comparing processes of one version, not for keeping. */
 uint64_t state_digest(const struct state *s);
 
 #endif

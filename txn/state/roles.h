@@ -20,8 +20,8 @@
 
 enum { ROLES_FAULT_SIZE = 320, ROLES_DAEMONS_MAX = 1000 /* of one set */ };
 
-/* Why this registration can't be, whatever else is true of it: a kind is bound to another role or
- * placement, or has another name on other nodes. Empty: it can. */
+/* Say why this registration is impossible, whatever else is true of it: a kind is bound to another
+ * role or placement, or has another name on other nodes. Empty: it can. */
 void roles_fault(const struct state *s, const Rh__CommandRegister *in,
                  char fault[ROLES_FAULT_SIZE]);
 
@@ -39,7 +39,7 @@ const struct ring_segment *roles_daemons(const struct state *s, const char *name
 
 /* The role whose nodes may own the vnode. */
 const char *roles_of_vnode(const struct ring *ring, const struct ring_vnode *v);
-/* May the node own the vnode? */
+/* True if the node may own the vnode. */
 bool roles_fit(const struct state *s, const struct state_node *node, uint32_t vnode);
 
 /* NULL = nobody declared it. */

@@ -171,7 +171,7 @@ void state_apply(struct state *s, const Rh__Command *command, struct state_resul
 const struct state_node *state_node(const struct state *s, uint16_t slot);
 const struct state_node *state_node_named(const struct state *s, const char *name);
 const struct state_txn *state_txn(const struct state *s, uint64_t number);
-/* A pending transaction, `except` aside, that touches a vnode that `ops` names (specification
+/* Find a pending transaction, `except` aside, that touches a vnode that `ops` names (specification
  * §3.2); NULL = none. */
 const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
                                        size_t count, uint64_t except);

@@ -49,7 +49,7 @@ void suspect_strike(struct state *s, const Rh__CommandRegister *in, uint64_t tim
 void suspect_unanswered(struct state *s, const Rh__CommandReassign *in, uint64_t time_us,
                         Rh__Delta *delta);
 
-/* An operator puts it in; it is not in yet. */
+/* Put an actor into quarantine for an operator; it is not in yet. */
 void suspect_add(struct state *s, const struct quarantined *actor, uint64_t time_us,
                  Rh__Delta *delta);
 /* Forget it, strikes and all; `delta` tells if it was in quarantine. */
