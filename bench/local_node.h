@@ -106,7 +106,7 @@ static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
                                       size_t count,
                                       bool (*answer)(void *context, const struct answer_record *a))
 {
-    const struct host_server server = {n, local_node_run, answer, &n->effects};
+    const struct host_server server = {n, local_node_run, answer, &n->effects, NULL};
     const struct host_event event = {.type = HOST_REQUEST, .peer = peer, .now_us = n->now_us};
 
     if (!worker_enter_inline(n->worker)) {
@@ -124,10 +124,18 @@ static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
     return served;
 }
 
+static inline uint64_t local_node_time(void *context)
+{
+    const struct local_node *n = context;
+
+    return n->now_us;
+}
+
 /* A frame of a stream, of which what is steady runs at once. */
 static inline void local_node_frame(struct local_node *n, uint64_t peer, const struct frame *frame)
 {
-    const struct host_server server = {.context = n, .run = local_node_run};
+    const struct host_server server = {
+        .context = n, .run = local_node_run, .now_us = local_node_time};
     struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame, .server = &server};
 
     ASSERT(worker_enter_inline(n->worker));

@@ -83,6 +83,8 @@ static void on_up(void *context, struct link *link)
         .role = (int)hello->role,
         .name = hello->name,
         .incarnation = hello->incarnation,
+        .dialled = link_dialled(link),
+        .streams = link_protocol(link) >= LINK_PROTOCOL_STREAMS,
     };
     s->coordinators_up += coordinator >= 0 ? 1 : 0;
     const uint64_t id = p->id;

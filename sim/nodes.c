@@ -558,6 +558,8 @@ void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
                   .role = (int)end->other->role,
                   .name = process_says(end->other),
                   .incarnation = end->other_incarnation,
+                  .dialled = end->dialled,
+                  .streams = network_has_streams(end),
               });
 }
 

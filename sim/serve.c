@@ -98,10 +98,17 @@ static bool answer(void *context, const struct answer_record *answer)
     return true;
 }
 
+static uint64_t time_by_now(void *context)
+{
+    const struct sim_serving *v = context;
+
+    return sim_clock_read(&v->node->process.clock, v->fleet->world.now_us);
+}
+
 void serve_frame(struct fleet *f, struct sim_node *n, uint64_t peer, const struct frame *frame)
 {
     struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
-    const struct host_server server = {.context = &v, .run = run};
+    const struct host_server server = {.context = &v, .run = run, .now_us = time_by_now};
     struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame};
 
     event.server = serve_drawn(f->world.seed) ? &server : NULL;
@@ -112,7 +119,7 @@ bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r)
 {
     struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
-    const struct host_server server = {&v, run, answer, &n->out};
+    const struct host_server server = {&v, run, answer, &n->out, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
     uint64_t position = 0;
 

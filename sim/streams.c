@@ -123,7 +123,8 @@ void streams_on_poured(void *context, struct net_end *end, const struct frame *f
     }
     if (end->me->role == ROLE_NODE) {
         check_stream_said(f, fleet_node(end->me), end, frame);
-    } else {
+    }
+    if (end->other->role == ROLE_NODE) {
         check_stream_asked(f, fleet_node(end->other), frame);
     }
 }

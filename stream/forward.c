@@ -39,12 +39,14 @@ bool forward_pass(struct stream_asker *a, struct stream_client *to, struct strea
     return true;
 }
 
-void forward_ended(const struct stream_reply *reply)
+struct stream_server *forward_ended(const struct stream_reply *reply)
 {
     struct stream_forward *f = reply->forwarded;
+    struct stream_server *s = f->server;
     struct stream_answer entry = *reply->answer;
 
     entry.rid = f->rid;
-    server_relay(f->server, f->position, &entry);
+    server_relay(s, f->position, &entry);
     mem_free(f);
+    return s;
 }

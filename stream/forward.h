@@ -21,7 +21,8 @@
  * elsewhere are unanswered (beside). `r` is borrowed and not changed. */
 bool forward_pass(struct stream_asker *a, struct stream_client *to, struct stream_server *s,
                   enum server_verdict verdict, const struct stream_request *r, uint64_t position);
-/* A reply of the asker that is of a forward: makes the entry of the request where it came from. */
-void forward_ended(const struct stream_reply *reply);
+/* A reply of the asker that is of a forward: makes the entry of the request in the stream that it
+ * came by. Returns that stream. */
+struct stream_server *forward_ended(const struct stream_reply *reply);
 
 #endif

@@ -32,6 +32,8 @@ struct neighbour {
     enum link_role role;
     enum standing standing;
     char name[LINK_NAME_MAX + 1];
+    bool dialled;     /* by this process */
+    bool streams;     /* the link's protocol has them */
     bool full;        /* it does not keep up with what it is sent */
     bool awaits;      /* gateway: answers to what it sent here */
     uint64_t adopted; /* gateway: newest ring version that it told to route by */

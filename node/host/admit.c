@@ -173,8 +173,9 @@ static void forward(struct host *h, struct admission *in, const struct view_memb
 }
 
 /* Somebody else owns it. */
-static void admit_elsewhere(struct host *h, struct admission *in, uint32_t cell)
+static void admit_elsewhere(struct host *h, struct admission *in, uint64_t position)
 {
+    const uint32_t cell = ring_point_cell(position);
     const struct view *v = &h->topology.view;
     const struct cell_state *state = &h->cells.state[cell];
     const struct view_member *owner = view_member(v, ring_hit_node(v->ring.cell[cell]));
@@ -190,6 +191,9 @@ static void admit_elsewhere(struct host *h, struct admission *in, uint32_t cell)
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else if (in->mark.by == NULL && (had_it || (in->r->flags & REQUEST_HELD) != 0)) {
         forward(h, in, owner);
+    } else if (in->mark.by != NULL && forwards_pass(h, in, position, owner)) {
+        h->requests.forwarded++;
+        admit_done(h, in);
     } else {
         admit_refuse(h, in, ANSWER_MOVED, v->ring.version);
     }
@@ -228,11 +232,12 @@ void admit_again(struct host *h, struct admission *in)
                                              h->prefetch.version == h->topology.view.ring.version);
     const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
     const uint32_t cell = ring_point_cell(position);
-    if (in->mark.by != NULL && in->w != NULL && !streams_may_run(h, in, position)) {
+    const bool mine = host_owns(h, cell) || h->txns.local;
+    if (in->mark.by != NULL && !streams_may_go_on(h, in, position, mine)) {
         return;
     }
-    if (!host_owns(h, cell) && !h->txns.local) {
-        admit_elsewhere(h, in, cell);
+    if (!mine) {
+        admit_elsewhere(h, in, position);
         return;
     }
     if (!lease_policy_may_start(h)) { // §5.3 step 4

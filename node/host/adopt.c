@@ -133,6 +133,9 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     }
     quarantine_adopt(h);
     streams_adopt(h);
+    if (delta == NULL || delta->n_changed > 0) {
+        forwards_join(h);
+    }
     txn_adopt(h);
     quarantine_adopt(h); // those that a hold kept
     wake_adopt(h);

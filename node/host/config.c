@@ -88,6 +88,7 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
     switch (result) {
     case VIEW_APPLIED:
         cells_grow(h);
+        streams_note_taken_over(h, delta);
         txn_note_committed(h, delta);
         if (delta->n_released > 0) {
             quarantine_released(h);
@@ -120,16 +121,20 @@ static bool is_waited_for(const struct host *h)
 static bool load(struct host *h, const Rh__Config *config)
 {
     const bool same = config->version == h->topology.view.ring.version;
+    struct view before;
+
+    view_copy(&before, &h->topology.view);
     const enum view_result result =
         view_load(&h->topology.view, config, h->topology.fetch_all && same);
-
     if (result == VIEW_APPLIED) {
         cells_grow(h);
+        streams_note_robbed(h, &before);
         quarantine_released(h); // perhaps
         h->topology.fetch_all = false;
     } else if (result == VIEW_DIFFERS) {
         log_error("node", "config_broken", "version=%" PRIu64, config->version);
     }
+    view_fini(&before);
     return result == VIEW_APPLIED;
 }
 

@@ -51,22 +51,39 @@ static void dial(struct host *h, const struct view_member *m)
     host_emit_bytes(h, e, bytes_of(m->address, strlen(m->address) + 1));
 }
 
+/* True: the node has been dialled, and the link is used. */
+static bool use_dial(struct host *h, uint16_t slot)
+{
+    bool dialled = false;
+
+    for (size_t i = 0; i < h->links.dial_count; i++) {
+        if (h->links.dial[i].slot == slot) {
+            h->links.dial[i].used_us = h->now_us;
+            dialled = true;
+        }
+    }
+    return dialled;
+}
+
 uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation)
 {
     const struct neighbour *peer =
         neighbour_by_process(&h->links.neighbours, ROLE_NODE, incarnation);
     const struct view_member *m = view_member(&h->topology.view, slot);
 
-    for (size_t i = 0; i < h->links.dial_count; i++) {
-        if (h->links.dial[i].slot == slot) {
-            h->links.dial[i].used_us = h->now_us;
-            m = NULL; // dialled already
-        }
-    }
-    if (peer == NULL && m != NULL) {
+    if (!use_dial(h, slot) && peer == NULL && m != NULL) {
         dial(h, m);
     }
     return peer == NULL ? 0 : peer->link;
+}
+
+void host_dial_own(struct host *h, uint16_t slot)
+{
+    const struct view_member *m = view_member(&h->topology.view, slot);
+
+    if (!use_dial(h, slot) && m != NULL) {
+        dial(h, m);
+    }
 }
 
 void host_dials_tick(struct host *h)

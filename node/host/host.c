@@ -123,6 +123,7 @@ struct host *host_new(const struct host_config *config)
     requests_init(&h->requests);
     backpressure_init(&h->backpressure);
     streams_init(h);
+    forwards_init(h);
     wake_init(h);
     lease_policy_init(&h->lease_policy, config);
     return h;
@@ -163,6 +164,7 @@ void host_drop_all(struct host *h, enum discard_why why)
 {
     drop_requests(h);
     drop_actors(h, &why);
+    forwards_begin(h, 0);
     streams_drop_all(h);
     txns_drop_all(&h->txns);
     wake_forget(&h->autostart);
@@ -215,6 +217,7 @@ void host_free(struct host *h)
     drop_requests(h);
     drop_actors(h, NULL);
     txns_fini(&h->txns);
+    forwards_fini(h);
     streams_fini(h);
     wake_fini(&h->autostart);
     gate_fini(&h->lease_policy.gate);
@@ -235,6 +238,8 @@ static void on_peer_up(struct host *h, const struct host_event *event)
         .link = event->peer,
         .role = (enum link_role)event->role,
         .incarnation = event->incarnation,
+        .dialled = event->dialled,
+        .streams = event->streams,
     };
 
     (void)snprintf(peer.name, sizeof peer.name, "%s", event->name);
@@ -243,6 +248,7 @@ static void on_peer_up(struct host *h, const struct host_event *event)
     identity_judge(h, neighbour_by_link(&h->links.neighbours, event->peer));
     if (peer.role == ROLE_NODE && h->membership.life == LIFE_SERVING) {
         hold_on_peer_up(h, peer.incarnation);
+        forwards_join(h);
         admit_all(h, &h->links.lonely);
     }
 }
@@ -279,6 +285,7 @@ static void on_tick(struct host *h)
                      (uint64_t)h->config.session_keep_ms * 1000,
                      (struct orders_watch){on_forgotten, h});
         streams_tick(h);
+        forwards_tick(h);
         retire_tick(h);
         fail_tick(h);
         quarantine_tick(h);
@@ -361,6 +368,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         streams_on_down(h, event->peer);
         backpressure_on_link(h, event->peer, false);
         neighbour_down(&h->links.neighbours, event->peer);
+        forwards_on_down(h, event->peer);
         break;
     case HOST_PEER_FULL:
     case HOST_PEER_ROOM:
@@ -576,6 +584,7 @@ void host_check(const struct host *h)
     ASSERT(tally.live == h->work.live && tally.retiring == h->work.retiring);
     ASSERT(tally.activating == h->work.activating);
     ASSERT(tally.tasks == h->work.tasks && tally.requests == h->work.running);
+    forwards_check(h);
 }
 
 void host_stats(const struct host *h, struct host_stats *out)

@@ -161,7 +161,8 @@ enum host_event_type {
     HOST_COORDINATOR_UP, /* coordinator: index of a coordinator link */
     HOST_COORDINATOR_DOWN,
     HOST_CONTROL, /* coordinator, message */
-    HOST_PEER_UP, /* peer: link to or from a node or gateway; role, name, incarnation */
+    HOST_PEER_UP, /* peer: link to or from a node or gateway; role, name, incarnation, dialled,
+                     streams */
     HOST_PEER_DOWN,
     HOST_PEER_FULL,    /* peer: its link has much to send: make no more for it */
     HOST_PEER_ROOM,    /* peer: it has room again */
@@ -189,6 +190,8 @@ struct host_event {
     int role;                   /* enum link_role */
     const char *name;
     uint64_t incarnation; /* node: its incarnation; gateway: its id */
+    bool dialled;         /* PEER_UP: by this process */
+    bool streams;         /* PEER_UP: of LINK_PROTOCOL_STREAMS or later */
     uint64_t position;    /* REQUEST: as host_prefetch() told it since the last step of another
                            * type; 0 = not known */
     uint64_t made_us;     /* REQUEST of my own actors: from when its time counts; 0 = now */
@@ -277,6 +280,9 @@ struct host_server {
     /* An output, for the peer of the event. False: its link is full, or goes. */
     bool (*answer)(void *context, const struct answer_record *answer);
     struct host_effects *effects; /* of what the lease lets go on first, as of host_step() */
+    /* Of a HOST_FRAME: the time by now. Asked between some requests, for a frame may have a
+     * thousand; what comes behind the lease's limits then goes by effects. */
+    uint64_t (*now_us)(void *context);
 };
 /* Take requests of `event.peer` as HOST_REQUEST would, one by one, as long as each is steady: its
  * arc is mine and not held, its turn in its session has come, and its actor has nothing else to do.
@@ -286,8 +292,9 @@ struct host_server {
 size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
                   const uint64_t *position, size_t count, const struct host_server *server);
 /* Streams (decision 074). What a HOST_FRAME brings is admitted as records are; with a `server` what
- * is steady runs at once, by its `run` alone: the answer goes into the stream's log, as all of a
- * stream do. A HOST_SEND_PEER of such a type is a whole frame without records.
+ * is steady runs at once, by its `run` and `now_us` alone: the answer goes into the stream's log,
+ * as all of a stream do. What is another node's goes into the log of a stream to that node. A
+ * HOST_SEND_PEER of such a type is a whole frame without records.
  *
  * The next log that has something for the network, or owes its peer an `ack`, since this was asked,
  * and the link that it goes by; NULL = none. It is an output: called when the effects of a step are

@@ -12,6 +12,7 @@
 #include "node/host/autostart.h"
 #include "node/host/backpressure.h"
 #include "node/host/cells.h"
+#include "node/host/forwards.h"
 #include "node/host/inspection.h"
 #include "node/host/lease_policy.h"
 #include "node/host/links.h"
@@ -43,6 +44,7 @@ struct host {
     struct requests requests;
     struct backpressure backpressure;
     struct streams streams;
+    struct forwards forwards;
     struct autostart autostart;
     struct lease_policy lease_policy;
     struct quarantine_watch quarantine;

@@ -34,6 +34,8 @@ void links_init(struct host_links *l);
 void links_fini(struct host_links *l);
 /* The link to a node, or 0 and one is asked for. Slot 0: only the incarnation counts. */
 uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation);
+/* Keep a link to that node that this one has dialled itself. */
+void host_dial_own(struct host *h, uint16_t slot);
 /* Let go of links to nodes that are gone, or have another address. */
 void host_dials_sync(struct host *h);
 void host_dials_tick(struct host *h);

@@ -54,6 +54,7 @@ struct admission {
     struct stream_mark mark;
     uint64_t position; /* 0 = not known yet */
     bool passes;       /* the hold lets it */
+    bool follows;      /* one of its position was forwarded, and is unanswered */
 };
 struct admission admission_of(struct waiting *w); /* w is in no queue */
 

@@ -78,11 +78,28 @@ static bool is_turned_away(struct host *h, const struct stream_taken *t, struct 
     return false;
 }
 
+/* A frame may take as long as a lease's last part: then nothing more of it begins at once. */
+static void look_at_clock(struct host *h)
+{
+    enum { A_LOOK = 32 }; // requests
+    const struct host_server *server = h->streams.server;
+
+    if (server == NULL || ++h->streams.unlooked < A_LOOK) {
+        return;
+    }
+    h->streams.unlooked = 0;
+    const uint64_t now_us = server->now_us(server->context);
+    if (now_us >= host_verb_limit_us(h, VERB_RUN) || now_us >= host_gate_us(h)) {
+        h->streams.server = NULL;
+    }
+}
+
 static void on_take(void *context, const struct stream_taken *t)
 {
     struct host *h = context;
     struct request_record record;
 
+    look_at_clock(h);
     if (h->streams.server != NULL && serve_taken(h, t, h->streams.server)) {
         return;
     }
@@ -93,10 +110,11 @@ static void on_take(void *context, const struct stream_taken *t)
     }
 }
 
-bool streams_may_run(struct host *h, struct admission *in, uint64_t position)
+bool streams_may_go_on(struct host *h, struct admission *in, uint64_t position, bool mine)
 {
     struct stream_server *s = &in->mark.by->stream;
 
+    in->follows = false;
     switch (server_judge(s, in->mark.rid, position, in->mark.ack)) {
     case SERVER_RUN:
         return true;
@@ -107,11 +125,28 @@ bool streams_may_run(struct host *h, struct admission *in, uint64_t position)
         servers_feed(&h->streams.servers, in->mark.by);
         admit_done(h, in);
         return false;
-    case SERVER_FOLLOWS: // nothing is forwarded
+    case SERVER_FOLLOWS: // it goes the same way, or nowhere
+        in->follows = true;
+        if (mine) {
+            admit_refuse(h, in, ANSWER_MOVED, h->topology.view.ring.version);
+        }
+        return !mine;
     case SERVER_AGAIN:
         break;
     }
     UNREACHABLE();
+}
+
+bool streams_may_run(struct host *h, struct admission *in, uint64_t position)
+{
+    return streams_may_go_on(h, in, position, true);
+}
+
+void streams_relayed(struct host *h, struct stream_server *s)
+{
+    if (!s->dead) {
+        servers_feed(&h->streams.servers, CONTAINER_OF(s, struct stream_served, stream));
+    }
 }
 
 void streams_end(struct host *h, const struct stream_mark *mark, const struct answer_record *a)
@@ -156,6 +191,7 @@ void streams_init(struct host *h)
 void streams_fini(struct host *h)
 {
     servers_fini(&h->streams.servers);
+    mem_free(h->streams.over);
 }
 
 void streams_begin(struct host *h)
@@ -167,8 +203,11 @@ void streams_begin(struct host *h)
 void streams_drop_all(struct host *h)
 {
     servers_fini(&h->streams.servers);
+    h->streams.over_count = 0;
     begin(h, 0);
 }
+
+/* ---- who is over ---- */
 
 static bool has_member(const struct host *h, uint64_t incarnation)
 {
@@ -181,7 +220,75 @@ static bool has_member(const struct host *h, uint64_t incarnation)
     return i < v->member_count;
 }
 
-/* A node asks as a member only: one that is none any more is over. */
+static bool was_taken_over(const struct host *h, uint64_t incarnation)
+{
+    size_t i = 0;
+
+    while (i < h->streams.over_count && h->streams.over[i] != incarnation) {
+        i++;
+    }
+    return i < h->streams.over_count;
+}
+
+bool streams_is_over(const struct host *h, uint64_t incarnation)
+{
+    return was_taken_over(h, incarnation) || !has_member(h, incarnation);
+}
+
+static void note_over(struct host *h, const struct view_member *m)
+{
+    struct streams *s = &h->streams;
+
+    if (m != NULL && m->incarnation != h->membership.incarnation &&
+        !was_taken_over(h, m->incarnation)) {
+        s->over = mem_resize(s->over, (s->over_count + 1) * sizeof *s->over);
+        s->over[s->over_count++] = m->incarnation;
+    }
+}
+
+/* Arcs are taken over only of an incarnation that never serves again. */
+void streams_note_taken_over(struct host *h, const Rh__Delta *delta)
+{
+    for (size_t i = 0; delta->cold && i < delta->n_ops; i++) {
+        note_over(h, view_member(&h->topology.view, (uint16_t)delta->ops[i]->from));
+    }
+}
+
+/* Who was not to give away what it had, and of whom something was taken over, is over: as the
+ * router has it (route/fleet.c). */
+void streams_note_robbed(struct host *h, const struct view *before)
+{
+    const struct view *v = &h->topology.view;
+
+    for (size_t i = 0; i < v->ring.vnode_count; i++) {
+        const struct ring_vnode *now = &v->ring.vnode[i];
+        const struct ring_vnode *was =
+            now->cold > before->ring.version ? ring_find(&before->ring, now->id) : NULL;
+        const struct view_member *m = was == NULL ? NULL : view_member(v, was->owner);
+        const struct view_member *m_was = m == NULL ? NULL : view_member(before, was->owner);
+
+        if (m_was != NULL && m_was->incarnation == m->incarnation && !m->leaving && m->weight > 0 &&
+            ring_owned_count(&v->ring, was->owner) == 0) {
+            note_over(h, m);
+        }
+    }
+}
+
+/* Those that the ring does not name need no note. */
+static void forget_over(struct host *h)
+{
+    struct streams *s = &h->streams;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->over_count; i++) {
+        if (has_member(h, s->over[i])) {
+            s->over[kept++] = s->over[i];
+        }
+    }
+    s->over_count = kept;
+}
+
+/* A node asks as a member only. */
 static void bury_nodes(struct host *h)
 {
     struct list *all = &h->streams.servers.all;
@@ -191,7 +298,7 @@ static void bury_nodes(struct host *h)
         const uint64_t asker = s->stream.log.said.to;
 
         next = list_next(all, l);
-        if (s->of_member && !has_member(h, asker)) {
+        if (s->of_member && streams_is_over(h, asker)) {
             servers_dead(&h->streams.servers, asker);
         }
     }
@@ -199,7 +306,9 @@ static void bury_nodes(struct host *h)
 
 void streams_adopt(struct host *h)
 {
+    forget_over(h);
     bury_nodes(h);
+    forwards_adopt(h);
     servers_ring(&h->streams.servers, h->topology.view.ring.version);
 }
 
@@ -264,11 +373,9 @@ static void let_go(struct host *h, uint64_t peer, const char *why)
 
 /* Nothing of it was looked at but its head. */
 static const struct neighbour *sender(struct host *h, const struct host_event *event,
-                                      struct stream_head *head)
+                                      struct stream_head *head, struct reader *records)
 {
-    struct reader records;
-
-    if (stream_head_get(event->frame, head, &records) != ERR_OK) {
+    if (stream_head_get(event->frame, head, records) != ERR_OK) {
         identity_drop(h, event->peer, "its frame is none of a stream");
         return NULL;
     }
@@ -301,9 +408,16 @@ static void take(struct host *h, const struct host_event *event, const struct st
 void streams_on_frame(struct host *h, const struct host_event *event)
 {
     struct stream_head head;
-    const struct neighbour *n = sender(h, event, &head);
+    struct reader records;
+    const struct neighbour *n = sender(h, event, &head, &records);
 
-    if (n == NULL) {
+    // Who is over may not know yet: what it asks for must not run behind its death.
+    if (n == NULL || (n->role == ROLE_NODE && n->standing == STANDING_KNOWN &&
+                      streams_is_over(h, n->incarnation) && !mutant(M_DEADFWD))) {
+        return;
+    }
+    if (n->dialled) {
+        forwards_on_frame(h, event, &head, &records);
         return;
     }
     // What the lease lets go on goes first, and all effects before what runs at once.
@@ -326,10 +440,12 @@ static bool may_hand_out(const struct host *h)
 
 struct sendlog *host_unsent(struct host *h, uint64_t *peer)
 {
-    struct stream_served *s = may_hand_out(h) ? servers_unsent(&h->streams.servers) : NULL;
-
-    if (s == NULL) {
+    if (!may_hand_out(h)) {
         return NULL;
+    }
+    struct stream_served *s = servers_unsent(&h->streams.servers);
+    if (s == NULL) {
+        return forwards_unsent(h, peer);
     }
     *peer = s->stream.connection;
     return &s->stream.log;
@@ -349,12 +465,15 @@ void host_feed(struct host *h, uint64_t peer)
 
     if (s != NULL) {
         servers_feed(&h->streams.servers, s);
+    } else {
+        forwards_feed(h, peer);
     }
 }
 
 struct sendlog *host_log(struct host *h, uint64_t peer)
 {
     struct stream_served *s = stream_by(h, peer);
+    struct stream_client *c = s == NULL ? forwards_by(h, peer) : NULL;
 
-    return s == NULL ? NULL : &s->stream.log;
+    return s != NULL ? &s->stream.log : c != NULL && c->joined ? &c->log : NULL;
 }

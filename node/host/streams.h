@@ -3,13 +3,16 @@
  * Streams: what becomes of requests that come by streams, and of their answers (decision 074)?
  *
  *     frame -> streams_on_frame() -> stream/servers.h -+-> steady, brief: runs at once (serve.c)
- *                                                      +-> admit_again(), as a record
+ *                                                      +-> admit_again(), as a record -> runs, or
+ *                                                          goes on to its owner (forwards.h)
  *     whatever ends it -> streams_end(), streams_refuse() -> the stream's log -> host_unsent()
  *
  * A request of a stream has no record of order: its lane's order is that of arrival. So it waits
  * in two places only, which keep that, its actor's mailbox and a hold. What would have to wait for
- * anything else is refused, and the fence of the refusal keeps back what is behind it (R7). Who
- * does not own its entity refuses it, too: MOVED (R8F allows that).
+ * anything else is refused, and the fence of the refusal keeps back what is behind it (R7).
+ *
+ * A node that asks is over when the ring does not name its incarnation any more, or when others
+ * took over what it had, and it is in the ring still: that one never serves again.
  *
  * Rules Rn are in stream/README.md.
  */
@@ -24,6 +27,9 @@ struct streams {
     struct stream_servers servers;    /* its incarnation is 0 before the node is registered */
     const struct host_server *server; /* runs what is steady in this step; NULL = nobody does */
     uint64_t forgotten;               /* streams that were away for T_gone (R15) */
+    uint64_t *over;                   /* owned: incarnations that the ring names, and are over */
+    size_t over_count;
+    unsigned unlooked; /* requests of a frame since the last look at the clock */
 };
 
 void streams_init(struct host *h);
@@ -50,12 +56,27 @@ bool streams_rest(const struct host *h);
 /* A request that was taken just now, as a record, which `record` gets; it borrows that. */
 struct admission streams_admission(const struct host *h, const struct stream_taken *t,
                                    struct request_record *record);
-/* True if a request that has waited may run now (R7, R14). If not, it has been ended. */
+/* True if a request that has waited in its mailbox may run now (R7, R14, R8F). If not, it has been
+ * ended. */
 bool streams_may_run(struct host *h, struct admission *in, uint64_t position);
+/* True if a request may be admitted that is for this node or (`mine` is false) to be sent on.
+ * Likewise. */
+bool streams_may_go_on(struct host *h, struct admission *in, uint64_t position, bool mine);
 /* The entry of a request that ran. */
 void streams_end(struct host *h, const struct stream_mark *mark, const struct answer_record *a);
 /* The entry of one that did not run, and of its fence. */
 void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t position,
                     enum answer_code code, uint64_t aux);
+/* The log of that stream has grown by what came back of a forward. */
+void streams_relayed(struct host *h, struct stream_server *s);
+
+/* ---- who is over */
+
+/* Is a node of that incarnation over by the ring? */
+bool streams_is_over(const struct host *h, uint64_t incarnation);
+/* A change was applied to the view. */
+void streams_note_taken_over(struct host *h, const Rh__Delta *delta);
+/* A whole configuration was, behind that one. */
+void streams_note_robbed(struct host *h, const struct view *before);
 
 #endif

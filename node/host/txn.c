@@ -157,6 +157,7 @@ static void begin(struct host *h, struct prepare *prepare)
 
         if (arc->out) {
             (void)host_link_to(h, arc->peer, arc->peer_incarnation); // it comes up meanwhile
+            forwards_expect(h, arc->peer);
         }
     }
     hold->begun_us = h->now_us;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { SELF = 101, OTHER = 102, GATEWAY = 900, VERSION = 10, VNODES = 4, LINK = 7 };
-enum { BRIEF = 0, SLOW = 1, EFFECTS_MAX = 64, ANSWERS_MAX = 64 };
+enum { BRIEF = 0, SLOW = 1, EFFECTS_MAX = 64, ANSWERS_MAX = 256 };
 
 static const struct host_kind kinds[] = {{.number = BRIEF, .idle_ms = UINT32_MAX, .brief = true},
                                          {.number = SLOW, .idle_ms = UINT32_MAX}};
@@ -33,6 +33,8 @@ static struct host_effect done[EFFECTS_MAX]; /* what the last step wanted */
 static size_t done_count;
 static size_t ran; /* at once */
 
+static struct buffer passed_bytes; /* of what was sent on */
+
 /* What the log has said, in order. */
 static struct stream_answer answer[ANSWERS_MAX];
 static size_t answer_count;
@@ -47,7 +49,15 @@ static enum host_ran run_at_once(void *context, const struct actor *a, struct su
     return HOST_RAN_NOW;
 }
 
-static const struct host_server server = {.run = run_at_once};
+static uint64_t late_us; /* what the server's clock has gone on since the step began */
+
+static uint64_t time_by_now(void *context)
+{
+    (void)context;
+    return now_us + late_us;
+}
+
+static const struct host_server server = {.run = run_at_once, .now_us = time_by_now};
 
 static void step(struct host_event event)
 {
@@ -137,6 +147,8 @@ static int close_all(void **state)
     host_free(host);
     host_effects_fini(&effects);
     view_fini(&cluster);
+    buffer_fini(&passed_bytes);
+    late_us = 0;
     return 0;
 }
 
@@ -479,7 +491,8 @@ static void a_held_request_runs_when_the_move_is_cancelled(void **state)
     assert_non_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
 }
 
-static void a_held_request_is_refused_when_its_vnode_went(void **state)
+/* The first vnode goes to the other node, by that transaction. */
+static void commit(uint64_t version)
 {
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Commit commit = RH__COMMIT__INIT;
@@ -487,30 +500,306 @@ static void a_held_request_is_refused_when_its_vnode_went(void **state)
     Rh__RingOp op = RH__RING_OP__INIT;
     Rh__RingOp *ops[] = {&op};
 
-    (void)state;
-    const uint64_t rid = hold_one();
     op.kind = RING_MOVE;
     op.vnode = 0;
     op.from = 1;
     op.to = 2;
-    delta.prev_version = VERSION;
-    delta.version = VERSION + 1;
-    delta.txn = VERSION + 1;
+    delta.prev_version = cluster.ring.version;
+    delta.version = version;
+    delta.txn = version;
     delta.ops = ops;
     delta.n_ops = 1;
     const struct ring_op move = {.kind = RING_MOVE, .vnode = 0, .from = 1, .to = 2};
-    ring_apply(&cluster.ring, &move, 1, VERSION + 1, VERSION + 1);
+    ring_apply(&cluster.ring, &move, 1, version, version);
     delta.digest0 = cluster.ring.digest[0];
     delta.digest1 = cluster.ring.digest[1];
-    commit.txn = VERSION + 1;
+    commit.txn = version;
     commit.delta = &delta;
     c.body_case = RH__CONTROL__BODY_COMMIT;
     c.commit = &commit;
     say(&c);
+}
+
+static void a_held_request_is_refused_when_its_vnode_went(void **state)
+{
+    (void)state;
+    const uint64_t rid = hold_one();
+    commit(VERSION + 1);
     assert_int_equal(last_answer()->rid, rid);
     assert_int_equal(last_answer()->code, ANSWER_MOVED);
     assert_int_equal(last_answer()->aux, VERSION + 1);
     assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+}
+
+/* ---- forwards */
+
+enum { ROAD = LINK + 2, PASSED_MAX = 16 };
+
+/* What was sent on, in order. */
+static struct stream_request passed[PASSED_MAX];
+static size_t passed_count;
+
+static void from_next(enum stream_frame type, struct stream_head head,
+                      const struct stream_answer *a)
+{
+    struct buffer out = {0};
+
+    head.from = OTHER;
+    head.to = SELF;
+    head.version = cluster.ring.version;
+    put_head(&out, type, &head);
+    if (a != NULL) {
+        const size_t size = stream_answer_size(a);
+
+        stream_answer_store(buffer_reserve(&out, size), a);
+        out.size += size;
+        stream_frame_end(out.data, out.size, 1);
+    }
+    feed(ROAD, &out);
+}
+
+/* The other node is linked, and takes streams. */
+static void open_road(void)
+{
+    passed_count = 0;
+    step((struct host_event){.type = HOST_PEER_UP,
+                             .peer = ROAD,
+                             .role = ROLE_NODE,
+                             .name = "n2",
+                             .incarnation = OTHER,
+                             .dialled = true,
+                             .streams = true});
+    const struct host_effect *e = effect_of(HOST_SEND_PEER, VERB_NONE);
+    assert_non_null(e);
+    assert_int_equal(e->peer, ROAD);
+    assert_int_equal(e->frame_type, STREAM_BEGIN);
+    from_next(STREAM_JOINED, (struct stream_head){.first = 1}, NULL);
+}
+
+static void read_road(void)
+{
+    struct sendlog *log = host_log(host, ROAD);
+    struct bytes out;
+
+    assert_non_null(log);
+    while ((out = sendlog_unsent(log)).size > 0) {
+        buffer_clear(&passed_bytes);
+        buffer_put(&passed_bytes, out.data, out.size);
+        const struct frame frame = {
+            .type = (enum frame_type)out.data[4],
+            .count = load_u16(out.data + 6),
+            .body = bytes_of(passed_bytes.data + FRAME_HEADER_SIZE, out.size - FRAME_HEADER_SIZE)};
+        struct stream_head head;
+        struct reader in;
+
+        assert_int_equal(stream_head_get(&frame, &head, &in), ERR_OK);
+        assert_int_equal(head.version, cluster.ring.version);
+        for (size_t i = 0; i < frame.count; i++) {
+            assert_true(passed_count < PASSED_MAX);
+            assert_int_equal(stream_request_get(&in, &passed[passed_count++]), ERR_OK);
+        }
+        sendlog_sent(log, out.size);
+    }
+}
+
+/* A held request is sent on, and another behind it. Returns the rid of the first. */
+static uint64_t pass_two(void)
+{
+    begin();
+    open_road();
+    prepare(VERSION + 1);
+    const uint64_t rid = ask(SLOW, id_that_moves(), 0);
+    assert_int_equal(host->txns.held_total, 1);
+    commit(VERSION + 1);
+    (void)ask(SLOW, id_that_moves(), 0);
+    read_road();
+    read_log();
+    assert_int_equal(passed_count, 2);
+    assert_int_equal(answer_count, 0);
+    return rid;
+}
+
+static void what_is_held_goes_to_the_new_owner_in_order(void **state)
+{
+    (void)state;
+    const uint64_t rid = pass_two();
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(passed[i].hops, 1);
+        assert_int_equal(passed[i].session, 3);
+        assert_in_range(passed[i].ttl_ms, 1, 1000);
+        assert_true(bytes_equal(passed[i].id, text(id_that_moves())));
+        from_next(STREAM_ANSWER,
+                  (struct stream_head){.first = i + 1, .ack = 2},
+                  &(struct stream_answer){.rid = passed[i].rid, .body = text("done")});
+        assert_int_equal(last_answer()->rid, rid + i);
+        assert_int_equal(last_answer()->code, ANSWER_OK);
+        assert_true(bytes_equal(last_answer()->body, text("done")));
+    }
+    assert_int_equal(servers_find(&host->streams.servers, GATEWAY)->stream.open, 0);
+}
+
+static void a_refusal_of_the_next_node_keeps_back_what_is_behind(void **state)
+{
+    (void)state;
+    const uint64_t rid = pass_two();
+
+    from_next(STREAM_ANSWER,
+              (struct stream_head){.first = 1, .ack = 2},
+              &(struct stream_answer){.rid = passed[0].rid, .code = ANSWER_BUSY, .aux = 5});
+    assert_int_equal(last_answer()->rid, rid);
+    assert_int_equal(last_answer()->code, ANSWER_BUSY);
+    const uint64_t behind = ask(SLOW, id_that_moves(), 0);
+    assert_int_equal(last_answer()->rid, behind);
+    assert_int_equal(last_answer()->code, STREAM_CODE_BEHIND);
+    read_road();
+    assert_int_equal(passed_count, 2);
+}
+
+static void what_was_forwarded_is_not_forwarded_again(void **state)
+{
+    struct buffer out = {0};
+    const struct stream_request r = {
+        .rid = 1, .session = 3, .ttl_ms = 1000, .kind = SLOW, .hops = 1, .id = text("x")};
+    const size_t size = stream_request_size(&r);
+
+    (void)state;
+    (void)pass_two();
+    put_head(
+        &out,
+        STREAM_REQUEST,
+        &(struct stream_head){.from = GATEWAY, .to = SELF, .first = number++, .version = VERSION});
+    struct stream_request moved = r;
+    moved.id = text(id_that_moves());
+    stream_request_store(buffer_reserve(&out, size + 16), &moved);
+    out.size += stream_request_size(&moved);
+    stream_frame_end(out.data, out.size, 1);
+    feed(LINK, &out);
+    assert_int_equal(last_answer()->code, ANSWER_MOVED);
+    read_road();
+    assert_int_equal(passed_count, 2);
+}
+
+static void what_a_broken_link_lost_is_refused(void **state)
+{
+    (void)state;
+    (void)pass_two();
+    step((struct host_event){.type = HOST_PEER_DOWN, .peer = ROAD});
+    read_log();
+    assert_int_equal(answer_count, 0);
+    step((struct host_event){.type = HOST_PEER_UP,
+                             .peer = ROAD,
+                             .role = ROLE_NODE,
+                             .name = "n2",
+                             .incarnation = OTHER,
+                             .dialled = true,
+                             .streams = true});
+    assert_int_equal(effect_of(HOST_SEND_PEER, VERB_NONE)->frame_type, STREAM_JOIN);
+    from_next(STREAM_JOINED, (struct stream_head){.first = 2, .ack = 1}, NULL);
+    read_log();
+    assert_int_equal(answer_count, 1); // the second was not taken
+    assert_int_equal(last_answer()->code, ANSWER_MOVED);
+}
+
+/* The other node's incarnation is another, or it is taken over and stays. */
+static void end_other(bool stays)
+{
+    const struct ring_op move = {.kind = RING_MOVE, .vnode = 0, .from = 2, .to = 1};
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__ConfigAnswer news = RH__CONFIG_ANSWER__INIT;
+    Rh__Delta delta = RH__DELTA__INIT;
+    Rh__Delta *deltas[] = {&delta};
+    Rh__RingOp op = RH__RING_OP__INIT;
+    Rh__RingOp *ops[] = {&op};
+
+    if (!stays) {
+        cluster.member[1].incarnation = OTHER + 1;
+        cluster.ring.version++;
+        say_config(&cluster, say);
+        return;
+    }
+    op.kind = RING_MOVE;
+    op.vnode = 0;
+    op.from = 2;
+    op.to = 1;
+    delta.prev_version = cluster.ring.version;
+    delta.version = cluster.ring.version + 1;
+    delta.cold = true;
+    delta.ops = ops;
+    delta.n_ops = 1;
+    ring_reassign(&cluster.ring, &move, 1, delta.version);
+    delta.digest0 = cluster.ring.digest[0];
+    delta.digest1 = cluster.ring.digest[1];
+    news.deltas = deltas;
+    news.n_deltas = 1;
+    news.version = delta.version;
+    c.body_case = RH__CONTROL__BODY_CONFIG;
+    c.config = &news;
+    say(&c);
+    assert_int_equal(host_view(host)->ring.version, delta.version);
+}
+
+static void what_was_sent_on_to_a_dead_node_is_unknown(void **state)
+{
+    for (unsigned stays = 0; stays < 2; stays++) {
+        const uint64_t rid = pass_two();
+
+        end_other(stays != 0);
+        (void)last_answer();
+        assert_int_equal(answer_count, 2);
+        assert_int_equal(answer[0].rid, rid);
+        assert_int_equal(answer[0].code, STREAM_CODE_UNKNOWN);
+        assert_int_equal(answer[1].code, STREAM_CODE_UNKNOWN);
+        (void)close_all(state);
+        (void)open(state);
+    }
+}
+
+/* What a node sends on that is over does not run, though it may not know of its end. */
+static void what_a_dead_node_sends_on_is_not_heard(void **state)
+{
+    for (unsigned stays = 0; stays < 2; stays++) {
+        struct buffer out = {0};
+        struct buffer late = {0};
+        const struct stream_request r = {
+            .rid = 1, .session = 3, .ttl_ms = 1000, .kind = BRIEF, .hops = 1, .id = text("anna")};
+        const size_t size = stream_request_size(&r);
+        struct stream_head head = {.from = OTHER, .to = SELF, .first = 1, .version = VERSION};
+
+        begin();
+        open_road();
+        prepare(VERSION + 1);
+        commit(VERSION + 1);
+        step((struct host_event){.type = HOST_PEER_UP,
+                                 .peer = ROAD + 1,
+                                 .role = ROLE_NODE,
+                                 .name = "n2",
+                                 .incarnation = OTHER,
+                                 .streams = true});
+        put_head(&out, STREAM_BEGIN, &head);
+        feed(ROAD + 1, &out);
+        put_head(&out, STREAM_REQUEST, &head);
+        stream_request_store(buffer_reserve(&out, size), &r);
+        out.size += size;
+        stream_frame_end(out.data, out.size, 1);
+        buffer_put(&late, out.data, out.size);
+        feed(ROAD + 1, &out);
+        const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_ACTIVATE);
+        assert_non_null(e);
+        const struct completion c = {.verb = VERB_ACTIVATE, .ticket = e->submission.ticket};
+        struct actor *a = e->actor;
+        end_other(stays != 0);
+        complete(a, c);
+        assert_null(effect_of(HOST_SUBMIT, VERB_RUN));
+        head.first = 2;
+        put_head(&out, STREAM_BEGIN, &head);
+        feed(ROAD + 1, &out);
+        feed(ROAD + 1, &late);
+        assert_int_equal(done_count, 0);
+        assert_int_equal(ran, 0);
+        (void)close_all(state);
+        (void)open(state);
+    }
 }
 
 /* ---- costs: of the host alone, its actors do nothing */
@@ -538,6 +827,51 @@ static void put_requests(struct buffer *out, uint16_t kind, unsigned count)
     }
     number += count;
     stream_frame_end(out->data, out->size, count);
+}
+
+enum { LEASE_US = 3000000 };
+
+/* From now on it has a lease. */
+static void grant(void)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Grant grant = RH__GRANT__INIT;
+
+    now_us += LEASE_US;
+    step((struct host_event){.type = HOST_TICK}); // it asks
+    grant.seq = host->membership.renew_seq;
+    grant.lease_us = LEASE_US;
+    grant.version = VERSION;
+    c.body_case = RH__CONTROL__BODY_GRANT;
+    c.grant = &grant;
+    say(&c);
+}
+
+/* The lease ends in the midst of a frame: what comes then begins by effects, which the shell looks
+ * at the clock for. */
+static void a_long_frame_looks_at_the_clock(void **state)
+{
+    enum { COUNT = 80, A_LOOK = 32 };
+    struct buffer out = {0};
+
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    (void)wake(BRIEF, "bert");
+    (void)wake(BRIEF, "carl");
+    (void)wake(BRIEF, "dora");
+    ran = 0;
+    put_requests(&out, BRIEF, COUNT);
+    feed(LINK, &out);
+    assert_int_equal(ran, COUNT);
+    read_log();
+    grant();
+    late_us = 2 * LEASE_US;
+    ran = 0;
+    put_requests(&out, BRIEF, COUNT);
+    feed(LINK, &out);
+    assert_in_range(ran, 1, A_LOOK);
+    assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
 }
 
 static void a_steady_frame(void *context)
@@ -599,6 +933,13 @@ int main(void)
         CASE(what_is_of_a_newer_ring_waits_for_it),
         CASE(a_held_request_runs_when_the_move_is_cancelled),
         CASE(a_held_request_is_refused_when_its_vnode_went),
+        CASE(what_is_held_goes_to_the_new_owner_in_order),
+        CASE(a_refusal_of_the_next_node_keeps_back_what_is_behind),
+        CASE(what_was_forwarded_is_not_forwarded_again),
+        CASE(what_a_broken_link_lost_is_refused),
+        CASE(what_was_sent_on_to_a_dead_node_is_unknown),
+        CASE(what_a_dead_node_sends_on_is_not_heard),
+        CASE(a_long_frame_looks_at_the_clock),
         cmocka_unit_test(a_steady_request_takes_few_instructions),
     };
 #undef CASE

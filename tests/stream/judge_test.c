@@ -202,7 +202,7 @@ static uint32_t on_reply(void *context, const struct stream_reply *reply)
 {
     (void)context;
     if (reply->forward) {
-        forward_ended(reply);
+        (void)forward_ended(reply);
         return 0;
     }
     const struct request *r = &w.request[reply->ticket];
