@@ -39,6 +39,8 @@ static const enum mutant all[] = {
     M_NOLOG,
     M_REROUTE,
     M_DEADSEND,
+    M_RELAY,
+    M_FWAFTER,
 };
 
 enum { COUNT = sizeof all / sizeof all[0] };
@@ -245,7 +247,7 @@ static bool needs_players(enum mutant m)
 static bool is_of_streams(enum mutant m)
 {
     return m == M_NOFENCE || m == M_NOLANE || m == M_NOSEQ || m == M_NOLOG || m == M_REROUTE ||
-           m == M_DEADSEND || m == M_AHEAD;
+           m == M_DEADSEND || m == M_AHEAD || m == M_RELAY || m == M_FWAFTER;
 }
 
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)

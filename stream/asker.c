@@ -310,6 +310,18 @@ static bool never_left(const struct stream_slot *s)
     return s->chunk != NULL && (size_t)(s->record - s->chunk->data) >= s->chunk->sent;
 }
 
+void asker_cut_forwards(struct stream_asker *a, uint64_t now_ms,
+                        bool (*is_late)(const void *forwarded, uint64_t now_ms))
+{
+    for (size_t i = 0; i < a->slot_cap && a->under_way > 0; i++) {
+        struct stream_slot *s = &a->slot[i];
+
+        if (s->state == SLOT_SENT && s->forward && never_left(s) && is_late(s->forwarded, now_ms)) {
+            stream_request_rename(s->record, slot_rid(a, s), 0);
+        }
+    }
+}
+
 bool asker_give_up(struct stream_asker *a, uint64_t rid)
 {
     struct stream_slot *s = slot_of(a, rid);

@@ -197,6 +197,10 @@ uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stre
  * its server's answer is replied to: MOVED if it was not taken, UNKNOWN if its stream is dead. */
 void asker_forward(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
                    uint64_t position, void *forwarded);
+/* Leave no time to what is forwarded, has not left yet and `is_late`: its server refuses it.
+ * O(requests). */
+void asker_cut_forwards(struct stream_asker *a, uint64_t now_ms,
+                        bool (*is_late)(const void *forwarded, uint64_t now_ms));
 /* True if the lane has a record; then what is asked of it waits there, or follows it. */
 bool asker_has_lane(const struct stream_asker *a, uint64_t session, uint64_t position);
 /* Return the entity that a request under way is for; borrowed until the next call. */

@@ -11,6 +11,7 @@ struct stream_forward {
     struct stream_server *server; /* that it came by; open, so it stays */
     uint64_t rid;                 /* as it was called there */
     uint64_t position;
+    uint64_t until_ms; /* its time is over then, by the asker's clock */
 };
 
 /* What follows one that was forwarded goes where that went, or nowhere. */
@@ -32,11 +33,24 @@ bool forward_pass(struct stream_asker *a, struct stream_client *to, struct strea
     }
     struct stream_forward *f = mem_new(1, sizeof *f);
 
-    *f = (struct stream_forward){.server = s, .rid = r->rid, .position = position};
+    *f = (struct stream_forward){
+        .server = s, .rid = r->rid, .position = position, .until_ms = a->now_ms + r->ttl_ms};
     next.hops = 1;
     asker_forward(a, to, &next, position, f);
     server_passed(s, position, to->log.said.to);
     return true;
+}
+
+static bool is_late(const void *forwarded, uint64_t now_ms)
+{
+    const struct stream_forward *f = forwarded;
+
+    return now_ms >= f->until_ms;
+}
+
+void forward_expire(struct stream_asker *a, uint64_t now_ms)
+{
+    asker_cut_forwards(a, now_ms, is_late);
 }
 
 struct stream_server *forward_ended(const struct stream_reply *reply)

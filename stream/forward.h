@@ -21,6 +21,8 @@
  * elsewhere are unanswered (beside). `r` is borrowed and not changed. */
 bool forward_pass(struct stream_asker *a, struct stream_client *to, struct stream_server *s,
                   enum server_verdict verdict, const struct stream_request *r, uint64_t position);
+/* From time to time: what waits here for its link, and whose time is over, must not run. */
+void forward_expire(struct stream_asker *a, uint64_t now_ms);
 /* A reply of the asker that is of a forward: makes the entry of the request in the stream that it
  * came by. Returns that stream. */
 struct stream_server *forward_ended(const struct stream_reply *reply);

@@ -94,6 +94,7 @@ void backpressure_activate_later(struct host *h, struct admission *in)
         requests_drop(&h->requests, DROPPED_COLD);
         admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
     } else if (in->mark.by != NULL) {
+        requests_drop(&h->requests, DROPPED_COLD);
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else {
         (void)admit_park(h, &h->backpressure.cold, in);

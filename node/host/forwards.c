@@ -68,6 +68,7 @@ static void open(struct host *h, uint64_t incarnation)
     config.reply = on_reply;
     asker_init(&h->forwards.asker, &config);
     asker_ring(&h->forwards.asker, h->topology.view.ring.version);
+    asker_turn(&h->forwards.asker, h->now_us / MS);
 }
 
 void forwards_init(struct host *h)
@@ -192,6 +193,9 @@ void forwards_tick(struct host *h)
         }
     }
     asker_turn(a, h->now_us / MS);
+    if (!mutant(M_PASSEDLATE)) {
+        forward_expire(a, h->now_us / MS);
+    }
 }
 
 bool forwards_pass(struct host *h, struct admission *in, uint64_t position,

@@ -656,6 +656,22 @@ static void a_refusal_of_the_next_node_keeps_back_what_is_behind(void **state)
     assert_int_equal(passed_count, 2);
 }
 
+/* A log may be longer than a request's time. */
+static void what_has_not_left_in_its_time_has_none(void **state)
+{
+    (void)state;
+    begin();
+    open_road();
+    prepare(VERSION + 1);
+    (void)ask(SLOW, id_that_moves(), 0);
+    commit(VERSION + 1);
+    now_us += 1001 * MS;
+    step((struct host_event){.type = HOST_TICK});
+    read_road();
+    assert_int_equal(passed_count, 1);
+    assert_int_equal(passed[0].ttl_ms, 0);
+}
+
 static void what_was_forwarded_is_not_forwarded_again(void **state)
 {
     struct buffer out = {0};
@@ -935,6 +951,7 @@ int main(void)
         CASE(a_held_request_is_refused_when_its_vnode_went),
         CASE(what_is_held_goes_to_the_new_owner_in_order),
         CASE(a_refusal_of_the_next_node_keeps_back_what_is_behind),
+        CASE(what_has_not_left_in_its_time_has_none),
         CASE(what_was_forwarded_is_not_forwarded_again),
         CASE(what_a_broken_link_lost_is_refused),
         CASE(what_was_sent_on_to_a_dead_node_is_unknown),
