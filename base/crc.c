@@ -13,7 +13,7 @@
 #include <nmmintrin.h>
 #endif
 
-enum { SLICES = 8 };
+enum { SLICES = 8, LINE = 64 };
 
 static const uint32_t polynomial = 0x82f63b78u; /* 0x1EDC6F41 with its bits reversed */
 
@@ -50,6 +50,13 @@ __attribute__((target("sse4.2"))) static uint32_t more_by_machine(uint32_t crc, 
     uint64_t word = 0;
     uint64_t sum = ~crc;
 
+    for (; size >= LINE; size -= LINE, at += LINE) {
+#pragma GCC unroll 8
+        for (size_t i = 0; i < LINE; i += sizeof word) {
+            memcpy(&word, at + i, sizeof word);
+            sum = _mm_crc32_u64(sum, word);
+        }
+    }
     for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
         sum = _mm_crc32_u64(sum, word);

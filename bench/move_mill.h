@@ -43,6 +43,8 @@ struct move_mill {
     size_t turns;   /* of both nodes' loops, with something to do */
     size_t records; /* STATE */
     size_t acks;
+    bool ahead; /* images go before the hold does */
+    uint32_t vnodes;
 };
 
 /* ---- the shell's part */
@@ -74,21 +76,41 @@ static inline void move_perform(struct local_node *local, const struct host_effe
     }
 }
 
-/* Records of one kind that stand in `in`, which is emptied. */
-static inline size_t move_deliver(struct move_node *n, uint64_t from, struct buffer *in, bool acks)
+/* Images that stand in `in`, which is emptied: some to a step. */
+static inline size_t move_deliver_states(struct move_node *n, uint64_t from, struct buffer *in)
+{
+    enum { AT_ONCE = 32 };
+    struct reader r = {.at = in->data, .left = in->size};
+    size_t count = 0;
+
+    while (r.left > 0) {
+        struct state_record state[AT_ONCE];
+        struct host_event event = {.type = HOST_STATE, .peer = from, .state = state};
+
+        while (event.state_count < AT_ONCE && r.left > 0) {
+            const enum err error = state_get(&r, &state[event.state_count++]);
+
+            ASSERT(error == ERR_OK);
+        }
+        local_node_step(&n->node, &event);
+        count += event.state_count;
+    }
+    buffer_clear(in);
+    return count;
+}
+
+/* Likewise acknowledgements. */
+static inline size_t move_deliver_acks(struct move_node *n, uint64_t from, struct buffer *in)
 {
     struct reader r = {.at = in->data, .left = in->size};
     size_t count = 0;
 
     for (; r.left > 0; count++) {
-        struct state_record state;
         struct state_ack_record ack;
-        struct host_event event = {.type = acks ? HOST_STATE_ACK : HOST_STATE,
-                                   .peer = from,
-                                   .state = &state,
-                                   .state_ack = &ack};
+        struct host_event event = {.type = HOST_STATE_ACK, .peer = from, .state_ack = &ack};
+        const enum err error = state_ack_get(&r, &ack);
 
-        ASSERT((acks ? state_ack_get(&r, &ack) : state_get(&r, &state)) == ERR_OK);
+        ASSERT(error == ERR_OK);
         local_node_step(&n->node, &event);
     }
     buffer_clear(in);
@@ -110,8 +132,8 @@ __attribute__((noinline)) static bool move_turn(struct move_node *n)
         n->persist = 0;
         local_node_step(&n->node, &persisted);
     }
-    const size_t records = move_deliver(n, other->slot, &other->out[0], false);
-    const size_t acks = move_deliver(n, other->slot, &other->out[1], true);
+    const size_t records = move_deliver_states(n, other->slot, &other->out[0]);
+    const size_t acks = move_deliver_acks(n, other->slot, &other->out[1]);
     n->mill->records += records;
     n->mill->acks += acks;
     come = records + acks;
@@ -135,6 +157,24 @@ static inline void move_until_quiet(struct move_mill *m)
 
         quiet = first || second ? 0 : quiet + 1;
     }
+}
+
+/* Until node `slot` has voted; what goes ahead of its hold goes by the clock. */
+static inline void move_until_voted(struct move_mill *m, uint16_t slot)
+{
+    enum { TICKS_MAX = 1000, TICK_US = 10000 };
+
+    move_until_quiet(m);
+    for (int i = 0; i < TICKS_MAX && m->ahead && m->node[slot - 1].voted != m->number; i++) {
+        for (int k = 0; k < 2; k++) {
+            struct host_event tick = {.type = HOST_TICK};
+
+            m->node[k].node.now_us += TICK_US;
+            local_node_step(&m->node[k].node, &tick);
+        }
+        move_until_quiet(m);
+    }
+    ASSERT(m->node[slot - 1].voted == m->number);
 }
 
 /* ---- the coordinator's part */
@@ -205,34 +245,34 @@ __attribute__((noinline)) static void move_vnode(struct move_mill *m, uint32_t v
 {
     m->number++;
     move_prepare(m, &m->node[to - 1], vnode, from, to);
-    move_until_quiet(m);
-    ASSERT(m->node[to - 1].voted == m->number);
+    move_until_voted(m, to);
     move_prepare(m, &m->node[from - 1], vnode, from, to);
-    move_until_quiet(m);
-    ASSERT(m->node[from - 1].voted == m->number);
+    move_until_voted(m, from);
     move_commit(m, vnode, from, to);
     move_until_quiet(m);
 }
 
 static inline void move_all(struct move_mill *m, uint16_t from, uint16_t to)
 {
-    for (uint32_t vnode = 0; vnode < MOVE_VNODES; vnode++) {
+    for (uint32_t vnode = 0; vnode < m->vnodes; vnode++) {
         move_vnode(m, vnode, from, to);
     }
 }
 
 /* ---- its start and end */
 
-static inline void move_open(struct move_mill *m)
+/* `ahead`: their images go before the hold does. Each of so many vnodes is moved alone. */
+static inline void move_open(struct move_mill *m, bool ahead, uint32_t vnodes)
 {
-    static const struct host_kind kinds[] = {{.number = 0, .idle_ms = UINT32_MAX}};
+    static const struct host_kind held[] = {{.number = 0, .idle_ms = UINT32_MAX}};
+    static const struct host_kind copied[] = {{.number = 0, .idle_ms = UINT32_MAX, .ahead = true}};
 
-    *m = (struct move_mill){.number = MOVE_VERSION};
+    *m = (struct move_mill){.number = MOVE_VERSION, .ahead = ahead, .vnodes = vnodes};
     m->kind.ops = actor_kv;
     view_init(&m->cluster, RING_GRID_MIN);
     m->cluster.key = (struct ring_key){3, 4};
     m->cluster.era = 1;
-    ring_create(&m->cluster.ring, MOVE_VNODES, 1, MOVE_VERSION);
+    ring_create(&m->cluster.ring, vnodes, 1, MOVE_VERSION);
     m->cluster.member = mem_new(2, sizeof *m->cluster.member);
     m->cluster.member_count = 2;
     for (uint16_t slot = 1; slot <= 2; slot++) {
@@ -245,7 +285,7 @@ static inline void move_open(struct move_mill *m)
         (void)snprintf(self->name, sizeof self->name, "n%u", slot);
         (void)snprintf(self->address, sizeof self->address, "h%u", slot);
         *n = (struct move_node){.node = {.perform = move_perform}, .mill = m, .slot = slot};
-        local_node_open(&n->node, self->name, kinds, 1, &m->kind);
+        local_node_open(&n->node, self->name, ahead ? copied : held, 1, &m->kind);
     }
     for (uint16_t slot = 1; slot <= 2; slot++) {
         const struct view_member *other = &m->cluster.member[slot == 1 ? 1 : 0];

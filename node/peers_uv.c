@@ -221,7 +221,6 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
 
 union record {
     struct answer_record answer;
-    struct state_record state;
     struct state_ack_record state_ack;
 };
 
@@ -233,11 +232,6 @@ static enum err take_record(struct reader *in, enum frame_type type, union recor
         event->type = HOST_ANSWER;
         event->answer = &record->answer;
         return answer_get(in, &record->answer);
-    }
-    if (type == FRAME_STATE) {
-        event->type = HOST_STATE;
-        event->state = &record->state;
-        return state_get(in, &record->state);
     }
     event->type = HOST_STATE_ACK;
     event->state_ack = &record->state_ack;
@@ -303,6 +297,36 @@ static bool on_requests(struct shell *s, struct link *link, struct reader *in, s
     return true;
 }
 
+/* Images come by the hundred: some to a step. False: the link is let go of. */
+static bool on_states(struct shell *s, struct link *link, struct reader *in, size_t count)
+{
+    enum { AT_ONCE = 32 };
+    const uint64_t peer = ((const struct shell_peer *)link_user(link))->id;
+    struct state_record r[AT_ONCE];
+    struct host_event event = {.type = HOST_STATE, .peer = peer, .state = r};
+
+    for (size_t left = count; left > 0; left -= event.state_count) {
+        const size_t some = left < AT_ONCE ? left : AT_ONCE;
+
+        event.state_count = 0;
+        while (event.state_count < some && state_get(in, &r[event.state_count]) == ERR_OK) {
+            event.state_count++;
+        }
+        const bool good = event.state_count == some;
+        if (event.state_count > 0) {
+            shell_feed(s, &event);
+        }
+        if (shell_peer(s, peer) == NULL) {
+            return false;
+        }
+        if (!good) {
+            on_bad_bytes(s, link, "it sent a record that can't be decoded");
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool on_others(struct shell *s, struct link *link, struct reader *in,
                       const struct frame *frame)
 {
@@ -332,6 +356,7 @@ static void on_records(struct shell *s, struct link *link, const struct frame *f
 {
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
     const bool all = frame->type == FRAME_REQUEST ? on_requests(s, link, &in, frame->count)
+                     : frame->type == FRAME_STATE ? on_states(s, link, &in, frame->count)
                                                   : on_others(s, link, &in, frame);
 
     if (all && in.left != 0) {

@@ -630,6 +630,7 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
     } else if (type == FRAME_STATE) {
         e.type = HOST_STATE;
         e.state = &state;
+        e.state_count = 1;
         error = state_get(&in, &state);
     } else if (type == FRAME_STATE_ACK) {
         e.type = HOST_STATE_ACK;

@@ -120,6 +120,25 @@ struct actor *actor_running_at(const struct actors *a, uint64_t position)
 
 /* ---- its work ---- */
 
+void actor_pack(struct actor *a, struct image *image)
+{
+    ASSERT(a->work == NULL && a->instance == NULL && !a->packed && a->state == ACTOR_ABSENT);
+    a->packed = true;
+    a->image = image;
+}
+
+/* Take its image from a packed actor; NULL = it is not. */
+static struct image *unpack(struct actor *a)
+{
+    struct image *image = a->packed ? a->image : NULL;
+
+    if (a->packed) {
+        a->packed = false;
+        a->instance = NULL;
+    }
+    return image;
+}
+
 struct actor_work *actor_work(struct actors *a, struct actor *actor)
 {
     struct actor_work *work = actor->work;
@@ -136,6 +155,7 @@ struct actor_work *actor_work(struct actors *a, struct actor *actor)
         queue_init(&work->queue);
     }
     work->actor = actor;
+    work->image = unpack(actor);
     actor->work = work;
     return work;
 }
@@ -208,6 +228,7 @@ void actor_discard(struct actors *a, struct actor *actor)
     if (actor->work != NULL) {
         lay_down(a, actor);
     }
+    image_free(unpack(actor));
 }
 
 void actors_bury(struct actors *a)
@@ -271,7 +292,7 @@ bool actor_is_frozen(const struct actor *a)
 
 void *actor_instance(const struct actor *a)
 {
-    return a->instance;
+    return a->packed ? NULL : a->instance;
 }
 
 void actor_set_instance(struct actor *a, void *instance)

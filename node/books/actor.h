@@ -79,7 +79,8 @@ struct actor_work {
     struct queue queue; /* admitted, in order of arrival */
     struct running running;
     struct actor *actor; /* whose it is */
-    struct image *image; /* owned; without instance: handed over; FROZEN: exported; or NULL */
+    struct image *image; /* owned; without instance: handed over, unless the actor is packed;
+                            FROZEN: exported; or NULL */
     struct hold *hold;   /* its arc is held: it has to freeze or is frozen; NULL = free */
     uint64_t since_us;   /* in its state since; BUSY: EXPORTING for the first time */
     struct delay delay;  /* FAILING, BUSY: until when; else: its failures are forgotten then */
@@ -95,8 +96,11 @@ struct actor_work {
 
 struct actor {
     uint64_t position;
-    uint64_t fence;          /* that its instance was given */
-    void *instance;          /* the shell's */
+    uint64_t fence; /* that its instance was given */
+    union {
+        void *instance;      /* the shell's */
+        struct image *image; /* owned; `packed`: handed over */
+    };
     struct actor_work *work; /* NULL = just idle */
     uint32_t handle;         /* of the record, in its pool */
     uint32_t same;           /* in the table by position */
@@ -116,6 +120,7 @@ struct actor {
     bool sent : 1;   /* an image of it went ahead of the hold that is to come, … */
     bool copied : 1; /* … and nothing has happened to it since. FROZEN: so it is frozen as it is,
                         and the shell, which made the copy, was not told */
+    bool packed : 1; /* ABSENT, without work: nothing has happened to it since it was handed over */
     uint8_t id[];    /* flexible */
 };
 
@@ -206,8 +211,14 @@ static inline struct hold *actor_held(const struct actor *a)
 }
 static inline struct image *actor_image(const struct actor *a)
 {
+    if (a->packed) {
+        return a->image;
+    }
     return a->work == NULL ? NULL : a->work->image;
 }
+/* Hand the image over to the actor, which is new, ABSENT: it has no work before it has something to
+ * do. */
+void actor_pack(struct actor *a, struct image *image);
 /* True if a submission was given out whose completion is to come. */
 static inline bool actor_has_task(const struct actor *a)
 {

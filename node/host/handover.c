@@ -45,6 +45,7 @@ void stream_add(struct handover_stream *s, struct image *image)
             .offset = (uint32_t)at,
             .size = (uint32_t)(left < RECORD_CHUNK_MAX ? left : RECORD_CHUNK_MAX),
         };
+        s->unsent += s->piece[s->piece_count - 1].size;
     }
 }
 
@@ -76,6 +77,7 @@ bool stream_next(struct handover_stream *s, size_t window, struct state_record *
         r->offset = p->offset;
         r->chunk = bytes_of(p->image->data.data + p->offset, p->size);
         s->in_flight += p->size;
+        s->unsent -= p->size;
     }
     r->crc = crc32c(r->chunk.data, r->chunk.size);
     s->sent++;
@@ -98,7 +100,7 @@ bool stream_on_ack(struct handover_stream *s, const struct state_ack_record *ack
         if (s->acked < s->piece_count) {
             struct handover_piece *p = &s->piece[s->acked];
 
-            s->in_flight -= s->acked < s->sent ? p->size : 0;
+            *(s->acked < s->sent ? &s->in_flight : &s->unsent) -= p->size;
             image_free(p->image);
             p->image = NULL;
         }
@@ -111,6 +113,7 @@ bool stream_on_ack(struct handover_stream *s, const struct state_ack_record *ack
 void stream_rewind(struct handover_stream *s)
 {
     s->sent = s->acked;
+    s->unsent += s->in_flight;
     s->in_flight = 0;
 }
 
@@ -125,6 +128,7 @@ struct staging *staging_new(uint64_t txn, uint64_t source)
 
     s->txn = txn;
     s->source = source;
+    s->store.block_size = IMAGE_BLOCK_LONG;
     return s;
 }
 
@@ -133,6 +137,7 @@ void staging_free(struct staging *s)
     for (size_t i = 0; i < s->image_count; i++) {
         image_free(s->image[i]);
     }
+    image_store_fini(&s->store);
     mem_free((void *)s->image);
     table_fini(&s->by_position);
     buffer_fini(&s->partial);
@@ -187,7 +192,7 @@ static void replace(struct staging *s, struct image *old, struct image *image)
 /* `data`: all of it. */
 static bool finish_image(struct staging *s, struct bytes data)
 {
-    struct image *image = image_parse(s->name, data);
+    struct image *image = image_parse(s->name, data, &s->store);
 
     if (image == NULL) {
         return false;

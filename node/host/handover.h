@@ -45,6 +45,7 @@ struct handover_stream {
     size_t sent;      /* records on their way or taken */
     size_t sent_max;  /* highest `sent` ever: acks go no farther */
     size_t in_flight; /* bytes of [acked, sent) */
+    size_t unsent;    /* bytes of what is behind that */
     uint64_t progress_us;
 };
 
@@ -69,7 +70,8 @@ struct staging {
     bool ended;
     bool refused;
     bool ack_due;
-    uint64_t peer;        /* link the last record came by: the ack goes there */
+    uint64_t peer; /* link the last record came by: the ack goes there */
+    struct image_store store;
     struct image **image; /* owned; whole ones: of each actor the last that came */
     size_t image_count;
     size_t image_cap;

@@ -31,13 +31,14 @@ bool ahead_is_over(const struct hold *hold)
     return hold->ahead.state == AHEAD_OVER;
 }
 
-/* The hold that this cell is given away by. */
-static struct hold *giver_of(const struct host *h, uint32_t cell)
+/* The hold that this cell is given away by, and with which arc. */
+static struct hold *giver_of(const struct host *h, uint32_t cell, const struct part_arc **arc)
 {
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         struct hold *hold = hold_of(h->txns.participant.part[i]);
 
-        if (hold_arc(hold, cell, true) != NULL) {
+        *arc = hold_arc(hold, cell, true);
+        if (*arc != NULL) {
             return hold;
         }
     }
@@ -52,7 +53,9 @@ static bool is_waited_for(const struct host *h, const struct hold *hold)
 
 bool ahead_gives(const struct host *h, uint32_t cell)
 {
-    return giver_of(h, cell) != NULL;
+    const struct part_arc *arc = NULL;
+
+    return giver_of(h, cell, &arc) != NULL;
 }
 
 static bool all_taken(const struct hold *hold)
@@ -107,6 +110,28 @@ static bool may_ask(const struct host *h, const struct hold *hold)
            hold->ahead.size < h->config.staged_size_max / STAGED_SHARE;
 }
 
+static bool is_time_up(const struct host *h, const struct ahead *ahead)
+{
+    return h->now_us >= ahead->until_us;
+}
+
+/* All its cells were looked at, and those that were asked have yet to answer: which most steps
+ * meanwhile find. */
+static bool is_waiting(const struct host *h, const struct hold *hold)
+{
+    const struct ahead *ahead = &hold->ahead;
+
+    if (ahead->state != AHEAD_GOES || ahead->asked == 0 ||
+        ahead->arc < hold->part->prepare.arc_count || is_time_up(h, ahead)) {
+        return false;
+    }
+    const struct handover_stream *s = hold_first_stream(hold);
+    while (s != NULL && !hold_has_some(s)) {
+        s = hold_next_stream(hold, s);
+    }
+    return s == NULL;
+}
+
 static void go_on(struct host *h, struct hold *hold)
 {
     struct ahead *ahead = &hold->ahead;
@@ -116,7 +141,7 @@ static void go_on(struct host *h, struct hold *hold)
         ahead->state = AHEAD_GOES;
         ahead->until_us = h->now_us + (uint64_t)h->config.ahead_ms * 1000;
     }
-    while (h->now_us < ahead->until_us && may_ask(h, hold)) {
+    while (!is_time_up(h, ahead) && may_ask(h, hold)) {
         if (!next_cell(hold, &cell)) {
             break;
         }
@@ -124,11 +149,13 @@ static void go_on(struct host *h, struct hold *hold)
     }
     for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
          s = hold_next_stream(hold, s)) {
-        hold_pump(h, s);
+        if (hold_has_some(s) || (ahead->asked == 0 && s->unsent > 0)) {
+            hold_pump(h, s);
+        }
     }
     const bool looked = ahead->arc == hold->part->prepare.arc_count ||
                         ahead->size >= h->config.staged_size_max / STAGED_SHARE;
-    if (h->now_us >= ahead->until_us || hold->part->refused ||
+    if (is_time_up(h, ahead) || hold->part->refused ||
         (looked && ahead->asked == 0 && all_taken(hold))) {
         ahead->state = AHEAD_OVER;
     }
@@ -153,7 +180,7 @@ void ahead_go_on(struct host *h)
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         struct hold *hold = hold_of(h->txns.participant.part[i]);
 
-        if (!is_waited_for(h, hold)) {
+        if (is_waiting(h, hold) || !is_waited_for(h, hold)) {
             continue;
         }
         if (h->config.move_rate == 0) {
@@ -203,19 +230,20 @@ void ahead_tick(struct host *h)
 
 void ahead_on_answer(struct host *h, const struct actor *a)
 {
-    note_answered(h, giver_of(h, ring_point_cell(actor_position(a))));
+    const struct part_arc *arc = NULL;
+
+    note_answered(h, giver_of(h, ring_point_cell(actor_position(a)), &arc));
 }
 
 void ahead_on_copied(struct host *h, struct actor *a, struct image *image)
 {
-    const uint32_t cell = ring_point_cell(actor_position(a));
-    struct hold *hold = giver_of(h, cell);
+    const struct part_arc *arc = NULL;
+    struct hold *hold = giver_of(h, ring_point_cell(actor_position(a)), &arc);
 
     if (hold == NULL) {
         return; // the transaction ended meanwhile
     }
-    struct handover_stream *s =
-        hold_stream(hold, hold_arc(hold, cell, true), h->membership.incarnation);
+    struct handover_stream *s = hold_stream(hold, arc, h->membership.incarnation);
     if (s->ended) {
         return;
     }
@@ -229,14 +257,13 @@ void ahead_on_copied(struct host *h, struct actor *a, struct image *image)
 
 void ahead_on_removed(struct host *h, const struct actor *a)
 {
-    const uint32_t cell = ring_point_cell(actor_position(a));
-    struct hold *hold = giver_of(h, cell);
+    const struct part_arc *arc = NULL;
+    struct hold *hold = giver_of(h, ring_point_cell(actor_position(a)), &arc);
 
     if (hold == NULL) {
         return;
     }
-    struct handover_stream *s =
-        hold_stream(hold, hold_arc(hold, cell, true), h->membership.incarnation);
+    struct handover_stream *s = hold_stream(hold, arc, h->membership.incarnation);
     if (!s->ended && !mutant(M_ENDEDIMAGE)) {
         struct image *nothing = image_make(actor_name(a), NULL, NULL, NULL);
 

@@ -12,6 +12,13 @@
 
 #include <inttypes.h>
 
+enum { SOME_SIZE = 16 * 1024 };
+
+bool hold_has_some(const struct handover_stream *s)
+{
+    return s->unsent >= SOME_SIZE;
+}
+
 void hold_pump(struct host *h, struct handover_stream *s)
 {
     const bool idle = s->sent == s->acked;
@@ -76,6 +83,7 @@ void hold_on_frozen(struct host *h, struct actor *a)
     struct hold *hold = actor_held(a);
     struct image *image = actor_image(a);
     const struct part_arc *arc = hold_arc(hold, ring_point_cell(actor_position(a)), true);
+    bool some = false;
 
     ASSERT(a->state == ACTOR_FROZEN && arc != NULL);
     if (hold->part->state == PART_PERSIST) {
@@ -94,9 +102,10 @@ void hold_on_frozen(struct host *h, struct actor *a)
             stream_add(s, image);
             hold->actors++;
             hold->bytes += image->data.size;
+            some = hold_has_some(s);
         }
     }
-    if (!hold->filling) {
+    if (!hold->filling && (some || hold->busy == 0 || hold->part->refused)) {
         hold_progress(h, hold);
     }
 }
@@ -198,7 +207,7 @@ static bool may_drain(const struct host *h, const struct hold *hold)
     if (!hold->durable || hold->since_us != 0 || !gives(hold)) {
         return hold->durable;
     }
-    if (hold_unreached(h, hold) != NULL || !ahead_is_over(hold)) {
+    if (!ahead_is_over(hold) || hold_unreached(h, hold) != NULL) {
         return false;
     }
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {

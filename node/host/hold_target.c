@@ -53,7 +53,30 @@ static size_t staged_size(const struct hold *hold)
     return size;
 }
 
-void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
+/* One of the records of a staging, for which there is so much room. */
+static void take(struct host *h, struct hold *hold, struct staging *s, const struct state_record *r,
+                 size_t room)
+{
+    const bool end = (r->flags & STATE_END) != 0;
+    const uint64_t position = end ? 0 : host_position(h, r->kind, r->id);
+
+    if (!end && !comes_from_arc(hold, ring_point_cell(position), r->source)) {
+        s->refused = true; // nobody asked for this actor
+    }
+    const enum staging_verdict verdict = staging_take(s, r, position, room);
+    if (verdict == STAGING_FULL && !hold->part->refused) {
+        log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
+        hold->part->refused = true; // a vote for it may have left; the source's cannot
+        txn_vote(h, hold, leader_of(&h->membership));
+        hold->told_refused = true;
+    }
+    if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {
+        hold_acknowledge(h, s);
+    }
+}
+
+/* Records of one stream, by their number. */
+static void take_all(struct host *h, uint64_t peer, const struct state_record *r, size_t count)
 {
     struct part *part = participant_find(&h->txns.participant, r->txn);
     struct hold *hold = part == NULL ? NULL : hold_of(part);
@@ -73,22 +96,22 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
         s = staging_new(r->txn, r->source);
         list_push_back(&hold->stagings, &s->link);
     }
-    const bool end = (r->flags & STATE_END) != 0;
-    const uint64_t position = end ? 0 : host_position(h, r->kind, r->id);
     const size_t others = staged_size(hold) - s->size;
-    const size_t room = h->config.staged_size_max - others;
     s->peer = peer;
-    if (!end && !comes_from_arc(hold, ring_point_cell(position), r->source)) {
-        s->refused = true; // nobody asked for this actor
+    for (size_t i = 0; i < count; i++) {
+        take(h, hold, s, &r[i], h->config.staged_size_max - others);
     }
-    const enum staging_verdict verdict = staging_take(s, r, position, room);
-    if (verdict == STAGING_FULL && !part->refused) {
-        log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
-        part->refused = true; // a vote for it may have left; the source's cannot
-        txn_vote(h, hold, leader_of(&h->membership));
-        hold->told_refused = true;
-    }
-    if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {
-        hold_acknowledge(h, s);
+}
+
+void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r, size_t count)
+{
+    for (size_t begin = 0; begin < count;) {
+        size_t end = begin + 1;
+
+        while (end < count && r[end].txn == r[begin].txn && r[end].source == r[begin].source) {
+            end++;
+        }
+        take_all(h, peer, &r[begin], end - begin);
+        begin = end;
     }
 }

@@ -297,7 +297,7 @@ static void on_tick(struct host *h)
 static void on_transaction(struct host *h, const struct host_event *event)
 {
     if (event->type == HOST_STATE) {
-        hold_on_state(h, event->peer, event->state);
+        hold_on_state(h, event->peer, event->state, event->state_count);
     } else if (event->type == HOST_STATE_ACK) {
         hold_on_state_ack(h, event->peer, event->state_ack);
     } else {
@@ -342,10 +342,14 @@ static void on_completed(struct host *h, struct actor *a, const struct completio
     }
 }
 
-static bool is_ran(const struct host_event *event)
+/* The lease, and what waits for it, is after that as it was before. */
+static bool leaves_lease(const struct host_event *event)
 {
-    return event->type == HOST_COMPLETED && !event->completion.returned &&
-           (event->completion.verb == VERB_RUN || event->completion.verb == VERB_TURN);
+    const enum verb verb = event->completion.verb;
+
+    return event->type == HOST_REQUEST || event->type == HOST_FRAME || event->type == HOST_STATE ||
+           (event->type == HOST_COMPLETED && !event->completion.returned &&
+            (verb == VERB_RUN || verb == VERB_TURN || verb == VERB_EXPORT || verb == VERB_COPY));
 }
 
 static void dispatch(struct host *h, const struct host_event *event)
@@ -451,8 +455,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     prefetch_stale(&h->prefetch);
     begin_step(h, event, out);
     dispatch(h, event);
-    // These leave it as it is.
-    h->judged = event->type == HOST_REQUEST || event->type == HOST_FRAME || is_ran(event);
+    h->judged = leaves_lease(event);
     if (h->backpressure.later.count + h->backpressure.cold.count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         backpressure_go_on(h);
@@ -526,6 +529,7 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
 
     (void)h;
     ASSERT(a->work == NULL || a->work->actor == a);
+    ASSERT(IMPLIES(a->packed, a->state == ACTOR_ABSENT && a->work == NULL && a->image != NULL));
     ASSERT(IMPLIES(a->state == ACTOR_FROZEN || a->state == ACTOR_BUSY, hold != NULL));
     ASSERT(IMPLIES(a->state == ACTOR_IDLE, a->live && actor_waiting(a) == 0 && hold == NULL));
     ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));

@@ -171,7 +171,7 @@ enum host_event_type {
     HOST_REQUEST,      /* peer, request */
     HOST_FRAME,        /* peer, frame of a stream; server: see host_unsent() */
     HOST_ANSWER,       /* peer, answer: to be passed on to a gateway */
-    HOST_STATE,        /* peer, state */
+    HOST_STATE,        /* peer, state, state_count */
     HOST_STATE_ACK,    /* peer, state_ack */
     HOST_PERSISTED,    /* ticket of a PERSIST effect */
     HOST_COMPLETED,    /* actor, completion: of a submission, or what the actor says by itself */
@@ -199,7 +199,8 @@ struct host_event {
     const struct frame *frame;
     const struct host_server *server;
     const struct answer_record *answer;
-    const struct state_record *state;
+    const struct state_record *state; /* STATE: `state_count` of them, in order */
+    size_t state_count;
     const struct state_ack_record *state_ack;
     uint64_t ticket;
     struct actor *actor;

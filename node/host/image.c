@@ -13,12 +13,91 @@
 
 enum { HAS_STATE = 1, HAS_BOND = 2, HAS_LONG_BOND = 4 };
 
-static struct image *image_new(struct image_name name, size_t data_size)
+/* ---- memory ---- */
+
+enum { BLOCK_SHARE = 4 /* of it for one image at the most */, BLOCK_GRAIN = 16 };
+
+struct image_block {
+    size_t images; /* that are in it */
+    size_t used;   /* bytes */
+    bool open;     /* a store puts more into it */
+    _Alignas(BLOCK_GRAIN) uint8_t memory[];
+};
+
+static void block_close(struct image_block *b)
+{
+    b->open = false;
+    if (b->images == 0) {
+        mem_free(b);
+    }
+}
+
+static struct image_block *block_with_room(struct image_store *store, size_t size)
+{
+    struct image_block *b = store->open;
+
+    if (b != NULL && size <= store->block_size - b->used) {
+        return b;
+    }
+    if (b != NULL) {
+        block_close(b);
+    }
+    b = mem_resize(NULL, sizeof *b + store->block_size);
+    b->images = b->used = 0;
+    b->open = true;
+    store->open = b;
+    return b;
+}
+
+static struct image *block_take(struct image_store *store, size_t size)
+{
+    const size_t whole = (size + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
+    struct image_block *b = block_with_room(store, whole);
+    struct image *image = (void *)(b->memory + b->used);
+
+    b->used += whole;
+    b->images++;
+    image->block = b;
+    return image;
+}
+
+static void block_give(struct image_block *b)
+{
+    b->images--;
+    if (b->images == 0 && b->open) {
+        b->used = 0;
+    } else if (b->images == 0) {
+        mem_free(b);
+    }
+}
+
+void image_store_fini(struct image_store *store)
+{
+    if (store->open != NULL) {
+        block_close(store->open);
+    }
+    store->open = NULL;
+}
+
+static bool is_stored(const struct image_store *store, size_t size)
+{
+#ifdef MEM_IS_CHECKED
+    (void)size;
+    (void)store;
+    return false;
+#else
+    return store != NULL && size <= store->block_size / BLOCK_SHARE;
+#endif
+}
+
+static struct image *image_new(struct image_name name, size_t data_size, struct image_store *store)
 {
     // All of its memory is written to: to clear it first is one more walk over what moves.
-    struct image *image = mem_resize(NULL, sizeof *image + name.id.size + data_size);
+    const size_t size = sizeof(struct image) + name.id.size + data_size;
+    const bool stored = is_stored(store, size);
+    struct image *image = stored ? block_take(store, size) : mem_resize(NULL, size);
 
-    *image = (struct image){.refs = 1};
+    *image = (struct image){.refs = 1, .block = stored ? image->block : NULL};
     image->position = name.position;
     image->kind = name.kind;
     memcpy(image->memory, name.id.data, name.id.size);
@@ -26,6 +105,26 @@ static struct image *image_new(struct image_name name, size_t data_size)
     image->data = bytes_of(image->memory + name.id.size, data_size);
     return image;
 }
+
+struct image *image_share(struct image *image)
+{
+    image->refs++;
+    return image;
+}
+
+void image_free(struct image *image)
+{
+    if (image == NULL || --image->refs > 0) {
+        return;
+    }
+    if (image->block != NULL) {
+        block_give(image->block);
+    } else {
+        mem_free(image);
+    }
+}
+
+/* ---- what is in it ---- */
 
 static struct image_order get_order(struct reader *in)
 {
@@ -166,54 +265,82 @@ struct image *image_make(struct image_name name, const struct orders *o, const s
     return image_make_bound(name, &(struct image_cargo){.orders = o, .actor = a, .state = state});
 }
 
+/* Of the first few order records; what more there are is reckoned twice. */
+enum { SENDING_KEPT = 8 };
+
+struct sendings {
+    struct sending kept[SENDING_KEPT];
+    uint32_t count;
+    size_t size; /* of all, with their heads */
+};
+
+static struct sendings all_to_send(const struct orders *o, const struct actor *a)
+{
+    const struct order *order = a == NULL || mutant(M_NOXFER) ? NULL : order_first(o, a);
+    struct sendings all;
+
+    all.count = 0;
+    all.size = 0;
+    for (size_t left = IMAGE_ANSWERS_SIZE_MAX; order != NULL; order = order_next(o, a, order)) {
+        const struct sending s = answers_to_send(o, order, left);
+
+        if (all.count < SENDING_KEPT) {
+            all.kept[all.count] = s;
+        }
+        left -= s.size;
+        all.size += IMAGE_ORDER_SIZE + s.size;
+        all.count++;
+    }
+    return all;
+}
+
+static void put_orders(struct writer *w, const struct orders *o, const struct actor *a,
+                       const struct sendings *all)
+{
+    const struct order *order = all->count == 0 ? NULL : order_first(o, a);
+    size_t left = IMAGE_ANSWERS_SIZE_MAX;
+
+    for (uint32_t i = 0; i < all->count; i++, order = order_next(o, a, order)) {
+        const struct sending s = i < SENDING_KEPT ? all->kept[i] : answers_to_send(o, order, left);
+
+        left -= s.size;
+        put_order(w, o, order, s);
+    }
+}
+
 struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo)
 {
-    const struct orders *o = cargo->orders;
-    const struct actor *a = cargo->actor;
     const struct bytes *state = cargo->state;
     const struct bytes bond = cargo->bond;
     const size_t state_size = state == NULL ? 0 : state->size;
-    const struct order *first = a == NULL || mutant(M_NOXFER) ? NULL : order_first(o, a);
-    size_t left = IMAGE_ANSWERS_SIZE_MAX;
+    const struct sendings all = all_to_send(cargo->orders, cargo->actor);
     const uint8_t bond_is = bond_flag(bond);
     const size_t prefix = bond_is == HAS_LONG_BOND ? 4 : 0;
-    size_t size = IMAGE_HEADER_SIZE + prefix + bond.size + state_size;
-    uint32_t count = 0;
-
-    for (const struct order *order = first; order != NULL; order = order_next(o, a, order)) {
-        const struct sending s = answers_to_send(o, order, left);
-
-        left -= s.size;
-        size += IMAGE_ORDER_SIZE + s.size;
-        count++;
-    }
-    struct image *image = image_new(name, size);
+    const size_t size = IMAGE_HEADER_SIZE + prefix + bond.size + state_size + all.size;
+    struct image *image = image_new(name, size, cargo->store);
     struct writer w = {.at = image->memory + name.id.size, .left = size};
+
     put_u8(&w, IMAGE_FORMAT);
     put_u8(&w, (uint8_t)((state == NULL ? 0 : HAS_STATE) | bond_is));
     put_u16(&w, 0);
-    put_u32(&w, count);
-    left = IMAGE_ANSWERS_SIZE_MAX;
-    for (const struct order *order = first; order != NULL; order = order_next(o, a, order)) {
-        const struct sending s = answers_to_send(o, order, left);
-
-        left -= s.size;
-        put_order(&w, o, order, s);
-    }
+    put_u32(&w, all.count);
+    put_orders(&w, cargo->orders, cargo->actor, &all);
     if (bond_is == HAS_LONG_BOND) {
         put_u32(&w, (uint32_t)bond.size);
     }
+    image->order_count = all.count;
+    image->bond = bytes_of(w.at, bond.size);
     put_bytes(&w, bond.data, bond.size);
+    image->has_state = state != NULL;
+    image->state = bytes_of(w.at, state_size);
     put_bytes(&w, state == NULL ? NULL : state->data, state_size);
     ASSERT(!w.bad && w.left == 0);
-    const bool sound = look(image);
-    ASSERT(sound);
     return image;
 }
 
-struct image *image_parse(struct image_name name, struct bytes data)
+struct image *image_parse(struct image_name name, struct bytes data, struct image_store *store)
 {
-    struct image *image = image_new(name, data.size);
+    struct image *image = image_new(name, data.size, store);
 
     if (data.size > 0) {
         memcpy(image->memory + name.id.size, data.data, data.size);
@@ -223,19 +350,6 @@ struct image *image_parse(struct image_name name, struct bytes data)
         return NULL;
     }
     return image;
-}
-
-struct image *image_share(struct image *image)
-{
-    image->refs++;
-    return image;
-}
-
-void image_free(struct image *image)
-{
-    if (image != NULL && --image->refs == 0) {
-        mem_free(image);
-    }
 }
 
 struct image_walk image_walk(const struct image *image)

@@ -36,8 +36,22 @@ enum {
     IMAGE_ANSWERS_SIZE_MAX = 256 * 1024, /* bytes of saved answers in one image */
 };
 
+struct image_block;
+
+/* Memory for images, in blocks: it is asked for once for many of them. A block goes with the last
+ * of its images, so where one may stay long by itself blocks are small. */
+struct image_store {
+    uint32_t block_size;
+    struct image_block *open; /* the next one is put there; NULL = none */
+};
+enum {
+    IMAGE_BLOCK_BRIEF = 64 * 1024, /* of images that go soon, and together */
+    IMAGE_BLOCK_LONG = 8 * 1024,
+};
+
 struct image {
     size_t refs;
+    struct image_block *block; /* it is in that; NULL = its memory is its own */
     uint64_t position;
     uint16_t kind;
     struct bytes id;
@@ -69,6 +83,7 @@ struct image_cargo {
     const struct actor *actor;
     struct bytes bond;         /* of its client; empty = it has none */
     const struct bytes *state; /* NULL = it has none */
+    struct image_store *store; /* where to put it; NULL = on its own */
 };
 struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo);
 /* Bond and state as they go to its code. */
@@ -76,10 +91,12 @@ static inline struct bytes image_carried(const struct image *image)
 {
     return bytes_of(image->bond.data, image->bond.size + image->state.size);
 }
-/* From received bytes; NULL if they are no image. */
-struct image *image_parse(struct image_name name, struct bytes data);
+/* From received bytes; NULL if they are no image. `store` as in image_cargo. */
+struct image *image_parse(struct image_name name, struct bytes data, struct image_store *store);
 struct image *image_share(struct image *image);
 void image_free(struct image *image); /* one reference; takes NULL */
+/* Close the store. Its images may outlive it. */
+void image_store_fini(struct image_store *store);
 
 /* Reads the orders of an image, in turn, each with its answers. */
 struct image_walk {

@@ -21,14 +21,15 @@ static struct image *image_of_absent(const struct host *h, const struct actor *a
                               .state = has_state ? &old->state : NULL});
 }
 
-static struct image *image_of_export(const struct host *h, const struct actor *a,
+static struct image *image_of_export(struct host *h, const struct actor *a,
                                      const struct completion *c)
 {
     return image_make_bound(actor_name(a),
                             &(struct image_cargo){.orders = &h->orders,
                                                   .actor = a,
                                                   .bond = c->head,
-                                                  .state = c->has_state ? &c->bytes : NULL});
+                                                  .state = c->has_state ? &c->bytes : NULL,
+                                                  .store = &h->txns.images});
 }
 
 static void freeze_absent(struct host *h, struct actor *a)
@@ -362,7 +363,7 @@ void actor_rest(struct host *h, struct actor *a)
         delay_start(&h->work.delays, &a->work->delay, DELAY_LONGEST, h->now_us);
     }
     actor_calm(&h->actors, a);
-    if (a->state == ACTOR_ABSENT && a->work == NULL && a->orders == 0 && !a->wanted) {
+    if (a->state == ACTOR_ABSENT && a->work == NULL && a->orders == 0 && !a->wanted && !a->packed) {
         actor_remove(h, a, DISCARD_STOP); // nothing is known of it: nothing need be kept
     }
 }
@@ -396,7 +397,7 @@ struct actor *actor_from_image(struct host *h, struct image *image)
     struct actor *a = actor_new(&h->actors, name);
 
     if (image->has_state || image->bond.size > 0) {
-        actor_work(&h->actors, a)->image = image_share(image);
+        actor_pack(a, image_share(image));
     }
     struct image_walk walk = image_walk(image);
     struct image_order from;

@@ -72,7 +72,7 @@ void streams_relayed(struct host *h, struct stream_server *s);
 
 /* ---- who is over */
 
-/* Is a node of that incarnation over by the ring? */
+/* True if a node of that incarnation is over by the ring. */
 bool streams_is_over(const struct host *h, uint64_t incarnation);
 /* A change was applied to the view. */
 void streams_note_taken_over(struct host *h, const Rh__Delta *delta);

@@ -17,6 +17,7 @@ void txns_init(struct txns *t, const struct host_disk *disk)
 {
     participant_init(&t->participant);
     t->disk = *disk;
+    t->images.block_size = IMAGE_BLOCK_BRIEF;
     list_init(&t->stale);
 }
 
@@ -29,6 +30,7 @@ void txns_fini(struct txns *t)
     while ((link = list_pop_front(&t->stale)) != NULL) {
         staging_free(CONTAINER_OF(link, struct staging, link));
     }
+    image_store_fini(&t->images);
 }
 
 void txns_drop_all(struct txns *t)

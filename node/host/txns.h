@@ -36,6 +36,7 @@ struct txns {
     struct list stale; /* struct staging; only under M_STALEWARM */
     bool local;        /* M_LOCAL: run it whoever owns it */
     struct ahead_pace ahead;
+    struct image_store images; /* of live actors, until they are taken or the hold ends */
     uint64_t images_dropped[IMAGE_DROP_COUNT];
     uint64_t held_total;
     uint64_t hold_us_max;
@@ -105,6 +106,9 @@ uint16_t hold_awaits_link(const struct host *h, const struct hold *hold);
 void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
 /* The image of a frozen actor goes on its stream. */
 void hold_on_frozen(struct host *h, struct actor *a);
+/* Enough images are there, of actors that froze or were copied, to send them: they go some at a
+ * time. Those left over go when none is waited for any more. */
+bool hold_has_some(const struct handover_stream *s);
 /* Send what the window allows. */
 void hold_pump(struct host *h, struct handover_stream *s);
 /* Send what the windows allow; vote when all is done. */
@@ -135,7 +139,8 @@ void ahead_tick(struct host *h);
 
 /* Tell the source what came. */
 void hold_acknowledge(struct host *h, struct staging *s);
-void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r);
+/* Take `count` records that came over that link, in order. */
+void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r, size_t count);
 
 /* ---- hold_outcome.c ---- */
 

@@ -574,7 +574,7 @@ static void link_gives(void)
                            byte() < 200 ? s.total - s.offset : byte() % (s.total - s.offset + 1));
     }
     s.crc = crc32c(s.chunk.data, s.chunk.size) + (byte() < 240 ? 0 : 1);
-    step((struct host_event){.type = HOST_STATE, .peer = link, .state = &s});
+    step((struct host_event){.type = HOST_STATE, .peer = link, .state = &s, .state_count = 1});
     mem_free(data);
     image_free(image);
 }

@@ -161,7 +161,8 @@ static void do_state(void)
         s.chunk = image->data;
     }
     s.crc = crc32c(s.chunk.data, s.chunk.size) + (uint32_t)number_of("damage", 0);
-    step((struct host_event){.type = HOST_STATE, .peer = number_of("from", 2), .state = &s});
+    step((struct host_event){
+        .type = HOST_STATE, .peer = number_of("from", 2), .state = &s, .state_count = 1});
     image_free(image);
 }
 

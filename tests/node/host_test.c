@@ -312,6 +312,7 @@ static void node_takes(const struct packet *p)
         assert_int_equal(state_get(&in, &state), ERR_OK);
         event.type = HOST_STATE;
         event.state = &state;
+        event.state_count = 1;
     } else if (p->frame_type == FRAME_STATE_ACK) {
         assert_int_equal(state_ack_get(&in, &state_ack), ERR_OK);
         event.type = HOST_STATE_ACK;

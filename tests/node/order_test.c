@@ -351,7 +351,7 @@ static void an_image_carries_orders_and_state(void **state)
     save(other, 12, bytes_of(large, sizeof large), false);
     (void)made(13, 1, 1);
     struct image *image = image_make(name, &orders, actor, &content);
-    struct image *back = image_parse(name, image->data);
+    struct image *back = image_parse(name, image->data, NULL);
     assert_non_null(back);
     assert_int_equal(back->order_count, 3);
     struct image_walk walk = image_walk(back);
@@ -374,7 +374,7 @@ static void an_image_carries_orders_and_state(void **state)
     assert_true(back->has_state && bytes_equal(back->state, content));
     image_free(back);
     for (size_t cut = 0; cut < image->data.size - content.size; cut++) {
-        assert_null(image_parse(name, bytes_of(image->data.data, cut)));
+        assert_null(image_parse(name, bytes_of(image->data.data, cut), NULL));
     }
     image_free(image);
     image = image_make(name, &orders, actor, NULL);
@@ -387,9 +387,9 @@ static void what_is_no_image_is_refused(void **state)
     const struct image_name name = {.position = 7, .kind = 3, .id = bytes_of("abc", 3)};
 
     (void)state;
-    assert_null(image_parse(name, bytes_of("\x01\0\0\0\0\0\0\0", 8)));
-    assert_null(image_parse(name, bytes_of("\x02\0\0\0\xff\xff\xff\xff", 8)));
-    assert_null(image_parse(name, bytes_of("\x02\0\0\0\0\0\0\0extra", 13)));
+    assert_null(image_parse(name, bytes_of("\x01\0\0\0\0\0\0\0", 8), NULL));
+    assert_null(image_parse(name, bytes_of("\x02\0\0\0\xff\xff\xff\xff", 8), NULL));
+    assert_null(image_parse(name, bytes_of("\x02\0\0\0\0\0\0\0extra", 13), NULL));
     // An answer of a request that has not run; the same answer twice.
     struct order *order = made(11, 5, 4);
     save(order, 6, bytes_of("x", 1), false);
@@ -399,9 +399,9 @@ static void what_is_no_image_is_refused(void **state)
     assert_int_equal(image->data.size, sizeof bad);
     memcpy(bad, image->data.data, sizeof bad);
     bad[8 + 29 + 22] = 8;
-    assert_null(image_parse(name, bytes_of(bad, sizeof bad)));
+    assert_null(image_parse(name, bytes_of(bad, sizeof bad), NULL));
     bad[8 + 29 + 22] = 6;
-    assert_null(image_parse(name, bytes_of(bad, sizeof bad)));
+    assert_null(image_parse(name, bytes_of(bad, sizeof bad), NULL));
     image_free(image);
 }
 
