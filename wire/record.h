@@ -98,7 +98,7 @@ struct answer_record {
     struct bytes body; /* OK: a value (wire/args.h) for REQUEST_COMMAND, else opaque */
 };
 
-/* One chunk of one actor's image (node/host/image.h) on its way to the new owner. Records of one
+/* One chunk of one actor's image (node/books/image.h) on its way to the new owner. Records of one
  * (txn, source) are numbered from 0; the receiver takes only the next one (go-back-N). The last
  * record has STATE_END and no chunk: index then says how many there were. */
 enum state_flags { STATE_END = 1 };

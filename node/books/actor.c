@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "node/books/image.h"
 #include "node/books/instance.h"
 #include "ring/ring.h"
 

@@ -21,7 +21,7 @@
 #ifndef NODE_HOST_HANDOVER_H
 #define NODE_HOST_HANDOVER_H
 
-#include "node/host/image.h"
+#include "node/books/image.h"
 #include "wire/record.h"
 
 struct handover_piece {

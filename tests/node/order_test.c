@@ -5,7 +5,7 @@
 #include "node/books/order.h"
 
 #include "node/books/actor.h"
-#include "node/host/image.h"
+#include "node/books/image.h"
 #include "ring/ring.h"
 #include "tests/test.h"
 

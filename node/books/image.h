@@ -17,8 +17,8 @@
  *
  * Little endian. Pure.
  */
-#ifndef NODE_HOST_IMAGE_H
-#define NODE_HOST_IMAGE_H
+#ifndef NODE_BOOKS_IMAGE_H
+#define NODE_BOOKS_IMAGE_H
 
 #include "base/bytes.h"
 #include "base/table.h"

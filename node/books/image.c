@@ -3,7 +3,7 @@
  * Builds and reads an actor's image: its order records, its saved answers, its
  * state.
  */
-#include "node/host/image.h"
+#include "node/books/image.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
