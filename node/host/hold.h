@@ -19,11 +19,12 @@ struct ahead {
     enum { AHEAD_NOT_YET, AHEAD_GOES, AHEAD_OVER } state;
     size_t arc; /* its cells from here on were not looked at */
     uint32_t cell;
-    size_t asked; /* actors that are to answer */
-    uint64_t until_us;
-    uint64_t sent; /* images */
-    uint64_t kept; /* of these: their actors froze as they were */
-    size_t size;   /* bytes of those that were sent */
+    size_t asked;       /* actors that are to answer */
+    uint64_t until_us;  /* the more that goes, the longer, … */
+    uint64_t latest_us; /* … until then at the most */
+    uint64_t sent;      /* images */
+    uint64_t kept;      /* of these: their actors froze as they were */
+    size_t size;        /* bytes of those that were sent */
 };
 
 struct hold {

@@ -23,6 +23,8 @@ enum {
     US = 1000000,
     ROOM_US = 20000, /* as much may go at once as in that time */
     IDLE_SHARE = 3,  /* of the time of each batch */
+    EACH_US = 1000,  /* for an actor whose image went there is so much more time, … */
+    ROUNDS_MAX = 3,  /* … up to so many times that of a round without */
     STAGED_SHARE = 8 /* no more of what a target takes goes ahead */
 };
 
@@ -112,7 +114,7 @@ static bool may_ask(const struct host *h, const struct hold *hold)
 
 static bool is_time_up(const struct host *h, const struct ahead *ahead)
 {
-    return h->now_us >= ahead->until_us;
+    return h->now_us >= ahead->until_us || h->now_us >= ahead->latest_us;
 }
 
 /* All its cells were looked at, and those that were asked have yet to answer: which most steps
@@ -140,6 +142,7 @@ static void go_on(struct host *h, struct hold *hold)
     if (ahead->state == AHEAD_NOT_YET) {
         ahead->state = AHEAD_GOES;
         ahead->until_us = h->now_us + (uint64_t)h->config.ahead_ms * 1000;
+        ahead->latest_us = h->now_us + (uint64_t)h->config.ahead_ms * 1000 * ROUNDS_MAX;
     }
     while (!is_time_up(h, ahead) && may_ask(h, hold)) {
         if (!next_cell(hold, &cell)) {
@@ -248,6 +251,7 @@ void ahead_on_copied(struct host *h, struct actor *a, struct image *image)
         return;
     }
     stream_add(s, image);
+    hold->ahead.until_us += EACH_US;
     hold->ahead.sent++;
     hold->ahead.size += image->data.size;
     h->txns.ahead.sent++;

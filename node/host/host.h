@@ -124,7 +124,8 @@ struct host_config {
     size_t staged_size_max;   /* of one transaction; 64 MiB */
     size_t move_rate;         /* bytes a second that go ahead of a hold, of an actor HOST_AHEAD_COST
                                  more; 0 = none; 64 MiB */
-    uint32_t ahead_ms;        /* a hold waits so long for what goes ahead of it; 60 */
+    uint32_t ahead_ms;        /* a hold waits so long for what goes ahead of it, and longer the more
+                                 that is; 60 */
     uint32_t renew_ms;        /* 500 */
     uint32_t resend_ms;       /* 300 */
     uint32_t exports_at_once; /* actors asked for their state and not through with it; 128 */

@@ -300,7 +300,7 @@ static void many_actors_go_part_by_part_and_their_vnodes_are_whole_again(void **
     run(20000);
     assert_int_equal(state_pending_count(&w.state), 0);
     print_message("5000 actors in %zu transactions\n", moves_committed());
-    assert_in_range(moves_committed(), 5000 / 56, 5000 / 56 * 5 / 4);
+    assert_in_range(moves_committed(), 5000 / 112, 5000 / 112 * 5 / 4);
     assert_int_equal(w.state.view.ring.vnode_count, 16);
     assert_int_equal(ring_owned_count(&w.state.view.ring, 2), 8);
     stop();

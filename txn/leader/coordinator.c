@@ -29,7 +29,7 @@ struct coordinator_config coordinator_config_default(void)
         .grid = 14,
         .vnodes_per_weight = 64,
         .moves_per_txn = 8,
-        .actors_per_txn = 56,
+        .actors_per_txn = 112,
         .txns_max = 8,
         .txns_per_node = 2,
         .prepare_ms = 8000,

@@ -124,7 +124,7 @@ struct coordinator_config {
     uint8_t grid;               /* 14 */
     uint32_t vnodes_per_weight; /* 64 */
     uint32_t moves_per_txn;     /* at most; 8 */
-    uint32_t actors_per_txn;    /* about; else fewer moves, or parts of vnodes; 56 */
+    uint32_t actors_per_txn;    /* about; else fewer moves, or parts of vnodes; 112 */
     uint32_t txns_max;          /* in flight; 8 */
     uint32_t txns_per_node;     /* 2 */
     uint32_t prepare_ms;        /* T_prepare: deadline of a transaction; 8000 */
