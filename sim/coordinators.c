@@ -283,6 +283,7 @@ static void effect(struct fleet *f, struct sim_coordinator *c, const struct coor
     switch (e->type) {
     case COORDINATOR_PROPOSE:
         check_fence_wish(f, c, bytes);
+        check_wait(f, c, bytes);
         propose(f, c, e->tag, bytes);
         break;
     case COORDINATOR_BARRIER:
@@ -292,6 +293,7 @@ static void effect(struct fleet *f, struct sim_coordinator *c, const struct coor
         end = network_end(&f->network, e->peer);
         if (end != NULL) {
             ASSERT(end->me == &c->process);
+            check_grant(f, c, end, bytes);
             network_send(&f->network, end, FRAME_CONTROL, bytes);
         }
         break;
@@ -330,6 +332,8 @@ static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_
     ASSERT(!c->process.gate.shut);
     event.now_us = sim_clock_read(&c->process.clock, f->world.now_us);
     event.wall_us = FLEET_WALL_US + f->world.now_us;
+    c->step_us = event.now_us;
+    c->lead_us = event.type == COORDINATOR_LEAD ? event.now_us : c->lead_us;
     coordinator_effects_clear(&c->out);
     coordinator_step(c->core, &event, &c->out);
     c->out_at = 0;

@@ -136,9 +136,13 @@ struct fleet_faults {
 
 struct sim_coordinator {
     struct process process;
-    struct coordinator *core; /* NULL while down */
-    uint64_t lease_us;        /* its setting, in fleets where these differ */
-    uint64_t tick_max_us;     /* from one look at the time to the next */
+    struct coordinator *core;          /* NULL while down */
+    uint64_t lease_us;                 /* its setting, in fleets where these differ */
+    uint64_t tick_max_us;              /* from one look at the time to the next */
+    uint64_t step_us;                  /* its clock at its last step, … */
+    uint64_t lead_us;                  /* … when it was elected last, … */
+    uint64_t granted[LEDGER_NODES];    /* … the incarnation that it granted a lease last, … */
+    uint64_t granted_us[LEDGER_NODES]; /* … and when */
     struct coordinator_effects out;
     bool inside;     /* its replica has called it */
     bool dies;       /* when that returns */
@@ -226,6 +230,8 @@ struct sim_node {
     struct view_seen seen;
     uint64_t last_incarnation; /* of all its lives */
     uint64_t reassigned;       /* the newest incarnation whose vnodes were given to others */
+    uint64_t granted;          /* this incarnation of it was granted leases, … */
+    uint64_t lease_end_us;     /* … none of which ends later than that, by its clock */
     uint64_t named_nonce;      /* so it was registered last … */
     uint64_t named;            /* … as this incarnation */
     uint64_t dead_incarnation; /* it crashed as this one, … */

@@ -592,6 +592,7 @@ void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end
                   n,
                   (struct host_event){
                       .type = HOST_CONTROL, .coordinator = (int)end->key, .message = message});
+        check_lease(f, n, message);
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_PROBE) {

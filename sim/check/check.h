@@ -8,6 +8,8 @@
  *     fence        K6: nothing leaves an incarnation whose vnodes others have      fence.c
  *     gate         I8: nothing leaves a node in the end of its lease               fence.c
  *     soft         nothing begins in the last part of a lease                      lease.c
+ *     lease        none is longer than it was granted, or than the state knows     lease.c
+ *     fence        a FENCE or REASSIGN is wished for when the wait is over         lease.c
  *     needless     nobody is fenced, nor registered twice, without need            lease.c
  *     stamps       fence and cold of each vnode are what the commands make them    stamps.c
  *     owner        K2: only the owner of the newest ring runs an entity            actor.c
@@ -274,6 +276,16 @@ void check_register(struct fleet *f, const Rh__CommandRegister *in, uint64_t inc
 /* A coordinator hears of a node; and proposes something. */
 void check_heard_of(struct fleet *f, const struct sim_coordinator *c, const struct sim_node *n);
 void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes);
+/* A coordinator wants a FENCE or REASSIGN: by its own clock the longest lease, and its margin, are
+ * over since it granted that node one, and since it leads. */
+void check_wait(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes);
+/* It sends something to that process: of a lease, from when it counts at most. */
+void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
+                 struct bytes bytes);
+/* A node took it: what it makes of a grant is no longer than what was granted. */
+void check_lease(struct fleet *f, const struct sim_node *n, const Rh__Control *message);
+/* LEASE was committed: no node still has a longer one. */
+void check_longest(struct fleet *f);
 /* A node decides to begin a run or an activation now. */
 void check_begins(struct fleet *f, const struct sim_node *n);
 /* REASSIGN was committed. */

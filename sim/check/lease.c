@@ -6,6 +6,7 @@
  */
 #include "sim/fleet.h"
 
+#include "sim/raft/group.h"
 #include "wire/control.h"
 #include <string.h>
 
@@ -162,6 +163,129 @@ void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct b
         }
     }
     command_free(command);
+}
+
+/* ---- what is granted, and waited for */
+
+static const struct state *state_of(const struct fleet *f, const struct sim_coordinator *c)
+{
+    const unsigned at = c->process.number;
+
+    return f->group != NULL ? group_state(f, at) : &f->raft.member[at].state;
+}
+
+/* D and δL: of the longest lease that anybody may have granted (specification §4.3), reckoned here
+ * once more. */
+static uint64_t wait_us(const struct fleet *f, const struct sim_coordinator *c)
+{
+    enum { MARGIN_PART = 10 };
+    const uint64_t mine_us = f->leases_differ ? c->lease_us / 1000 * 1000 : f->lease_us;
+    const uint64_t longest_us = state_of(f, c)->lease_us;
+    const uint64_t least_us = longest_us > mine_us ? longest_us : mine_us;
+
+    return least_us + least_us / MARGIN_PART;
+}
+
+static void judge_wait(struct fleet *f, const struct sim_coordinator *c, uint64_t incarnation,
+                       const char *what)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        const bool mine = c->granted[i] == incarnation && c->granted_us[i] > c->lead_us;
+        const uint64_t from_us = mine ? c->granted_us[i] : c->lead_us;
+
+        if (f->node[i].last_incarnation == incarnation && c->step_us - from_us < wait_us(f, c)) {
+            world_violate(&f->world,
+                          "fence",
+                          "%s wants %s of %s, %llu us since its last lease or its own election: "
+                          "the longest and its margin are %llu",
+                          c->process.name,
+                          what,
+                          f->node[i].process.name,
+                          (unsigned long long)(c->step_us - from_us),
+                          (unsigned long long)wait_us(f, c));
+        }
+    }
+}
+
+/* Asked again by who was of the era before a restore: its process serves nothing, and says so. */
+static bool is_elder(const struct fleet *f, const struct sim_coordinator *c, uint64_t incarnation)
+{
+    return incarnation >> STATE_NUMBER_BITS < state_of(f, c)->view.era;
+}
+
+void check_wait(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes)
+{
+    Rh__Command *command = command_get(bytes);
+
+    if (command == NULL || f->lease_us == 0 || check_is_early()) {
+        // There is nothing to wait for.
+    } else if (command->body_case == RH__COMMAND__BODY_FENCE && !command->fence->clean &&
+               !is_elder(f, c, command->fence->incarnation)) {
+        judge_wait(f, c, command->fence->incarnation, "a FENCE");
+    } else if (command->body_case == RH__COMMAND__BODY_REASSIGN &&
+               command->reassign->incarnation != 0) {
+        judge_wait(f, c, command->reassign->incarnation, "the vnodes");
+    }
+    command_free(command);
+}
+
+void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
+                 struct bytes bytes)
+{
+    Rh__Control *message = end->other->role == ROLE_NODE ? control_get(bytes) : NULL;
+
+    if (message != NULL && message->body_case == RH__CONTROL__BODY_GRANT) {
+        struct sim_node *n = fleet_node(end->other);
+        const uint64_t clock_us = sim_clock_read(&n->process.clock, f->world.now_us);
+        const uint64_t end_us = clock_us + message->grant->lease_us;
+        const bool again = n->granted == message->target_incarnation;
+
+        c->granted[n - f->node] = message->target_incarnation;
+        c->granted_us[n - f->node] = c->step_us;
+        n->lease_end_us = again && n->lease_end_us > end_us ? n->lease_end_us : end_us;
+        n->granted = message->target_incarnation;
+    }
+    control_free(message);
+}
+
+void check_lease(struct fleet *f, const struct sim_node *n, const Rh__Control *message)
+{
+    struct host_stats figures;
+
+    if (message->body_case != RH__CONTROL__BODY_GRANT || n->core == NULL ||
+        n->granted != n->incarnation) {
+        return;
+    }
+    host_stats(n->core, &figures);
+    if (figures.lease_until_us > n->lease_end_us) {
+        world_violate(&f->world,
+                      "lease",
+                      "%s has a lease that ends %llu us behind the last that it was granted",
+                      n->process.name,
+                      (unsigned long long)(figures.lease_until_us - n->lease_end_us));
+    }
+}
+
+void check_longest(struct fleet *f)
+{
+    const uint64_t longest_us = f->raft.truth.lease_us;
+
+    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS; i++) {
+        const struct sim_node *n = &f->node[i];
+        struct host_stats figures = {0};
+
+        if (n->core != NULL) {
+            host_stats(n->core, &figures);
+        }
+        if (figures.lease_us > longest_us && check_may_run_us(f, n) > 0) {
+            world_violate(&f->world,
+                          "lease",
+                          "%s has a lease of %llu us, and none is longer than %llu from now on",
+                          n->process.name,
+                          (unsigned long long)figures.lease_us,
+                          (unsigned long long)longest_us);
+        }
+    }
 }
 
 /* ---- what begins */

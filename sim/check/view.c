@@ -456,6 +456,9 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     if (result->accepted && command->body_case == RH__COMMAND__BODY_FENCE) {
         check_fenced(f, command->fence);
     }
+    if (result->accepted && command->body_case == RH__COMMAND__BODY_LEASE) {
+        check_longest(f);
+    }
     f->ledger.fences += result->accepted && command->body_case == RH__COMMAND__BODY_FENCE;
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
     note_moving(f);
