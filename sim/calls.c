@@ -95,6 +95,10 @@ void node_calls_probe(struct fleet *f, struct sim_node *n, uint64_t peer, const 
         world_violate(&f->world, "codec", "%s got a probe of nothing", n->process.name);
         return;
     }
+    if (f->faults.deaf_us > 0 && !f->healed && f->world.now_us / f->faults.deaf_us % 2 == 1) {
+        TRACE(&f->world, n->process.name, "MISSES a probe");
+        return;
+    }
     if (n->calls != NULL) {
         calls_chase(n->calls, &p, host_blocked(n->core, peer, &p));
         node_calls_settle(f, n);

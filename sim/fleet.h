@@ -92,6 +92,7 @@ struct fleet_faults {
     uint64_t pause_us;       /* a process is stopped */
     uint64_t lull_us;        /* clients ask nothing for nearly as long as records are kept */
     uint64_t stop_us;        /* one is stopped for longer than something is kept */
+    uint64_t deaf_us;        /* so long all probes to other nodes are lost, then so long none */
     uint64_t twin_us;        /* a node is started twice, or one of the two ends; the last is it */
     uint64_t stop_all_us;    /* likewise all of them at once */
     uint64_t pause_torn_pm;  /* of ten thousand steps with effects: stopped between two of them */

@@ -353,12 +353,23 @@ static void draw_floods(struct fleet *f)
     }
 }
 
+/* Likewise: what is lost of probes is found by later ones. */
+static void draw_probes(struct fleet *f)
+{
+    struct prng aside = {.state = f->world.seed ^ 0x70726f626573u};
+
+    if (f->profile == PROFILE_CALM && f->faults.node_calls && prng_chance(&aside, 50)) {
+        f->faults.deaf_us = prng_between(&aside, 300 * MS, 1200 * MS);
+    }
+}
+
 void nemesis_draw(struct fleet *f)
 {
     f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(&f->world) : f->options.profile;
     draw_faults(f);
     draw_floods(f);
     draw_lull(f);
+    draw_probes(f);
     if (world_chance(&f->world, 400)) {
         draw_lives(f);
     }

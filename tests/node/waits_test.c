@@ -26,6 +26,7 @@ static uint64_t now_us;
 static size_t probes;  /* that went from node to node */
 static size_t refused; /* calls … */
 static size_t last;    /* … and which was the last */
+static size_t to_lose; /* of the next probes, on their way */
 
 static int set_up(void **state)
 {
@@ -33,7 +34,7 @@ static int set_up(void **state)
     for (unsigned i = 0; i < ACTORS_MAX; i++) {
         waits_init(&waits[i]);
     }
-    edge_count = probes = refused = 0;
+    edge_count = probes = refused = to_lose = 0;
     now_us = 1000000;
     return 0;
 }
@@ -125,6 +126,11 @@ static bool carry(unsigned node)
         const unsigned to = e->probe.id.data[0];
 
         probes++;
+        if (to_lose > 0) {
+            to_lose--;
+            mem_free(e);
+            return true;
+        }
         waits_chase(&waits[to], &e->probe, blocked_by(&e->probe, to));
     }
     mem_free(e);
@@ -169,6 +175,20 @@ static void a_call_back_to_who_asked_is_what_is_refused(void **state)
     run(120);
     assert_int_equal(refused, 1);
     assert_int_equal(last, back);
+}
+
+/* Specification §14.3: each call that waits on asks again, after twice as long. */
+static void what_is_lost_is_found_by_a_later_probe(void **state)
+{
+    (void)state;
+    (void)ask(0, 1, true);
+    (void)ask(1, 0, true);
+    to_lose = 2;
+    run(120);
+    assert_int_equal(to_lose, 0);
+    assert_int_equal(refused, 0);
+    run(200);
+    assert_int_equal(refused, 1);
 }
 
 static void circles_of_up_to_32_are_found(void **state)
@@ -280,6 +300,7 @@ int main(void)
             of_two_that_ask_each_other_one_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_call_back_to_who_asked_is_what_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_lost_is_found_by_a_later_probe, set_up, tear_down),
         cmocka_unit_test_setup_teardown(circles_of_up_to_32_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_call_of_a_circle_finds_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_waits_in_no_circle_is_not_refused, set_up, tear_down),
