@@ -487,6 +487,14 @@ static bool may_kick(const struct fleet *f, const struct device *d, uint32_t cod
     }
 }
 
+static bool is_taken(const struct rhc_event *e)
+{
+    static const char taken[] = "TAKEN";
+
+    return e->status == RHC_REJECTED && e->payload.size >= sizeof taken - 1 &&
+           memcmp(e->payload.data, taken, sizeof taken - 1) == 0;
+}
+
 void check_player_event(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
     judge_blamed(f, d, e);
@@ -507,6 +515,14 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
         UNLESS(f,
                e->status != RHC_REJECTED || (d->actor->rejects && has_rival(f, d)),
                "device %zu is refused by %s: %.*s",
+               d->number,
+               d->actor->who.id,
+               (int)e->payload.size,
+               (const char *)e->payload.data);
+        // Who has no connection is in nobody's way.
+        UNLESS(f,
+               !is_taken(e) || d->actor->client != CLIENT_AWAY || d->actor->missed_us > d->asks_us,
+               "device %zu is refused by %s, whose client was away all the while: %.*s",
                d->number,
                d->actor->who.id,
                (int)e->payload.size,

@@ -350,6 +350,7 @@ static void log_in(struct fleet *f, struct device *d)
     const struct session_actor *h = d->actor;
 
     d->begin_us = 0;
+    d->asks_us = f->world.now_us;
     d->refused = false;
     look(f, d);
     // It forgets what it was bound to only when it is refused.

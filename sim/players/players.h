@@ -172,15 +172,16 @@ struct device {
     struct session_actor *actor;
     struct rhc *rhc; /* owned */
     struct wire *wire;
-    bool refused;    /* another one is bound, and stays */
-    bool bound;      /* told so, and not yet that it is over */
-    bool keeps;      /* it has a session to come back to */
-    uint64_t losses; /* of the actor, when that began */
-    uint64_t rivals; /* times that the other device of this actor had dialled then */
-    uint64_t dials;  /* of this one */
-    uint64_t turns;  /* session_actor_turns() then */
-    uint64_t spell;  /* of the last push; 0 = none since it was bound */
-    uint64_t old;    /* spells to this one are over for it … */
+    bool refused;     /* another one is bound, and stays */
+    uint64_t asks_us; /* it began to ask for its actor then */
+    bool bound;       /* told so, and not yet that it is over */
+    bool keeps;       /* it has a session to come back to */
+    uint64_t losses;  /* of the actor, when that began */
+    uint64_t rivals;  /* times that the other device of this actor had dialled then */
+    uint64_t dials;   /* of this one */
+    uint64_t turns;   /* session_actor_turns() then */
+    uint64_t spell;   /* of the last push; 0 = none since it was bound */
+    uint64_t old;     /* spells to this one are over for it … */
     struct {
         uint64_t spell; /* … and those to this one, if it is bound afresh now */
         uint64_t losses;
