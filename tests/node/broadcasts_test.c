@@ -393,6 +393,33 @@ static void a_call_behind_a_broadcast_ends_in_time(void **state)
     assert_int_equal(waiting, 0);
 }
 
+/* What it waited there is gone: who runs it at the end must not run it after its caller gave up. */
+static void a_call_behind_a_broadcast_leaves_with_the_rest_of_its_time(void **state)
+{
+    struct call call = plain;
+    const struct sent *asked = NULL;
+
+    (void)state;
+    calls_free(calls);
+    open_calls(400);
+    broadcast(1, MEMBERS);
+    (void)take(SIZE_MAX);
+    call.number = 9;
+    call.timeout_ms = 1000;
+    calls_ask(calls, &call, now_us);
+    now_us += 300000;
+    calls_tick(calls, now_us);
+    for (size_t done = 0; done < sent_count; done++) {
+        answer(&sent[done]);
+        (void)take(SIZE_MAX);
+    }
+    for (size_t i = 0; i < sent_count; i++) {
+        asked = sent[i].common == 0 ? &sent[i] : asked;
+    }
+    assert_non_null(asked);
+    assert_in_range(asked->r.ttl_ms, 1, 700);
+}
+
 static void who_has_gone_still_sends_what_he_had_sent(void **state)
 {
     (void)state;
@@ -567,6 +594,7 @@ int main(void)
         CASE(broadcasts_take_turns),
         CASE(half_of_the_room_is_left_to_others),
         CASE(a_call_behind_a_broadcast_ends_in_time),
+        CASE(a_call_behind_a_broadcast_leaves_with_the_rest_of_its_time),
         CASE(who_has_gone_still_sends_what_he_had_sent),
         CASE(another_incarnation_forgets_them),
         CASE(what_it_tells_behind_its_move_waits_for_what_it_told_before),
