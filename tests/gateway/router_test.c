@@ -418,6 +418,75 @@ static void a_full_router_says_so_and_refuses_what_comes_anyway(void **state)
     rig_fini(&rig);
 }
 
+/* Halfway through a deploy: node 2 has the kind already, node 1 owns the id and lacks it. */
+static void set_up_half_a_deploy(struct rig *rig, const struct router_config *config)
+{
+    rig_init(rig, config);
+    rig_add_member(rig, 1, 1);
+    rig_add_member(rig, 2, 2);
+    (void)ring_kinds_add(&rig->leader.member[0].kinds, 0);
+    (void)ring_kinds_add(&rig->leader.member[1].kinds, 0);
+    (void)ring_kinds_add(&rig->leader.member[1].kinds, 5);
+    ring_create(&rig->leader.ring, RIG_VNODES, 1, 10);
+    rig_config(rig);
+    rig_step(rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 1, .incarnation = 1});
+    rig_step(rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 2, .incarnation = 2});
+}
+
+static size_t sends(const struct rig *rig)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rig->effects.count; i++) {
+        count += rig->effects.item[i].type == ROUTER_SEND_NODE ? 1 : 0;
+    }
+    return count;
+}
+
+/* Specification §10.2: it goes as soon as the directory says that its owner has the kind, too. */
+static void what_its_owner_lacks_waits_for_the_next_build_of_it(void **state)
+{
+    const struct router_config config = router_config_default();
+    struct rig rig;
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+
+    (void)state;
+    set_up_half_a_deploy(&rig, &config);
+    event.kind = 5;
+    rig_step(&rig, event);
+    assert_int_equal(sends(&rig), 0);
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = 1});
+    rig_add_member(&rig, 1, 12);
+    (void)ring_kinds_add(&rig.leader.member[0].kinds, 0);
+    (void)ring_kinds_add(&rig.leader.member[0].kinds, 5);
+    ring_set_version(&rig.leader.ring, 12);
+    rig_config(&rig);
+    size_t sent = sends(&rig);
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 1, .incarnation = 12});
+    sent += sends(&rig);
+    assert_int_equal(sent, 1);
+    rig_fini(&rig);
+}
+
+static void what_its_owner_lacks_for_good_is_no_kind(void **state)
+{
+    const struct router_config config = router_config_default();
+    struct rig rig;
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+
+    (void)state;
+    set_up_half_a_deploy(&rig, &config);
+    event.kind = 5;
+    rig_step(&rig, event);
+    rig.now_us += 10001000;
+    rig_step(&rig, (struct router_event){.type = ROUTER_TICK});
+    assert_int_equal(rig.effects.count, 1);
+    assert_int_equal(rig.effects.item[0].code, REPLY_NO_KIND);
+    rig_fini(&rig);
+}
+
 static void bytes_of_unfinished_requests_are_bounded_too(void **state)
 {
     static uint8_t body[RECORD_BODY_MAX];
@@ -533,6 +602,8 @@ int main(void)
         cmocka_unit_test(with_lost_links_every_request_still_has_an_honest_answer),
         cmocka_unit_test(a_full_router_says_so_and_refuses_what_comes_anyway),
         cmocka_unit_test(bytes_of_unfinished_requests_are_bounded_too),
+        cmocka_unit_test(what_its_owner_lacks_waits_for_the_next_build_of_it),
+        cmocka_unit_test(what_its_owner_lacks_for_good_is_no_kind),
         cmocka_unit_test(one_node_is_sent_no_more_than_its_link_holds),
         cmocka_unit_test(a_hundred_thousand_requests_in_flight_are_fine),
         cmocka_unit_test(sessions_of_two_gateways_and_of_one_differ),
