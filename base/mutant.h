@@ -109,7 +109,18 @@
     X(M_NOACQUIT, "a guess about a death stands when the node knows better")          \
     X(M_AWAYANEW, "a client may be away as long again after each move")               \
     X(M_KEPTONCE, "what guards against copies is kept from its making")               \
-    X(M_ANYGENERATION, "messages of newer coordinators are followed in place")
+    X(M_ANYGENERATION, "messages of newer coordinators are followed in place")        \
+    X(M_LOWERED, "a leader with shorter leases says so while longer ones last")       \
+    X(M_SHORTMARGIN, "the margin of a longer lease is the leader's own")              \
+    X(M_PROBEONCE, "a call that waits on sends no second probe")                      \
+    X(M_SPLITWARM, "a vnode that is split has a half that was never cold")            \
+    X(M_BASEGONE, "an answer goes as soon as its own request is the lowest")          \
+    X(M_RETIREFORGETS, "what guards against copies goes as its actor retires")        \
+    X(M_GAVEUP, "what is not sent at its deadline is rejected, whatever ran")         \
+    X(M_SETSTAYS, "of a set that shrinks the last go on")                             \
+    X(M_OLDESTDRAINS, "a singleton may go to a node that drains")                     \
+    X(M_STOPSTAYS, "a stop is in force behind the process that it ended")             \
+    X(M_LATECALL, "a call passes a hold whose images are complete")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \
@@ -211,7 +222,9 @@
     X(M_UNVOUCHED, "a client that may have left is taken to be here still")              \
     X(M_CASTMOVED, "what an actor tells behind its move overtakes what it told before")  \
     X(M_CASTSHORT, "the last member of a group is not pushed to")                        \
-    X(M_NEWESTGONE, "of more than is kept for a client the newest push is let go")
+    X(M_NEWESTGONE, "of more than is kept for a client the newest push is let go")       \
+    X(M_AWAYTAKEN, "who is away is in the way of a new client")                          \
+    X(M_GAPLOST, "what is missing among pushes is not waited for")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

@@ -146,6 +146,7 @@ static enum err draft_split(struct op_draft *d, const struct ring_op *op, uint32
     d->count++;
     d->vnode[right] = d->vnode[left];
     d->vnode[right].id = op->other;
+    d->vnode[right].cold = mutant(M_SPLITWARM) ? 0 : d->vnode[right].cold;
     d->vnode[right].from = op->at;
     d->slot[op->other] = right + 1;
     d->next[right] = d->next[left];

@@ -125,7 +125,7 @@ const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_c
     const struct plan_node *oldest = NULL;
 
     for (size_t i = 0; i < node_count; i++) {
-        if (!nodes[i].leaving && plan_fits(&nodes[i], segment) &&
+        if ((!nodes[i].leaving || mutant(M_OLDESTDRAINS)) && plan_fits(&nodes[i], segment) &&
             (oldest == NULL || is_older(&nodes[i], oldest))) {
             oldest = &nodes[i];
         }

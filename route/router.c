@@ -198,7 +198,9 @@ static void expire(struct router *r)
         const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
         const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
 
-        route_finish(r, p, pending_never_ran(p) ? never : REPLY_TIMEOUT, route_nothing);
+        const bool unsent = mutant(M_GAVEUP) && p->state == PENDING_WAITING;
+
+        route_finish(r, p, pending_never_ran(p) || unsent ? never : REPLY_TIMEOUT, route_nothing);
     }
 }
 

@@ -48,7 +48,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    static const enum profile ground[M_NEWESTGONE + 1] = {
+    static const enum profile ground[M_GAPLOST + 1] = {
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,
@@ -152,6 +152,19 @@ static enum profile hunting_ground(enum mutant m)
         [M_AWAYANEW] = PROFILE_SESSIONS,
         [M_KEPTONCE] = PROFILE_PAUSES,
         [M_ANYGENERATION] = PROFILE_COORDINATORS,
+        [M_LOWERED] = PROFILE_LEASE,
+        [M_SHORTMARGIN] = PROFILE_LEASE,
+        [M_PROBEONCE] = PROFILE_CALM,
+        [M_SPLITWARM] = PROFILE_MIXED,
+        [M_BASEGONE] = PROFILE_COPIES,
+        [M_RETIREFORGETS] = PROFILE_COPIES,
+        [M_GAVEUP] = PROFILE_COPIES,
+        [M_SETSTAYS] = PROFILE_ROLES,
+        [M_OLDESTDRAINS] = PROFILE_ROLES,
+        [M_STOPSTAYS] = PROFILE_OPERATOR,
+        [M_LATECALL] = PROFILE_CALM,
+        [M_AWAYTAKEN] = PROFILE_SESSIONS,
+        [M_GAPLOST] = PROFILE_SESSIONS,
     };
 
     return ground[m];
@@ -234,7 +247,7 @@ static bool is_elsewhere(enum mutant m)
 static bool needs_node_calls(enum mutant m)
 {
     return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE || m == M_DIRECTONLY ||
-           m == M_EACHREFUSES;
+           m == M_EACHREFUSES || m == M_PROBEONCE || m == M_LATECALL;
 }
 
 /* A busy device meets it sooner: a note comes a second time to another incarnation, a resume late.

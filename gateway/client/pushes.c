@@ -6,6 +6,7 @@
 #include "gateway/client/pushes.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
@@ -168,7 +169,7 @@ struct kept_push *pushes_next(struct pushes *p, uint64_t now_us)
         return NULL;
     }
     if (k->record.number != p->next && now_us - p->gap_us < PUSHES_GAP_US &&
-        p->size <= PUSHES_KEPT_MAX) {
+        p->size <= PUSHES_KEPT_MAX && !mutant(M_GAPLOST)) {
         return NULL;
     }
     p->stats->lost += k->record.number - p->next;

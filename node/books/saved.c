@@ -187,7 +187,7 @@ void order_set_base(struct orders *o, struct order *order, uint64_t base)
 
     actor_changed(order_actor(o, order));
     order->base = base > order->base ? base : order->base;
-    while (order_oldest(o, order, &seq) && seq < order->base) {
+    while (order_oldest(o, order, &seq) && seq < order->base + mutant(M_BASEGONE)) {
         order_release_oldest(o, order);
     }
 }

@@ -114,7 +114,9 @@ static void look(struct host *h)
 
         if (k->placement != RH_PLACE_HASH) {
             start(h, k);
-            end(h, k);
+            if (!mutant(M_SETSTAYS)) {
+                end(h, k);
+            }
         }
     }
 }

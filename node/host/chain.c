@@ -20,8 +20,8 @@
 /* Not once the arc's images are complete: then it waits for the outcome like any other. */
 static bool may_pass(const struct request_record *r, const struct hold *hold)
 {
-    return r->chain_count > 0 && hold->part->state == PART_DRAINING && hold->busy > 0 &&
-           !mutant(M_NOCHAIN);
+    return r->chain_count > 0 && hold->part->state == PART_DRAINING &&
+           (hold->busy > 0 || mutant(M_LATECALL)) && !mutant(M_NOCHAIN);
 }
 
 bool chain_passes(const struct host *h, const struct request_record *r, const struct hold *hold)

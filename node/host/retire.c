@@ -175,6 +175,14 @@ static void stays(struct host *h, struct actor *a, enum err error)
     actor_proceed(h, a);
 }
 
+/* M_RETIREFORGETS. */
+static void forget_orders(struct host *h, struct actor *a)
+{
+    while (actor_waiting(a) == 0 && a->orders != 0) {
+        order_free(&h->orders, order_first(&h->orders, a));
+    }
+}
+
 /* M_WAKELOST: what woke it is gone with it. */
 static void lose_waiting(struct host *h, struct actor *a)
 {
@@ -211,6 +219,9 @@ void retire_on_retired(struct host *h, struct actor *a, const struct completion 
     a->live = a->poked = a->turned = a->broken = a->wanted = false;
     a->wish = WISH_NONE;
     actor_end(h, a, ACTOR_ABSENT);
+    if (mutant(M_RETIREFORGETS)) {
+        forget_orders(h, a);
+    }
     if (mutant(M_WAKELOST)) {
         lose_waiting(h, a);
     }

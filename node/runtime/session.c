@@ -168,8 +168,8 @@ static bool is_again(const struct note *note)
 /* Another one is bound, of whom we know nothing bad. */
 static bool is_taken(const struct client_bond *c, const struct note *note)
 {
-    return c != NULL && !bond_is_of(&c->bond, note) && !bond_is_over(&c->bond) && !c->away &&
-           c->due != RH_SESSION_LOST;
+    return c != NULL && !bond_is_of(&c->bond, note) && !bond_is_over(&c->bond) &&
+           (!c->away || mutant(M_AWAYTAKEN)) && c->due != RH_SESSION_LOST;
 }
 
 /* As its actor knows it: what is due it was not told. */

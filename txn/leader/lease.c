@@ -63,7 +63,7 @@ uint64_t lease_longest_us(const struct coordinator *c)
 static uint64_t margin_us(const struct coordinator *c)
 {
     const uint64_t mine_us = c->config.lease_us;
-    const uint64_t beyond_us = lease_longest_us(c) - mine_us;
+    const uint64_t beyond_us = mutant(M_SHORTMARGIN) ? 0 : lease_longest_us(c) - mine_us;
 
     if (mine_us == 0) {
         return lease_longest_us(c) / MARGIN_PART;
@@ -130,7 +130,8 @@ void lease_agree(struct coordinator *c)
         return;
     }
     // All that I granted is mine; what is longer is of earlier leaders.
-    if (c->state->lease_us < c->config.lease_us || c->now_us >= lease_elders_over_us(c)) {
+    if (c->state->lease_us < c->config.lease_us || c->now_us >= lease_elders_over_us(c) ||
+        mutant(M_LOWERED)) {
         propose(c);
     }
 }

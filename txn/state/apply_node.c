@@ -85,7 +85,7 @@ static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint6
     n->incarnation = incarnation;
     n->nonce = in->nonce;
     n->weight = in->weight;
-    n->leaving = n->leaving && !n->stopping && !mutant(M_DRAINOVER);
+    n->leaving = n->leaving && (!n->stopping || mutant(M_STOPSTAYS)) && !mutant(M_DRAINOVER);
     n->stopping = false;
     n->barred = false;
     n->clean = false;
