@@ -233,7 +233,9 @@ void admit_again(struct host *h, struct admission *in)
     const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
     const uint32_t cell = ring_point_cell(position);
     const bool mine = host_owns(h, cell) || h->txns.local;
-    if (in->mark.by != NULL && !streams_may_go_on(h, in, position, mine)) {
+    // One that was taken just now was judged then, but not whether it follows a forward.
+    if (in->mark.by != NULL && (in->w != NULL || in->mark.by->stream.passed_count > 0) &&
+        !streams_may_go_on(h, in, position, mine)) {
         return;
     }
     if (!mine) {
