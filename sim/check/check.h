@@ -279,7 +279,7 @@ void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct b
 /* A coordinator wants a FENCE or REASSIGN: by its own clock the longest lease, and its margin, are
  * over since it granted that node one, and since it leads. */
 void check_wait(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes);
-/* It sends something to that process: of a lease, from when it counts at most. */
+/* A coordinator sends something to that process: of a lease, from when it counts at most. */
 void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
                  struct bytes bytes);
 /* A node took it: what it makes of a grant is no longer than what was granted. */

@@ -112,13 +112,13 @@ static void check_instructions(uint16_t kind, long most)
 static void a_command_of_a_key_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_KV, 4300);
+    check_instructions(MILL_KV, 3300);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_ECHO, 3500);
+    check_instructions(MILL_ECHO, 2400);
 }
 
 /* ---- by a stream */
@@ -252,7 +252,7 @@ static void a_request_of_a_stream_takes_few_instructions(void **state)
 
     (void)state;
     steps_count(a_stream_frame, &kind, &frame, 1);
-    assert_in_range(frame / STEPPED, 300, 2700);
+    assert_in_range(frame / STEPPED, 300, 2100);
 }
 
 static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)

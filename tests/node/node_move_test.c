@@ -131,13 +131,13 @@ static void check_instructions(bool ahead, long most)
 static void an_actor_that_is_held_takes_few_instructions_to_move(void **state)
 {
     (void)state;
-    check_instructions(false, 14000);
+    check_instructions(false, 13000);
 }
 
 static void one_whose_image_goes_ahead_takes_few_instructions_to_move(void **state)
 {
     (void)state;
-    check_instructions(true, 15000);
+    check_instructions(true, 14000);
 }
 
 int main(void)
