@@ -14,6 +14,7 @@ enum {
     INQUIRY_MEMORY = 192, /* of a request, beside its record */
     OWNER_LACKS_MS = 64,  /* a node hosts no such kind, and it should */
     LOOK_US = 10000,      /* how often silent nodes are looked for */
+    JOIN_US = 1000000,    /* who has not answered is asked to join again after that, and twice */
     TRY_FIRST_US = 25000, /* one is tried again after that, and then after twice as much, … */
     TRY_DOUBLINGS = 4,    /* … so often */
     NOTED_MAX = 4096,     /* requests that are looked through for a note */
@@ -417,6 +418,41 @@ static void expire(struct router *r)
     }
 }
 
+static void say(struct router *r, const struct peer *peer, const struct stream_connect *what)
+{
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_STREAM);
+    uint8_t bytes[STREAM_HEADER_SIZE];
+
+    stream_head_store(bytes, what->type, &what->head);
+    e->slot = peer->slot;
+    e->frame = (uint8_t)what->type;
+    buffer_put(&r->out->bytes, bytes + FRAME_HEADER_SIZE, sizeof bytes - FRAME_HEADER_SIZE);
+    effects_end(r->out, e);
+}
+
+static void connect(struct router *r, struct peer *peer)
+{
+    const unsigned doublings = peer->joins < TRY_DOUBLINGS ? peer->joins : TRY_DOUBLINGS;
+
+    peer->connection = ++r->by_stream.connections;
+    peer->joins++;
+    peer->join_us = r->now_us + ((uint64_t)JOIN_US << doublings);
+    const struct stream_connect what =
+        asker_connect(&r->by_stream.asker, peer->stream, peer->connection);
+
+    say(r, peer, &what);
+}
+
+/* What it said may be lost though the link is well: by a gate of the node that is full
+ * (fleet_sim --seed 110002142). */
+static void join_again(struct router *r, struct peer *peer)
+{
+    if (peer->connection != 0 && !peer->stream->joined && r->now_us >= peer->join_us) {
+        asker_lost(&r->by_stream.asker, peer->stream, peer->connection);
+        connect(r, peer);
+    }
+}
+
 /* A node from which nothing came for silent_ms, and much is awaited, is given one request now and
  * then: what waits here has not run (decision 052). */
 static void look_at(struct router *r, struct peer *peer)
@@ -449,6 +485,7 @@ static void look_for_silent(struct router *r)
         struct peer *peer = r->peers.at[slot];
 
         if (peer != NULL && peer->stream != NULL) {
+            join_again(r, peer);
             look_at(r, peer);
         }
     }
@@ -497,27 +534,6 @@ void by_stream_end(struct router *r)
 
 /* ---- streams ---- */
 
-static void say(struct router *r, const struct peer *peer, const struct stream_connect *what)
-{
-    struct router_effect *e = effects_add(r->out, ROUTER_SEND_STREAM);
-    uint8_t bytes[STREAM_HEADER_SIZE];
-
-    stream_head_store(bytes, what->type, &what->head);
-    e->slot = peer->slot;
-    e->frame = (uint8_t)what->type;
-    buffer_put(&r->out->bytes, bytes + FRAME_HEADER_SIZE, sizeof bytes - FRAME_HEADER_SIZE);
-    effects_end(r->out, e);
-}
-
-static void connect(struct router *r, struct peer *peer)
-{
-    peer->connection = ++r->by_stream.connections;
-    const struct stream_connect what =
-        asker_connect(&r->by_stream.asker, peer->stream, peer->connection);
-
-    say(r, peer, &what);
-}
-
 /* Only the incarnation that the ring names is asked: what was sent to the one before it is not over
  * until that ring is adopted. */
 static void join(struct router *r, struct peer *peer)
@@ -545,6 +561,7 @@ void by_stream_down(struct router *r, struct peer *peer)
     if (peer->connection != 0) {
         asker_lost(&r->by_stream.asker, peer->stream, peer->connection);
         peer->connection = 0;
+        peer->joins = 0;
     }
 }
 

@@ -27,6 +27,8 @@ struct peer {
     bool speaks_streams;          /* the other end of the link does */
     struct stream_client *stream; /* to the directory's incarnation; the asker's; NULL = none yet */
     uint64_t connection;          /* of the stream; 0 = none */
+    unsigned joins;               /* it was asked to join so often on this link … */
+    uint64_t join_us;             /* … and is asked again then, if it has not answered */
     uint64_t over;                /* the last incarnation whose stream is over */
     uint64_t quiet_us;            /* since then nothing came by the stream that was awaited … */
     unsigned tries;               /* … so it is given one request now and then … */

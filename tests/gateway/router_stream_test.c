@@ -852,6 +852,25 @@ static void a_node_that_forgot_the_stream_begins_another(void **state)
     end_fleet(w);
 }
 
+/* A node's gate was full, and dropped JOINED; the link is well. */
+static void a_lost_joined_is_asked_for_again(void **state)
+{
+    struct world *w = fleet();
+
+    (void)state;
+    link_down(w, 1);
+    link_up(w, 1);
+    arrive(w, 1);
+    buffer_clear(&w->node[1].back);
+    ask(w, 1, 0, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        tick(w, 1000);
+        pass(w);
+    }
+    assert_int_equal(reply_to(w, 0), REPLY_OK);
+    end_fleet(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -868,6 +887,7 @@ int main(void)
         cmocka_unit_test(a_lane_keeps_to_records_while_a_copy_may_come),
         cmocka_unit_test(what_waits_goes_back_to_records),
         cmocka_unit_test(a_node_that_forgot_the_stream_begins_another),
+        cmocka_unit_test(a_lost_joined_is_asked_for_again),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
