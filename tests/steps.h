@@ -33,21 +33,21 @@ static const bool steps_optimised = false;
  * still in it. */
 static bool steps_begun;
 extern long syscall(long number, ...);
-int clock_gettime(clockid_t clock, struct timespec *at)
+int clock_gettime(clockid_t clock_id, struct timespec *tp)
 {
     enum { CLOCKS = 16 };
     static struct timespec stopped[CLOCKS];
-    const bool stops = steps_begun && clock >= 0 && clock < CLOCKS;
+    const bool stops = steps_begun && clock_id >= 0 && clock_id < CLOCKS;
 
-    if (stops && stopped[clock].tv_sec != 0) {
-        *at = stopped[clock];
+    if (stops && stopped[clock_id].tv_sec != 0) {
+        *tp = stopped[clock_id];
         return 0;
     }
-    if (syscall(SYS_clock_gettime, clock, at) != 0) {
+    if (syscall(SYS_clock_gettime, clock_id, tp) != 0) {
         return -1;
     }
     if (stops) {
-        stopped[clock] = *at;
+        stopped[clock_id] = *tp;
     }
     return 0;
 }

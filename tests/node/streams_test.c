@@ -4,6 +4,7 @@
  */
 #include "tests/test.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "node/host/inside.h"
 #include "tests/hex.h"
@@ -156,6 +157,7 @@ static int close_all(void **state)
 
 static void feed(uint64_t peer, struct buffer *whole)
 {
+    ASSERT(whole->data != NULL && whole->size >= FRAME_HEADER_SIZE);
     const struct frame frame = {
         .type = (enum frame_type)whole->data[4],
         .count = load_u16(whole->data + 6),
@@ -882,7 +884,7 @@ static void a_long_frame_looks_at_the_clock(void **state)
     assert_int_equal(ran, COUNT);
     read_log();
     grant();
-    late_us = 2 * LEASE_US;
+    late_us = UINT64_C(2) * LEASE_US;
     ran = 0;
     put_requests(&out, BRIEF, COUNT);
     feed(LINK, &out);

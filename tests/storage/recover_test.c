@@ -404,20 +404,20 @@ static void step(void)
     }
 }
 
-int rename(const char *from, const char *to)
+int rename(const char *old, const char *new)
 {
     step();
-    const int result = renameat(AT_FDCWD, from, AT_FDCWD, to);
+    const int result = renameat(AT_FDCWD, old, AT_FDCWD, new);
     step();
     return result;
 }
 
-int unlink(const char *path)
+int unlink(const char *name)
 {
-    if (strstr(path, ATOMIC_REPLACE_JOURNAL) != NULL) { // SQLite unlinks files of its own
+    if (strstr(name, ATOMIC_REPLACE_JOURNAL) != NULL) { // SQLite unlinks files of its own
         step();
     }
-    return unlinkat(AT_FDCWD, path, 0);
+    return unlinkat(AT_FDCWD, name, 0);
 }
 
 int rmdir(const char *path)
