@@ -100,7 +100,6 @@
     X(M_OLDWISH, "an operator's wish is done again after a later one")                \
     X(M_LASTDRAINS, "the last node of a role may be drained")                         \
     X(M_EXITANY, "a repair ends a process that is a member")                          \
-    X(M_OLDPREPARE, "a PREPARE below one in the book that has its cells is taken")    \
     X(M_LEFTCOLD, "a merged vnode is as cold as the first of the two")                \
     X(M_SOFTBEGINS, "requests begin in the last part of a lease")                     \
     X(M_FIRSTHEARD, "when all were silent, all but the first that is heard are over") \
@@ -183,11 +182,12 @@
     X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")
 
 /* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */
-#define MUTANT_IDENTITY_LIST(X)                                             \
-    X(M_NAME, "whoever says an incarnation is it, whatever its name")       \
-    X(M_ANYSOURCE, "state of a transaction is taken from any link")         \
-    X(M_MERGEDIN, "what came waits for a vnode that names its transaction") \
-    X(M_LISTEDPART, "what was listed in part and came warm is not listed")  \
+#define MUTANT_IDENTITY_LIST(X)                                                    \
+    X(M_NAME, "whoever says an incarnation is it, whatever its name")              \
+    X(M_ANYSOURCE, "state of a transaction is taken from any link")                \
+    X(M_OLDPREPARE, "a PREPARE below one in the book that has its cells is taken") \
+    X(M_MERGEDIN, "what came waits for a vnode that names its transaction")        \
+    X(M_LISTEDPART, "what was listed in part and came warm is not listed")         \
     X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")
 
 /* Of clients' sessions: tests/node/session_walk_test.c --mutants, and the simulator. */

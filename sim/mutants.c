@@ -108,7 +108,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_FIRSTPUSHED] = PROFILE_SESSIONS,
         [M_FIRSTMOVES] = PROFILE_SESSIONS,
         [M_TOOMANY] = PROFILE_SESSIONS,
-        [M_REBINDONCE] = PROFILE_SESSIONS,
+        [M_REBINDONCE] = PROFILE_LEASE,
         [M_JOINTWICE] = PROFILE_SESSIONS,
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
@@ -142,7 +142,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_DRAINOVER] = PROFILE_OPERATOR,
         [M_OLDWISH] = PROFILE_OPERATOR,
         [M_LASTDRAINS] = PROFILE_OPERATOR,
-        [M_OLDPREPARE] = PROFILE_CHANGES,
+        [M_FWAFTER] = PROFILE_CHANGES,
         [M_LEFTCOLD] = PROFILE_MIXED,
         [M_SOFTBEGINS] = PROFILE_LEASE,
         [M_FIRSTHEARD] = PROFILE_LEASE,
@@ -254,7 +254,8 @@ static bool needs_node_calls(enum mutant m)
  */
 static bool needs_players(enum mutant m)
 {
-    return m == M_NOTETWICE || m == M_STALERETURN || m == M_OLDLINE || m == M_CASTMOVED;
+    return m == M_REBINDONCE || m == M_NOTETWICE || m == M_STALERETURN || m == M_OLDLINE ||
+           m == M_CASTMOVED;
 }
 
 static bool is_of_streams(enum mutant m)
