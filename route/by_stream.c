@@ -14,7 +14,7 @@ enum {
     INQUIRY_MEMORY = 192, /* of a request, beside its record */
     OWNER_LACKS_MS = 64,  /* a node hosts no such kind, and it should */
     LOOK_US = 10000,      /* how often silent nodes are looked for */
-    JOIN_US = 1000000,    /* who has not answered is asked to join again after that, and twice */
+    JOIN_US = 1000000,    /* after that JOIN is said again, then after twice that, … */
     TRY_FIRST_US = 25000, /* one is tried again after that, and then after twice as much, … */
     TRY_DOUBLINGS = 4,    /* … so often */
     NOTED_MAX = 4096,     /* requests that are looked through for a note */
@@ -443,8 +443,8 @@ static void connect(struct router *r, struct peer *peer)
     say(r, peer, &what);
 }
 
-/* What it said may be lost though the link is well: by a gate of the node that is full
- * (fleet_sim --seed 110002142). */
+/* A node's answer to BEGIN or JOIN may be lost although the link is well: a full gate of the node
+ * drops it (fleet_sim --seed 110002142). */
 static void join_again(struct router *r, struct peer *peer)
 {
     if (peer->connection != 0 && !peer->stream->joined && r->now_us >= peer->join_us) {
