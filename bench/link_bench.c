@@ -40,7 +40,7 @@ enum {
     RECORD_SIZE = 64,
     IN_FLIGHT = 4,
     TICK_MS = 10,
-    COPY_SIZE_MAX = 65536,
+    COPY_SIZE_MAX = 1024 * 1024,
     COPY_WINDOW = 1024 * 1024,
 };
 
@@ -316,9 +316,6 @@ static void run_copy(struct bench *b, uint64_t count, size_t size)
 {
     struct copy c = {.count = count, .size = size};
 
-    if (size == 0 || size > COPY_SIZE_MAX) {
-        exit(2);
-    }
     b->copy = &c;
     const uint64_t start_ns = now_ns();
     send_copies(b->link, &c);
@@ -427,9 +424,15 @@ int main(int argc, char **argv)
     }
     if (argc == 4 && strcmp(argv[1], "copy") == 0) {
         struct bench b = {.over_uv = true};
+        const size_t size = strtoull(argv[3], NULL, 10);
+
+        if (size == 0 || size > COPY_SIZE_MAX) { // before there is a process that would be left
+            (void)fprintf(stderr, "link_bench: SIZE is 1 to %d\n", COPY_SIZE_MAX);
+            return 2;
+        }
         const pid_t echo = meet(&b);
 
-        run_copy(&b, strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
+        run_copy(&b, strtoull(argv[2], NULL, 10), size);
         end(echo);
         return 0;
     }
