@@ -447,6 +447,25 @@ static uint64_t behind_rest_ms(const struct stream_asker *a, struct stream_slot 
     return apart_ms - a->now_ms % apart_ms;
 }
 
+/* A refusal asks for so much. MOVED names the ring by which it was said. Until that is here the
+ * same node would be asked, which does no harm and mostly says the same. It is asked all the same
+ * after as long as a record waits (MOVED_REST_MAX_MS): those who had that ring may all be gone, and
+ * forget it (decision 071). */
+static uint64_t refusal_rest_ms(const struct stream_asker *a, struct stream_slot *s,
+                                const struct stream_answer *answer)
+{
+    enum { RING_MS = 64 };
+
+    switch (answer->code) {
+    case STREAM_CODE_BEHIND:
+        return behind_rest_ms(a, s);
+    case ANSWER_MOVED:
+        return answer->aux > a->version ? RING_MS : 1;
+    default: // BUSY
+        return answer->aux > 0 ? answer->aux : 1;
+    }
+}
+
 /* It did not run (R12). */
 static void refused(struct stream_asker *a, struct stream_client *c, struct stream_slot *s,
                     const struct stream_answer *answer)
@@ -459,10 +478,7 @@ static void refused(struct stream_asker *a, struct stream_client *c, struct stre
         sendlog_close(&c->log);
     }
     const bool own = waits && s->state == SLOT_SENT && !s->forward;
-    const uint64_t asked_ms = answer->code == STREAM_CODE_BEHIND ? behind_rest_ms(a, s)
-                              : answer->code == ANSWER_BUSY && answer->aux > 0 ? answer->aux
-                                                                               : 1;
-    const uint64_t rest_ms = own ? asked_ms : say(a, s, 0, answer);
+    const uint64_t rest_ms = own ? refusal_rest_ms(a, s, answer) : say(a, s, 0, answer);
 
     if (rest_ms == 0) {
         end(a, s);

@@ -20,8 +20,9 @@
  *
  * A lane is a session and an entity. It has a record only in trouble: one of it
  * waits, or was SENT to a node that is not the owner any more (R11, R12). Then it
- * sends what waits, in order, when nothing of it is SENT, its rest is over, and the
- * ring here is as new as any that was told to it; then the record goes.
+ * sends what waits, in order, when nothing of it is SENT and the rest that its owner
+ * asked for is over; then the record goes. A rest ends after a second, with its owner,
+ * and that of MOVED with the ring that it names.
  *
  * Rules Rn are in stream/README.md. Pure: feed what happens, with the time where it
  * counts; replies go by a function pointer. A request is encoded once, into the
@@ -144,7 +145,7 @@ struct stream_asker {
     struct table lanes; /* those with a record: struct stream_lane of lanes.c */
     struct list ready;
     struct list resting;  /* until their rest is over */
-    struct list ringless; /* until another ring is adopted */
+    struct list ringless; /* nobody's who takes them, until another ring is adopted */
     size_t uncounted;     /* lanes that do not know how many of theirs are SENT */
     struct list unsent;   /* struct stream_client: their logs have begun a frame */
 };

@@ -38,7 +38,8 @@ void slot_untaken(struct stream_asker *a, struct stream_slot *s);
 
 /* ---- lanes.c */
 
-/* One that is not SENT waits from now on, for so long at least, and for a ring of that version. */
+/* One that is not SENT waits from now on. If its owner's stream had it, then for so long at least,
+ * or until another owns it, or a ring of that version is adopted (0 = none). */
 void lanes_wait(struct stream_asker *a, struct stream_slot *s, uint64_t rest_ms, uint64_t version);
 /* One that waits is given up. */
 void lanes_forget(struct stream_asker *a, struct stream_slot *s);

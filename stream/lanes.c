@@ -7,14 +7,19 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 
+/* No node says more than 50 ms (BUSY_RETRY_MS) in honesty, and BEHIND is 1,024 at most: a node that
+ * says hours would keep what waits from who owns it by a ring that comes later than its rest. */
+enum { REST_MAX_MS = 1024 };
+
 /* One record stands in one list, unless something of it is SENT: then that brings it back. */
 struct stream_lane {
     struct table_link link;
     struct list_link in; /* ready, resting, ringless, or starved of a stream */
     uint64_t session;
     uint64_t position;
-    uint64_t due_ms;  /* it rests until then */
-    uint64_t version; /* it needs a ring as new as that */
+    uint64_t due_ms;  /* it rests until then, … */
+    uint64_t owner;   /* … as this incarnation said, which is its owner; … */
+    uint64_t version; /* … or until a ring as new as that is adopted; 0 = none ends it */
     uint32_t first;   /* that waits: index + 1; 0 = none */
     uint32_t last;
     uint32_t sent; /* of its requests, SENT or SETTLES */
@@ -88,8 +93,6 @@ static void lane_settle(struct stream_asker *a, struct stream_lane *lane)
 {
     if (!lane->counted || lane->sent > 0) {
         lane_move(lane, NULL);
-    } else if (lane->version > a->version) {
-        lane_move(lane, &a->ringless);
     } else if (lane->first == 0) {
         lane_free(a, lane);
     } else {
@@ -120,15 +123,38 @@ static void insert(struct stream_asker *a, struct stream_lane *lane, struct stre
     lane->last = s->next == 0 ? index : lane->last;
 }
 
+/* Who owns its entity by the ring adopted; NULL = none has a stream. */
+static struct stream_client *owner_of(const struct stream_asker *a, const struct stream_slot *s)
+{
+    const struct stream_entity entity = slot_entity(s);
+
+    return a->config.owner(a->config.context, &entity);
+}
+
+/* Its owner wants it so much later. What another node says of that is void, since it is not asked
+ * again. */
+static void lane_rest(struct stream_asker *a, struct stream_lane *lane, const struct stream_slot *s,
+                      uint64_t rest_ms, uint64_t version)
+{
+    const struct stream_client *said = a->stream[s->stream];
+    const uint64_t due_ms = a->now_ms + (rest_ms < REST_MAX_MS ? rest_ms : REST_MAX_MS);
+
+    if (owner_of(a, s) == said) {
+        lane->due_ms = due_ms > lane->due_ms ? due_ms : lane->due_ms;
+        lane->owner = said->log.said.to;
+        lane->version = version > lane->version ? version : lane->version;
+    }
+}
+
 void lanes_wait(struct stream_asker *a, struct stream_slot *s, uint64_t rest_ms, uint64_t version)
 {
     struct stream_lane *lane = lane_get(a, s);
-    const uint64_t due_ms = rest_ms == 0 ? 0 : a->now_ms + rest_ms;
 
     s->state = SLOT_WAITS;
     insert(a, lane, s);
-    lane->due_ms = due_ms > lane->due_ms ? due_ms : lane->due_ms;
-    lane->version = version > lane->version ? version : lane->version;
+    if (rest_ms > 0) {
+        lane_rest(a, lane, s, rest_ms, version);
+    }
     lane_settle(a, lane);
 }
 
@@ -281,17 +307,24 @@ void asker_turn(struct stream_asker *a, uint64_t now_ms)
     }
 }
 
-/* Is it SENT to who owns its entity now? */
-static bool is_owners(const struct stream_asker *a, const struct stream_slot *s)
+/* Another ring: its rest is over if that is what it waited for, or if somebody else owns it. */
+static void lane_renew(struct stream_asker *a, struct stream_lane *lane)
 {
-    const struct stream_entity entity = slot_entity(s);
+    const struct stream_client *owner =
+        lane->first == 0 ? NULL : owner_of(a, &a->slot[lane->first - 1]);
 
-    return a->config.owner(a->config.context, &entity) == a->stream[s->stream];
+    if (owner == NULL || owner->log.said.to != lane->owner ||
+        (lane->version != 0 && lane->version <= a->version)) {
+        lane->due_ms = 0;
+        lane->version = 0;
+    }
+    lane_settle(a, lane);
 }
 
 void asker_ring(struct stream_asker *a, uint64_t version)
 {
-    struct list_link *l = NULL;
+    struct table_walk at = {0};
+    struct table_link *l = NULL;
 
     ASSERT(version >= a->version);
     a->version = version;
@@ -299,14 +332,13 @@ void asker_ring(struct stream_asker *a, uint64_t version)
         if (a->stream[i] != NULL) {
             sendlog_close(&a->stream[i]->log);
             a->stream[i]->log.said.version = version;
-            lanes_feed(a, a->stream[i]);
         }
     }
     // A lane that has requests at who owns it no more waits until they are answered (R12).
     for (size_t i = 0; i < a->slot_cap && !mutant(M_NOLANE); i++) {
         struct stream_slot *s = &a->slot[i];
 
-        if (slot_is_sent(s) && !s->forward && !is_owners(a, s)) {
+        if (slot_is_sent(s) && !s->forward && owner_of(a, s) != a->stream[s->stream]) {
             if (mutant(M_REROUTE) && !a->stream[s->stream]->joined && s->state == SLOT_SENT) {
                 slot_untaken(a, s);
                 continue;
@@ -314,11 +346,8 @@ void asker_ring(struct stream_asker *a, uint64_t version)
             (void)lane_get(a, s);
         }
     }
-    struct list now;
-    list_init(&now);
-    list_splice_back(&now, &a->ringless);
-    while ((l = list_front(&now)) != NULL) {
-        lane_settle(a, CONTAINER_OF(l, struct stream_lane, in));
+    while ((l = table_walk(&a->lanes, &at)) != NULL) {
+        lane_renew(a, CONTAINER_OF(l, struct stream_lane, link));
     }
 }
 

@@ -22,17 +22,19 @@ static const size_t KIB = 1024;
 struct pair {
     struct stream_asker asker;
     struct stream_client *client;
+    struct stream_client *owner; /* of all; NULL = `client` is */
     struct stream_chunks chunks;
     struct stream_server server;
     struct buffer there;
     struct buffer back;
     uint64_t kept; /* rid that the node does not answer yet; 0 = none */
     size_t replies;
-    uint64_t ticket; /* of the last reply, … */
-    uint8_t code;    /* … and its code */
-    uint64_t again;  /* ticket of the one that is asked again, once */
-    bool elsewhere;  /* its owner takes no streams … */
-    uint64_t taken;  /* … so the ticket of the last one that was taken back */
+    uint64_t ticket;   /* of the last reply, … */
+    uint8_t code;      /* … and its code */
+    uint64_t again;    /* ticket of the one that is asked again, once, … */
+    uint32_t again_ms; /* … in so many; 0 = 1 */
+    bool elsewhere;    /* its owner takes no streams … */
+    uint64_t taken;    /* … so the ticket of the last one that was taken back */
 };
 
 static struct stream_client *owner(void *context, const struct stream_entity *entity)
@@ -40,7 +42,7 @@ static struct stream_client *owner(void *context, const struct stream_entity *en
     struct pair *p = context;
 
     (void)entity;
-    return p->client->left ? NULL : p->client;
+    return p->owner != NULL ? p->owner : p->client->left ? NULL : p->client;
 }
 
 static uint32_t on_reply(void *context, const struct stream_reply *reply)
@@ -49,7 +51,7 @@ static uint32_t on_reply(void *context, const struct stream_reply *reply)
 
     if (p->again == reply->ticket) {
         p->again = 0;
-        return 1;
+        return p->again_ms > 0 ? p->again_ms : 1;
     }
     p->replies++;
     p->ticket = reply->ticket;
@@ -321,6 +323,137 @@ static void what_no_stream_takes_is_given_back_in_its_order(void **state)
     pair_fini(&p);
 }
 
+/* The node takes what came, and refuses it. */
+static void node_refuses(struct pair *p, uint8_t code, uint64_t aux)
+{
+    const struct frame f = frame_of(&p->there, 0);
+    struct stream_head head;
+    struct reader in;
+
+    ASSERT(stream_head_get(&f, &head, &in) == ERR_OK);
+    ASSERT(server_open(&p->server, 1, &head, UINT64_MAX) == SERVER_OPEN);
+    for (unsigned i = 0; i < f.count; i++) {
+        struct stream_request r;
+
+        ASSERT(stream_request_get(&in, &r) == ERR_OK);
+        ASSERT(server_take(&p->server, head.first + i, head.ack, r.rid, 5) == SERVER_RUN);
+        server_refuse(&p->server, r.rid, 5, code, aux);
+    }
+    buffer_clear(&p->there);
+    hand_over(&p->server.log, &p->back);
+    asker_reads(p);
+}
+
+/* One is asked, and refused. Returns its rid. */
+static uint64_t ask_in_vain(struct pair *p, uint8_t code, uint64_t aux)
+{
+    const uint64_t rid = ask(p, 1, 0, 10);
+
+    hand_over(&p->client->log, &p->there);
+    node_refuses(p, code, aux);
+    assert_int_equal(p->client->count, 0);
+    return rid;
+}
+
+/* At that time it is SENT again, and not before. */
+static void expect_again_at(struct pair *p, uint64_t ms)
+{
+    asker_turn(&p->asker, ms - 1);
+    assert_int_equal(p->client->count, 0);
+    asker_turn(&p->asker, ms);
+    assert_int_equal(p->client->count, 1);
+    asker_check(&p->asker);
+}
+
+static void a_ring_that_never_comes_is_waited_for_a_while(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    const uint64_t rid = ask_in_vain(&p, ANSWER_MOVED, 100);
+    expect_again_at(&p, 64);
+    hand_over(&p.client->log, &p.there);
+    node_refuses(&p, ANSWER_MOVED, UINT64_MAX);
+    expect_again_at(&p, 128);
+    hand_over(&p.client->log, &p.there);
+    node_refuses(&p, ANSWER_MOVED, 100);
+    asker_turn(&p.asker, 129);
+    assert_true(asker_has_lane(&p.asker, 3, 1));
+    // Nothing of it waits: it has no record any more.
+    assert_false(asker_give_up(&p.asker, rid));
+    assert_int_equal(p.asker.lanes.count, 0);
+    assert_false(asker_rests(&p.asker));
+    pair_fini(&p);
+}
+
+static void a_ring_that_comes_ends_the_wait(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    (void)ask_in_vain(&p, ANSWER_MOVED, 100);
+    asker_turn(&p.asker, 1);
+    asker_ring(&p.asker, 99);
+    asker_turn(&p.asker, 2);
+    assert_int_equal(p.client->count, 0);
+    asker_ring(&p.asker, 100);
+    asker_turn(&p.asker, 2);
+    assert_int_equal(p.client->count, 1);
+    pair_fini(&p);
+}
+
+static void a_node_puts_off_for_a_second_at_most(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    (void)ask_in_vain(&p, ANSWER_BUSY, 50);
+    expect_again_at(&p, 50);
+    hand_over(&p.client->log, &p.there);
+    node_refuses(&p, ANSWER_BUSY, UINT64_MAX);
+    expect_again_at(&p, 50 + 1024);
+    // So long as what the caller heard, as of OVERLOAD.
+    p.again = 1;
+    p.again_ms = UINT32_MAX;
+    hand_over(&p.client->log, &p.there);
+    node_refuses(&p, ANSWER_OVERLOAD, UINT64_MAX);
+    expect_again_at(&p, 50 + 2 * 1024);
+    pair_fini(&p);
+}
+
+static void another_owner_has_not_said_so(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    (void)ask_in_vain(&p, ANSWER_BUSY, 500);
+    asker_turn(&p.asker, 1);
+    asker_ring(&p.asker, 1);
+    asker_turn(&p.asker, 2);
+    assert_int_equal(p.client->count, 0); // it has
+    p.owner = asker_add(&p.asker, NODE + 1);
+    p.owner->joined = true;
+    asker_ring(&p.asker, 2);
+    asker_turn(&p.asker, 2);
+    assert_int_equal(p.owner->count, 1);
+    // Nor is anything heeded that the one before says later.
+    struct stream_client *next = p.owner;
+    p.owner = NULL;
+    (void)ask(&p, 2, 0, 10);
+    hand_over(&p.client->log, &p.there);
+    p.owner = next;
+    asker_ring(&p.asker, 3);
+    node_refuses(&p, ANSWER_BUSY, 500);
+    asker_turn(&p.asker, 3);
+    assert_int_equal(p.owner->count, 2);
+    asker_check(&p.asker);
+    pair_fini(&p);
+}
+
 static void a_stream_is_given_no_more_than_it_may_have(void **state)
 {
     struct pair p;
@@ -503,6 +636,10 @@ int main(void)
         cmocka_unit_test(what_is_given_up_before_it_left_has_no_time),
         cmocka_unit_test(an_answer_that_is_not_good_enough_is_asked_for_again),
         cmocka_unit_test(what_no_stream_takes_is_given_back_in_its_order),
+        cmocka_unit_test(a_ring_that_never_comes_is_waited_for_a_while),
+        cmocka_unit_test(a_ring_that_comes_ends_the_wait),
+        cmocka_unit_test(a_node_puts_off_for_a_second_at_most),
+        cmocka_unit_test(another_owner_has_not_said_so),
         cmocka_unit_test(a_stream_is_given_no_more_than_it_may_have),
         cmocka_unit_test(a_slow_answer_pins_no_chunks),
         cmocka_unit_test(what_does_not_fit_waits_in_its_order),
