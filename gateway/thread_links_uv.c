@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "link/feed.h"
+#include "stream/sendlog.h"
 #include "wire/control.h"
 #include "wire/record.h"
 #include "wire/session.h"
@@ -397,7 +397,7 @@ void thread_feed_links(struct thread *t)
 
     while ((log = router_unsent(t->router, &slot)) != NULL) {
         if (t->node[slot] != NULL && link_is_up(t->node[slot]->link)) {
-            link_feed_log(t->node[slot]->link, log);
+            link_feed(t->node[slot]->link);
         }
     }
 }

@@ -10,7 +10,6 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "link/feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -528,7 +527,7 @@ void shell_feed_links(struct shell *s)
         const struct shell_peer *p = shell_peer(s, peer);
 
         if (p != NULL && p->drop == NULL) {
-            link_feed_log(p->link, log);
+            link_feed(p->link);
         }
     }
 }

@@ -858,13 +858,6 @@ void network_pour(struct network *n, struct net_end *from, struct sendlog *log)
         send_frame(n, from, bytes_of(unsent.data, size));
         sendlog_sent(log, size);
     }
-    if (sendlog_owes_ack(log)) {
-        uint8_t ack[STREAM_HEADER_SIZE];
-        const struct stream_head head = sendlog_say(log, 0);
-
-        stream_head_store(ack, STREAM_ACK, &head);
-        send_frame(n, from, bytes_of(ack, sizeof ack));
-    }
 }
 
 void network_break(struct network *n, struct net_end *end)

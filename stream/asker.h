@@ -257,7 +257,7 @@ static inline bool asker_rests(const struct stream_asker *a)
 {
     return !list_empty(&a->resting);
 }
-/* A frame's answers were all taken: the stream owes an `ack`, which its log says, or the caller. */
+/* A frame's answers were all taken: the stream owes an `ack`, which its log says. */
 void asker_read(struct stream_asker *a, struct stream_client *c);
 /* The next stream whose log has begun a frame or owes an `ack` since this was asked; NULL = none.
  */

@@ -71,6 +71,7 @@ static void pop(struct sendlog *l)
 void sendlog_drop(struct sendlog *l)
 {
     l->frame = NULL;
+    l->ack_left = 0;
     while (l->head != NULL) {
         pop(l);
     }
@@ -117,12 +118,25 @@ struct bytes sendlog_unsent(struct sendlog *l)
     while (l->send != NULL && l->send->sent == l->send->used && l->send->next != NULL) {
         l->send = l->send->next;
     }
-    return l->send == NULL ? bytes_of(NULL, 0)
-                           : bytes_of(l->send->data + l->send->sent, l->send->used - l->send->sent);
+    if (l->ack_left == 0 && l->send != NULL && l->send->sent < l->send->used) {
+        return bytes_of(l->send->data + l->send->sent, l->send->used - l->send->sent);
+    }
+    if (l->ack_left == 0 && l->told != l->said.ack) {
+        const struct stream_head head = sendlog_say(l, 0);
+
+        stream_head_store(l->ack, STREAM_ACK, &head);
+        l->ack_left = sizeof l->ack;
+    }
+    return bytes_of(l->ack + sizeof l->ack - l->ack_left, l->ack_left);
 }
 
 void sendlog_sent(struct sendlog *l, size_t size)
 {
+    if (l->ack_left > 0) {
+        ASSERT(size <= l->ack_left);
+        l->ack_left -= (uint8_t)size;
+        return;
+    }
     ASSERT(size <= l->send->used - l->send->sent);
     l->send->sent += (uint32_t)size;
     // Of requests nothing but live ones is needed; of answers all until `ack`.
@@ -153,6 +167,7 @@ void sendlog_again(struct sendlog *l, uint64_t number)
 {
     bool found = false;
 
+    l->ack_left = 0;
     sendlog_close(l);
     for (struct stream_chunk *c = l->head; c != NULL; c = c->next) {
         c->sent = found ? 0 : c->used;
@@ -171,6 +186,7 @@ void sendlog_again(struct sendlog *l, uint64_t number)
 
 void sendlog_cut(struct sendlog *l, uint64_t number)
 {
+    l->ack_left = 0;
     sendlog_close(l);
     for (struct stream_chunk *c = l->head; c != NULL; c = c->next) {
         c->sent = c->used;

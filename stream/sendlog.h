@@ -50,6 +50,9 @@ struct sendlog {
     uint64_t told;             /* `ack` of the last frame */
     size_t size;               /* bytes of its chunks */
     enum stream_frame type;
+    uint8_t
+        ack_left; /* bytes of `ack` that the network did not take yet; 0 = it has none to take */
+    uint8_t ack[STREAM_HEADER_SIZE]; /* a frame that says nothing else */
 };
 
 void sendlog_init(struct sendlog *l, struct stream_chunks *chunks, enum stream_frame type,
@@ -79,14 +82,10 @@ static inline void sendlog_put(struct sendlog *l, size_t size)
 void sendlog_close(struct sendlog *l);
 
 /* Bytes for the network, which sendlog_sent() is told of when it took them; size 0 = there are
- * none. Closes the open frame. Borrowed until the next call with this log. */
+ * none. Closes the open frame. When all is sent, and `ack` has grown since a frame said it, there
+ * is one that says nothing else. Borrowed until the next call with this log. */
 struct bytes sendlog_unsent(struct sendlog *l);
 void sendlog_sent(struct sendlog *l, size_t size);
-/* True: `ack` has grown since a frame said it, and none that waits will. */
-static inline bool sendlog_owes_ack(const struct sendlog *l)
-{
-    return l->told != l->said.ack && l->frame == NULL;
-}
 /* The head of a frame without records; counts as one that says `ack`. */
 struct stream_head sendlog_say(struct sendlog *l, uint64_t first);
 

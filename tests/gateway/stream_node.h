@@ -66,18 +66,12 @@ static inline void stream_node_down(struct stream_node *n)
     buffer_clear(&n->back);
 }
 
-/* What a log has goes onto the link, or what it owes is said there. */
+/* What a log has goes onto the link. */
 static inline void stream_node_pour(struct sendlog *log, struct buffer *link)
 {
     for (struct bytes out = sendlog_unsent(log); out.size > 0; out = sendlog_unsent(log)) {
         buffer_put(link, out.data, out.size);
         sendlog_sent(log, out.size);
-    }
-    if (sendlog_owes_ack(log)) {
-        const struct stream_head head = sendlog_say(log, 0);
-
-        stream_head_store(buffer_reserve(link, STREAM_HEADER_SIZE), STREAM_ACK, &head);
-        link->size += STREAM_HEADER_SIZE;
     }
 }
 

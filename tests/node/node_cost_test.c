@@ -186,7 +186,7 @@ static size_t pour(struct mill *m)
     struct bytes out;
 
     while (log != NULL && (out = sendlog_unsent(log)).size > 0) {
-        count += load_u16(out.data + 6);
+        count += out.data[4] == STREAM_ANSWER ? load_u16(out.data + 6) : 0; // or it is an ACK
         sendlog_sent(log, load_u32(out.data));
     }
     acked += count;

@@ -758,7 +758,8 @@ static void hand_out(struct sendlog *l, struct buffer *pipe)
 {
     struct bytes out = sendlog_unsent(l);
 
-    while (out.size > 0) {
+    // An ACK is late now and then.
+    while (out.size > 0 && (out.data != l->ack || w.calm || chance(300))) {
         const size_t size = w.calm || chance(700) ? out.size : 1 + prng_u64(&w.prng) % out.size;
 
         buffer_put(pipe, out.data, size);
@@ -779,13 +780,6 @@ static void flush(struct conn *c)
 
     if (c->at_client && s != NULL && s->connection == c->id && s->joined) {
         hand_out(&s->log, &c->there[0]);
-        // Not within what is written in part.
-        if (sendlog_owes_ack(&s->log) && sendlog_unsent(&s->log).size == 0 &&
-            (w.calm || chance(300))) {
-            const struct stream_head head = sendlog_say(&s->log, 0);
-
-            say(&c->there[0], STREAM_ACK, &head);
-        }
     }
     if (c->at_node && n != NULL && n->stream.connection == c->id) {
         hand_out(&n->stream.log, &c->back[0]);

@@ -219,11 +219,33 @@ static void an_idle_stream_keeps_no_chunk(void **state)
     assert_int_equal(p.asker.under_way, 0);
     assert_int_equal(p.asker.chunks.count, 0);
     assert_int_equal(p.chunks.count, 1); // until they are acknowledged
-    assert_true(sendlog_owes_ack(&p.client->log));
-    const struct stream_head ack = sendlog_say(&p.client->log, 0);
-    assert_int_equal(server_open(&p.server, 1, &ack, 0), SERVER_HEARD);
+    hand_over(&p.client->log, &p.there);
+    node_takes(&p);
     assert_int_equal(p.chunks.count, 0);
     assert_true(server_idle(&p.server));
+    pair_fini(&p);
+}
+
+static void what_it_owes_is_said_when_there_is_room(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    turn(&p, 1, 10);
+    struct bytes out = sendlog_unsent(&p.client->log);
+    assert_int_equal(out.size, STREAM_HEADER_SIZE);
+    out = sendlog_unsent(&p.client->log); // there was no room
+    assert_int_equal(out.size, STREAM_HEADER_SIZE);
+    sendlog_sent(&p.client->log, 10); // there was some
+    (void)ask(&p, 1, 0, 10);
+    out = sendlog_unsent(&p.client->log); // nothing comes in the midst of it
+    assert_int_equal(out.size, STREAM_HEADER_SIZE - 10);
+    assert_int_equal(load_u64(out.data + out.size - 16), 1);
+    // The rest of it went with the connection.
+    asker_lost(&p.asker, p.client, 1);
+    join(&p, 2);
+    assert_int_equal(sendlog_unsent(&p.client->log).size, 0); // JOIN said it
     pair_fini(&p);
 }
 
@@ -632,6 +654,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_stream_keeps_no_chunk),
+        cmocka_unit_test(what_it_owes_is_said_when_there_is_room),
         cmocka_unit_test(what_is_wanted_again_is_asked_again),
         cmocka_unit_test(what_is_given_up_before_it_left_has_no_time),
         cmocka_unit_test(an_answer_that_is_not_good_enough_is_asked_for_again),
