@@ -114,6 +114,9 @@ void sendlog_grow(struct sendlog *l, size_t size)
 
 struct bytes sendlog_unsent(struct sendlog *l)
 {
+    if (l->frame != NULL && l->type == STREAM_ANSWER) {
+        l->told = l->said.ack; // Who asked keeps nothing for it: any frame says that a node lives.
+    }
     sendlog_close(l);
     while (l->send != NULL && l->send->sent == l->send->used && l->send->next != NULL) {
         l->send = l->send->next;
