@@ -514,9 +514,7 @@ void by_stream_pass_time(struct router *r)
     if (r->now_us - b->looked_us >= LOOK_US) {
         look_for_silent(r);
     }
-    if (asker_rests(&b->asker)) {
-        asker_turn(&b->asker, r->now_us / 1000);
-    }
+    asker_turn(&b->asker, r->now_us / 1000); // what comes now rests from now on
 }
 
 void by_stream_end(struct router *r)

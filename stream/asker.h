@@ -245,17 +245,13 @@ MUST_CHECK enum err asker_answer(struct stream_asker *a, struct stream_client *c
 
 /* A ring was adopted: `owner` goes by it. Behind asker_dead() of whom it says so (R12). */
 void asker_ring(struct stream_asker *a, uint64_t version);
-/* The end of a turn, or some time later: lanes send what may go. */
+/* The end of a turn, or before what comes some time later, whose rests begin at `now_ms`: lanes
+ * send what may go. */
 void asker_turn(struct stream_asker *a, uint64_t now_ms);
 /* True: asker_turn() has something to do at the end of this turn. */
 static inline bool asker_wants_turn(const struct stream_asker *a)
 {
     return a->uncounted > 0 || !list_empty(&a->ready);
-}
-/* True: it has something to do when time has gone on, too. */
-static inline bool asker_rests(const struct stream_asker *a)
-{
-    return !list_empty(&a->resting);
 }
 /* A frame's answers were all taken: the stream owes an `ack`, which its log says. */
 void asker_read(struct stream_asker *a, struct stream_client *c);
