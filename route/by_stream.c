@@ -690,7 +690,11 @@ static enum err begin(struct router *r, struct peer *peer, struct router_frame *
     const enum err e = asker_open(peer->stream, peer->connection, &f->head);
 
     f->left = e == ERR_OK ? f->frame->count : 0;
-    return e == ERR_NOT_FOUND ? ERR_OK : e;
+    if (e == ERR_NOT_FOUND) {
+        r->stats.loose_answers += f->frame->count;
+        return ERR_OK;
+    }
+    return e;
 }
 
 enum err by_stream_frame(struct router *r, struct router_frame *f)
@@ -708,6 +712,7 @@ enum err by_stream_frame(struct router *r, struct router_frame *f)
         return ERR_OK;
     }
     if (peer == NULL || peer->connection == 0) { // it was let go of between two parts
+        r->stats.loose_answers += f->left;
         f->left = 0;
         return ERR_OK;
     }

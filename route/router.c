@@ -395,6 +395,7 @@ enum err router_frame(struct router *r, struct router_frame *f, struct router_ef
     begin(r, f->now_us, out);
     r->lends = true;
     const enum err e = by_stream_frame(r, f);
+    r->stats.bad_streams += e != ERR_OK;
     r->lends = false;
     end(r);
     return e;
@@ -598,6 +599,7 @@ void router_stats(const struct router *r, struct router_stats *out)
 {
     *out = r->stats;
     out->waiting += by_stream_waiting(r);
+    out->late_answers += r->by_stream.asker.late;
     out->version = r->view->ring.version;
     out->digest[0] = r->view->ring.digest[0];
     out->digest[1] = r->view->ring.digest[1];

@@ -311,6 +311,8 @@ struct router_stats {
     uint64_t cold;          /* answers COLD */
     uint64_t stale_answers; /* of owners that were fenced: refused (hole 63) */
     uint64_t late_answers;  /* to requests that were answered or given up before */
+    uint64_t loose_answers; /* of streams that are not joined: passed over */
+    uint64_t bad_streams;   /* frames of streams for which a node's link was let go */
     uint64_t replied;       /* requests; the rest is in flight */
     uint64_t unknown;
     uint64_t timeout;

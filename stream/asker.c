@@ -514,6 +514,7 @@ enum err asker_answer(struct stream_asker *a, struct stream_client *c, uint64_t 
                       uint64_t version, const struct stream_answer *answer)
 {
     if (__builtin_expect(number <= c->log.said.ack, false)) {
+        a->late++;
         return ERR_OK; // it was read before the link was lost (R1)
     }
     c->log.said.ack = number;
@@ -522,8 +523,11 @@ enum err asker_answer(struct stream_asker *a, struct stream_client *c, uint64_t 
         return ERR_OK;
     }
     struct stream_slot *s = slot_of(a, answer->rid);
-    if (__builtin_expect(s == NULL || !slot_is_sent(s) || s->stream != c->index, false)) {
-        return ERR_OK; // asked elsewhere since
+    if (__builtin_expect(s == NULL || s->state != SLOT_SENT || s->stream != c->index, false)) {
+        a->late++;
+        if (s == NULL || s->state != SLOT_SETTLES || s->stream != c->index) {
+            return ERR_OK; // asked elsewhere since
+        }
     }
     if (__builtin_expect(stream_code_refuses(answer->code), false)) {
         refused(a, c, s, answer);

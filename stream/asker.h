@@ -137,6 +137,7 @@ struct stream_asker {
     size_t slot_cap;
     uint32_t spare; /* index + 1 */
     size_t under_way;
+    uint64_t late; /* answers to requests that were answered or given up before */
     uint32_t order;
     struct stream_client **stream; /* owned, by index; NULL = free */
     size_t stream_cap;

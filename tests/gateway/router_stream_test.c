@@ -871,6 +871,72 @@ static void a_lost_joined_is_asked_for_again(void **state)
     end_fleet(w);
 }
 
+/* Node 1 says a frame of one answer, with that number. Returns what the router makes of it. */
+static enum err say_answer(struct world *w, uint64_t number)
+{
+    uint8_t bytes[STREAM_HEADER_SIZE + STREAM_ANSWER_SIZE] = {0};
+    const struct stream_head head = {.from = 1, .to = GATEWAY, .first = number};
+
+    stream_head_store(bytes, STREAM_ANSWER, &head);
+    stream_answer_store(bytes + STREAM_HEADER_SIZE, &(struct stream_answer){.rid = 1});
+    const struct frame frame = {
+        .type = FRAME_STREAM_ANSWER,
+        .count = 1,
+        .body = bytes_of(bytes + FRAME_HEADER_SIZE, sizeof bytes - FRAME_HEADER_SIZE)};
+    struct router_frame f = {.now_us = w->rig.now_us, .frame = &frame, .slot = 1};
+
+    router_effects_clear(&w->rig.effects);
+    return router_frame(w->rig.router, &f, &w->rig.effects);
+}
+
+static void each_answer_that_is_dropped_is_counted(void **state)
+{
+    struct world *w = fleet();
+    struct router_stats stats;
+
+    (void)state;
+    ask(w, 1, 0, 0);
+    tick(w, 10001);
+    assert_int_equal(reply_to(w, 0), REPLY_TIMEOUT);
+    pass(w);
+    router_stats(w->rig.router, &stats);
+    assert_int_equal(stats.late_answers, 1);
+    assert_int_equal(say_answer(w, 1), ERR_OK); // which was read
+    assert_int_equal(say_answer(w, 2), ERR_OK); // to whom nobody knows
+    assert_int_equal(say_answer(w, 4), ERR_CORRUPT);
+    link_down(w, 1);
+    link_up(w, 1);
+    assert_int_equal(say_answer(w, 3), ERR_OK); // it is not joined yet
+    router_stats(w->rig.router, &stats);
+    assert_int_equal(stats.late_answers, 3);
+    assert_int_equal(stats.bad_streams, 1);
+    assert_int_equal(stats.loose_answers, 1);
+    end_fleet(w);
+}
+
+static void a_node_says_how_long_for_a_second_at_most(void **state)
+{
+    struct world *w = fleet();
+
+    (void)state;
+    ask(w, 1, 0, 0);
+    arrive(w, 1);
+    const struct queued q = w->queue[1][--w->queued[1]];
+    end(w, 1, &q, ANSWER_OVERLOAD, UINT64_MAX);
+    stream_node_writes(&w->node[1]);
+    tick(w, 500); // its rest begins when the answer is here
+    while (w->node[1].back.size > 0) {
+        router_reads(w, 1);
+    }
+    tick(w, 1000);
+    arrive(w, 1);
+    assert_int_equal(w->queued[1], 0);
+    tick(w, 100);
+    arrive(w, 1);
+    assert_int_equal(w->queued[1], 1);
+    end_fleet(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -888,6 +954,8 @@ int main(void)
         cmocka_unit_test(what_waits_goes_back_to_records),
         cmocka_unit_test(a_node_that_forgot_the_stream_begins_another),
         cmocka_unit_test(a_lost_joined_is_asked_for_again),
+        cmocka_unit_test(each_answer_that_is_dropped_is_counted),
+        cmocka_unit_test(a_node_says_how_long_for_a_second_at_most),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
