@@ -392,10 +392,9 @@ void thread_do_effects(struct thread *t)
 
 void thread_feed_links(struct thread *t)
 {
-    struct sendlog *log = NULL;
     uint16_t slot = 0;
 
-    while ((log = router_unsent(t->router, &slot)) != NULL) {
+    while (router_unsent(t->router, &slot) != NULL) {
         if (t->node[slot] != NULL && link_is_up(t->node[slot]->link)) {
             link_feed(t->node[slot]->link);
         }

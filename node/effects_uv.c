@@ -519,11 +519,9 @@ void shell_take_frame(struct shell *s, uint64_t peer, const struct frame *frame)
 
 void shell_feed_links(struct shell *s)
 {
-    struct sendlog *log = NULL;
     uint64_t peer = 0;
 
-    while (clock_boottime_us() < host_gate_us(s->host) &&
-           (log = host_unsent(s->host, &peer)) != NULL) {
+    while (clock_boottime_us() < host_gate_us(s->host) && host_unsent(s->host, &peer) != NULL) {
         const struct shell_peer *p = shell_peer(s, peer);
 
         if (p != NULL && p->drop == NULL) {

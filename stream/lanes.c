@@ -123,12 +123,13 @@ static void insert(struct stream_asker *a, struct stream_lane *lane, struct stre
     lane->last = s->next == 0 ? index : lane->last;
 }
 
-/* Who owns its entity by the ring adopted; NULL = none has a stream. */
-static struct stream_client *owner_of(const struct stream_asker *a, const struct stream_slot *s)
+/* The incarnation that owns its entity by the ring adopted; 0 = one that has no stream. */
+static uint64_t owner_of(const struct stream_asker *a, const struct stream_slot *s)
 {
     const struct stream_entity entity = slot_entity(s);
+    const struct stream_client *owner = a->config.owner(a->config.context, &entity);
 
-    return a->config.owner(a->config.context, &entity);
+    return owner == NULL ? 0 : owner->log.said.to;
 }
 
 /* Its owner wants it so much later. What another node says of that is void, since it is not asked
@@ -136,12 +137,12 @@ static struct stream_client *owner_of(const struct stream_asker *a, const struct
 static void lane_rest(struct stream_asker *a, struct stream_lane *lane, const struct stream_slot *s,
                       uint64_t rest_ms, uint64_t version)
 {
-    const struct stream_client *said = a->stream[s->stream];
+    const uint64_t said = a->stream[s->stream]->log.said.to;
     const uint64_t due_ms = a->now_ms + (rest_ms < REST_MAX_MS ? rest_ms : REST_MAX_MS);
 
     if (owner_of(a, s) == said) {
         lane->due_ms = due_ms > lane->due_ms ? due_ms : lane->due_ms;
-        lane->owner = said->log.said.to;
+        lane->owner = said;
         lane->version = version > lane->version ? version : lane->version;
     }
 }
@@ -310,10 +311,7 @@ void asker_turn(struct stream_asker *a, uint64_t now_ms)
 /* Another ring: its rest is over if that is what it waited for, or if somebody else owns it. */
 static void lane_renew(struct stream_asker *a, struct stream_lane *lane)
 {
-    const struct stream_client *owner =
-        lane->first == 0 ? NULL : owner_of(a, &a->slot[lane->first - 1]);
-
-    if (owner == NULL || owner->log.said.to != lane->owner ||
+    if (lane->first == 0 || owner_of(a, &a->slot[lane->first - 1]) != lane->owner ||
         (lane->version != 0 && lane->version <= a->version)) {
         lane->due_ms = 0;
         lane->version = 0;
@@ -338,7 +336,7 @@ void asker_ring(struct stream_asker *a, uint64_t version)
     for (size_t i = 0; i < a->slot_cap && !mutant(M_NOLANE); i++) {
         struct stream_slot *s = &a->slot[i];
 
-        if (slot_is_sent(s) && !s->forward && owner_of(a, s) != a->stream[s->stream]) {
+        if (slot_is_sent(s) && !s->forward && owner_of(a, s) != a->stream[s->stream]->log.said.to) {
             if (mutant(M_REROUTE) && !a->stream[s->stream]->joined && s->state == SLOT_SENT) {
                 slot_untaken(a, s);
                 continue;
