@@ -384,7 +384,8 @@ bool by_stream_ask(struct router *r, const struct router_event *event, struct se
                                      .kind = event->kind,
                                      .flags = event->flags,
                                      .id = event->id,
-                                     .body = event->body};
+                                     .body = event->body,
+                                     .command = event->command};
     struct inquiry *q = inquiry_new(b);
     q->session = session;
     q->ticket = event->ticket;

@@ -53,6 +53,17 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
     return true;
 }
 
+/* Its bytes; borrowed until the next call. */
+static struct bytes body_of(struct router *r, const struct router_event *event)
+{
+    if (event->command == NULL) {
+        return event->body;
+    }
+    buffer_clear(&r->body);
+    args_command_store(buffer_reserve(&r->body, event->body.size), event->command);
+    return bytes_of(r->body.data, event->body.size);
+}
+
 static struct pending *make(struct router *r, const struct router_event *event)
 {
     return pending_new(&r->spares,
@@ -61,7 +72,7 @@ static struct pending *make(struct router *r, const struct router_event *event)
                                           .from = event->from,
                                           .chain = event->chain,
                                           .chain_count = event->chain_count,
-                                          .body = event->body,
+                                          .body = body_of(r, event),
                                           .common = event->common});
 }
 
@@ -269,6 +280,7 @@ void router_free(struct router *r)
     sessions_fini(&r->sessions);
     table_fini(&r->pendings);
     view_fini(&r->own);
+    buffer_fini(&r->body);
     mem_free(r);
 }
 
@@ -335,8 +347,8 @@ static void pass_time(struct router *r)
     by_stream_pass_time(r);
 }
 
-/* Time goes on: what was due until then is done first. */
-__attribute__((always_inline)) static inline void begin(struct router *r, uint64_t now_us,
+/* Time goes on: what was due until then is done first. Returns true if it has. */
+__attribute__((always_inline)) static inline bool begin(struct router *r, uint64_t now_us,
                                                         struct router_effects *out)
 {
     if (!r->started) {
@@ -347,9 +359,11 @@ __attribute__((always_inline)) static inline void begin(struct router *r, uint64
     r->now_us = now_us;
     r->out = out;
     route_follow_key(r);
-    if (r->now_us != r->timed_us) { // else nothing more is due: each of them waits for some time
-        pass_time(r);
+    if (r->now_us == r->timed_us) {
+        return false; // nothing more is due: each of them waits for some time
     }
+    pass_time(r);
+    return true;
 }
 
 __attribute__((always_inline)) static inline void end(struct router *r)
@@ -369,21 +383,26 @@ __attribute__((always_inline)) static inline void end(struct router *r)
 
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out)
 {
-    begin(r, event->now_us, out);
+    (void)begin(r, event->now_us, out);
     dispatch(r, event);
     end(r);
 }
 
 void router_ask(struct router *r, const struct router_event *event, struct router_effects *out)
 {
-    begin(r, event->now_us, out);
+    const bool later = begin(r, event->now_us, out);
+
     route_request(r, event);
-    end(r);
+    // Most often it is one of many, and has changed nothing that the last step saw to.
+    if (later || by_stream_wants_end(&r->by_stream) || !list_empty(&r->fed)) {
+        end(r);
+    }
+    r->out = NULL;
 }
 
 void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out)
 {
-    begin(r, a->now_us, out);
+    (void)begin(r, a->now_us, out);
     r->lends = true;
     route_on_answers(r, a);
     r->lends = false;
@@ -392,7 +411,7 @@ void router_answer(struct router *r, const struct router_answers *a, struct rout
 
 enum err router_frame(struct router *r, struct router_frame *f, struct router_effects *out)
 {
-    begin(r, f->now_us, out);
+    (void)begin(r, f->now_us, out);
     r->lends = true;
     const enum err e = by_stream_frame(r, f);
     r->stats.bad_streams += e != ERR_OK;

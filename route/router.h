@@ -128,6 +128,8 @@ struct router_event {
                           deadline: few, and small */
     struct bytes id;   /* borrowed */
     struct bytes body; /* borrowed */
+    const struct args_command
+        *command; /* borrowed; what `body` then has the size of and no bytes, or NULL */
     struct shared
         *common;         /* instead, of several requests: the body, `from` and all; they hold it */
     uint32_t timeout_ms; /* of this request; 0 = deadline_ms */

@@ -67,6 +67,7 @@ struct router {
     bool started;
     uint64_t operator_requests_session; /* of no client: theirs are counted from 1 */
     uint64_t asked;                     /* position of the last */
+    struct buffer body;                 /* of a command that becomes a record */
 
     /* Requests: router.c, route.c, answer.c. */
     struct table pendings;      /* struct pending, by session and seq */

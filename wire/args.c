@@ -33,25 +33,15 @@ __attribute__((always_inline)) static inline uint8_t *store(uint8_t *at, const s
     return at + arg->size;
 }
 
-void args_put_command(struct buffer *out, struct bytes name, struct bytes id,
-                      const struct bytes *rest, size_t rest_count)
+void args_command_store(uint8_t *at, const struct args_command *c)
 {
-    size_t size = 1 + 2 * sizeof(uint32_t) + name.size + id.size;
-
-    ASSERT(rest_count + 2 <= ARGS_MAX);
-    for (size_t i = 0; i < rest_count; i++) {
-        size += sizeof(uint32_t) + rest[i].size;
+    ASSERT(c->rest_count + 2 <= ARGS_MAX);
+    at = store_u8(at, (uint8_t)(c->rest_count + 2));
+    at = store(at, &c->name);
+    at = store(at, &c->id);
+    for (size_t i = 0; i < c->rest_count; i++) {
+        at = store(at, &c->rest[i]);
     }
-    ASSERT(size <= UINT32_MAX);
-    uint8_t *at = buffer_reserve(out, size);
-
-    at = store_u8(at, (uint8_t)(rest_count + 2));
-    at = store(at, &name);
-    at = store(at, &id);
-    for (size_t i = 0; i < rest_count; i++) {
-        at = store(at, &rest[i]);
-    }
-    out->size += size;
 }
 
 enum err args_get(struct bytes in, struct args *args)

@@ -28,9 +28,27 @@ struct args {
 /* Append an argument list; `args->count` is 1..ARGS_MAX. */
 void args_put(struct buffer *out, const struct args *args);
 
-/* Append the argument list of a command's name, its key and what follows. */
-void args_put_command(struct buffer *out, struct bytes name, struct bytes id,
-                      const struct bytes *rest, size_t rest_count);
+/* The argument list of a command's name, its key and what follows, which is put together where it
+ * is encoded. All is borrowed. */
+struct args_command {
+    struct bytes name;
+    struct bytes id;
+    const struct bytes *rest;
+    size_t rest_count; /* at most ARGS_MAX - 2 */
+};
+
+/* Bytes that it takes when encoded. */
+static inline size_t args_command_size(const struct args_command *c)
+{
+    size_t size = 1 + 2 * sizeof(uint32_t) + c->name.size + c->id.size;
+
+    for (size_t i = 0; i < c->rest_count; i++) {
+        size += sizeof(uint32_t) + c->rest[i].size;
+    }
+    return size;
+}
+/* Encode it where there is room for it, as args_get() reads it. */
+void args_command_store(uint8_t *at, const struct args_command *c);
 
 /* Decode a whole body; `args` borrows from it. ERR_CORRUPT: not exactly one list, or a count out of
  * range. */

@@ -63,7 +63,11 @@ void stream_request_store(uint8_t *at, const struct stream_request *r)
     bytes_copy(at, r->chain.data, r->chain.size);
     at += r->chain.size;
     bytes_copy(at, r->id.data, r->id.size);
-    bytes_copy(at + r->id.size, r->body.data, r->body.size);
+    if (r->command != NULL) {
+        args_command_store(at + r->id.size, r->command);
+    } else {
+        bytes_copy(at + r->id.size, r->body.data, r->body.size);
+    }
 }
 
 static bool get_owned(struct reader *in, uint8_t bits, struct stream_owned *owned)
@@ -109,6 +113,7 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     r->chain = bytes_of(rest, chain_size);
     r->id = bytes_of(rest + chain_size, id_size);
     r->body = bytes_of(rest + chain_size + id_size, body_size);
+    r->command = NULL;
     return (r->flags & REQUEST_CALL) == 0 && body_size <= RECORD_BODY_MAX
                ? ERR_OK
                : get_end(in, request_body_is_sound(r->flags, r->body));

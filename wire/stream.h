@@ -11,6 +11,7 @@
 #define WIRE_STREAM_H
 
 #include "base/assert.h"
+#include "wire/args.h"
 #include "wire/frame.h"
 #include "wire/record.h"
 
@@ -61,6 +62,7 @@ struct stream_request {
     struct stream_owned owned;
     struct bytes id;
     struct bytes body;
+    const struct args_command *command; /* of one to be encoded: what `body` has the size of */
 };
 
 /* Codes of an answer: those of enum answer_code but COLD and LOST for sessions that nobody owns,

@@ -250,6 +250,7 @@ struct ask {
     uint16_t kind;
     struct bytes id;
     struct bytes body;
+    const struct args_command *command; /* instead of a body, or NULL */
     uint32_t name; /* of a client with a session of its own: its own; 0 = one of the gateway's */
     bool again;    /* … which was sent before */
     bool must;     /* it is taken however full the router is */
@@ -352,7 +353,9 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
         .flags = ask->flags,
         .kind = ask->kind,
         .id = ask->id,
-        .body = ask->body,
+        .body = ask->command == NULL ? ask->body
+                                     : (struct bytes){NULL, args_command_size(ask->command)},
+        .command = ask->command,
         .must = ask->must,
     };
 

@@ -33,16 +33,12 @@ static uint8_t flags_of(const struct client_command *command)
     return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));
 }
 
-/* Make a body of a command and its arguments. The actor is told its id where the command has its
- * key, `arg`'s first. */
-static struct bytes body_of(struct client *c, struct bytes name, struct bytes id,
-                            const struct bytes *arg, size_t count)
+/* A command and its arguments. The actor is told its id where the command has its key, `arg`'s
+ * first. */
+static struct args_command command_of(struct bytes name, struct bytes id, const struct bytes *arg,
+                                      size_t count)
 {
-    struct buffer *body = &c->all->body;
-
-    buffer_clear(body);
-    args_put_command(body, name, id, arg + 1, count - 1);
-    return buffer_bytes(body);
+    return (struct args_command){name, id, arg + 1, count - 1};
 }
 
 void run_call(struct client *c, const struct client_command *command,
@@ -92,16 +88,16 @@ void run_key(struct client *c, const struct client_command *command,
     if (!client_finds(c, line->arg[1], &to)) {
         return;
     }
-    const struct bytes body = body_of(c, name, to.id, &line->arg[1], line->count - 1);
+    const struct args_command body = command_of(name, to.id, &line->arg[1], line->count - 1);
 
-    if (check_body_size(c, body.size)) {
+    if (check_body_size(c, args_command_size(&body))) {
         client_add_slot(c, SLOT_VALUE, 1, &number);
         client_ask_now(c,
                        &(struct ask){.ticket = ticket_of(number, 0),
                                      .flags = flags_of(command),
                                      .kind = to.kind,
                                      .id = to.id,
-                                     .body = body});
+                                     .command = &body});
     }
 }
 
@@ -136,7 +132,9 @@ static void ask_each(struct client *c, const struct client_command *command,
         ask.ticket = ticket_of(number, (uint16_t)i);
         ask.kind = to.kind;
         ask.id = to.id;
-        ask.body = body_of(c, name_bytes(command->each), to.id, arg, step);
+        const struct args_command body = command_of(name_bytes(command->each), to.id, arg, step);
+
+        ask.command = &body;
         client_ask(c, &ask);
     }
 }
@@ -167,9 +165,13 @@ void run_mset(struct client *c, const struct client_command *command,
     for (size_t i = 1; i < line->count; i += 2) {
         struct target to;
 
-        if (!client_finds(c, line->arg[i], &to) ||
-            !check_body_size(c,
-                             body_of(c, name_bytes(command->each), to.id, &line->arg[i], 2).size)) {
+        if (!client_finds(c, line->arg[i], &to)) {
+            return;
+        }
+        const struct args_command body =
+            command_of(name_bytes(command->each), to.id, &line->arg[i], 2);
+
+        if (!check_body_size(c, args_command_size(&body))) {
             return;
         }
     }

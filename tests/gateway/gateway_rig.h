@@ -248,14 +248,36 @@ STAGE void gateway_rig_stage_write(struct gateway_rig *g, size_t client)
     client_sent(c, size, g->base.rig.now_us);
 }
 
-/* The stream's log goes to the link. (A real one writes it from where it is.) */
-STAGE void gateway_rig_stage_log(struct gateway_rig *g)
+/* What the stream's log has for the link; a real one writes it from where it is. */
+STAGE struct bytes gateway_rig_stage_unsent(struct sendlog *log)
 {
-    struct sendlog *log = NULL;
+    return sendlog_unsent(log);
+}
+
+STAGE void gateway_rig_stage_sent(struct sendlog *log, size_t size)
+{
+    sendlog_sent(log, size);
+}
+
+STAGE struct sendlog *gateway_rig_stage_log(struct gateway_rig *g)
+{
     uint16_t slot;
 
-    while ((log = router_unsent(g->base.rig.router, &slot)) != NULL) {
-        stream_node_pour(log, &g->node.there);
+    return router_unsent(g->base.rig.router, &slot);
+}
+
+static inline void gateway_rig_logs(struct gateway_rig *g)
+{
+    struct sendlog *log = NULL;
+
+    while ((log = gateway_rig_stage_log(g)) != NULL) {
+        struct bytes out;
+
+        while ((out = gateway_rig_stage_unsent(log)).size > 0) {
+            buffer_put(&g->node.there, out.data, out.size);
+            gateway_rig_stage_sent(log, out.size);
+        }
+        stream_node_pour(log, &g->node.there); // the rest: what it owes
     }
 }
 
@@ -293,7 +315,7 @@ static inline void gateway_rig_there(struct gateway_rig *g)
         gateway_rig_stage_effects(g);
     }
     if (g->streams) {
-        gateway_rig_stage_log(g);
+        gateway_rig_logs(g);
     }
 }
 
@@ -310,7 +332,7 @@ static inline void gateway_rig_frames(struct gateway_rig *g)
         } while (f.left > 0);
         buffer_consume(&g->node.back, FRAME_HEADER_SIZE + frame.body.size);
     }
-    gateway_rig_stage_log(g);
+    gateway_rig_logs(g);
 }
 
 /* Give the node's answers to the clients. */
