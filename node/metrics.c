@@ -23,6 +23,14 @@ static const struct metric dropped = {"ringhold_node_dropped_total",
 #define DROP(name, word) {word, offsetof(struct host_stats, dropped[DROPPED_##name])},
 static const struct metrics_word drops[] = {DROPPED_LIST(DROP)};
 
+static const struct metric streams_dropped = {
+    "ringhold_node_streams_dropped_total",
+    "Frames of streams that were dropped, and streams that were forgotten, by reason.",
+    METRIC_COUNTER};
+#define STREAM_DROP(name, word) \
+    {word, offsetof(struct host_stats, streams_dropped[STREAM_DROP_##name])},
+static const struct metrics_word stream_drops[] = {STREAM_DROP_LIST(STREAM_DROP)};
+
 static const struct metric gated = {"ringhold_node_gate_dropped_total",
                                     "Outputs of a deposed incarnation that were dropped.",
                                     METRIC_COUNTER};
@@ -105,6 +113,7 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     metrics_put(m, &owned, vnodes);
     metrics_put_rows(m, work, COUNT(work), f);
     metrics_put_words(m, &dropped, "reason", drops, COUNT(drops), f);
+    metrics_put_words(m, &streams_dropped, "reason", stream_drops, COUNT(stream_drops), f);
     metrics_put_times(m, &stalls, "outcome", "committed", &f->holds[HOLD_COMMITTED]);
     metrics_put_times(m, &stalls, "outcome", "aborted", &f->holds[HOLD_ABORTED]);
     metrics_put_rows(m, lease, COUNT(lease), f);

@@ -22,12 +22,14 @@ static struct stream_chunk *chunk_take(struct stream_chunks *c, size_t size)
         chunk->cap = (uint32_t)cap;
     }
     *chunk = (struct stream_chunk){.cap = chunk->cap};
+    c->size += chunk->cap;
     return chunk;
 }
 
 static void chunk_give(struct stream_chunks *c, struct stream_chunk *chunk)
 {
     c->count--;
+    c->size -= chunk->cap;
     if (chunk->cap != STREAM_CHUNK_SIZE || c->spare_count >= c->spare_max) {
         mem_free(chunk);
         return;

@@ -34,7 +34,8 @@ struct stream_chunks {
     struct stream_chunk *spare; /* owned */
     size_t spare_count;
     size_t spare_max;
-    size_t count; /* chunks in use */
+    size_t count; /* chunks in use, … */
+    size_t size;  /* … and their bytes */
 };
 /* Free the spare ones. The others must have been given back. */
 void stream_chunks_fini(struct stream_chunks *c);

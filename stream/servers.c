@@ -8,8 +8,13 @@
 
 struct stream_servers_config servers_config_default(void)
 {
-    return (struct stream_servers_config){
-        .gone_ms = 10000, .parked_max = (size_t)16 * 1024 * 1024, .chunks_spare = 64};
+    return (struct stream_servers_config){.gone_ms = 10000,
+                                          .parked_max = (size_t)16 * 1024 * 1024 +
+                                                        (size_t)65536 * STREAM_PARKED_EXTRA,
+                                          .log_max = (size_t)64 * 1024 * 1024,
+                                          .size_max = (size_t)256 * 1024 * 1024,
+                                          .streams_max = 2048,
+                                          .chunks_spare = 64};
 }
 
 void servers_init(struct stream_servers *v, const struct stream_servers_config *config)
@@ -27,12 +32,20 @@ static void rests(struct stream_served *s)
     }
 }
 
-static void served_free(struct stream_served *s)
+/* What waits of it is lost. */
+static void drop_parked(struct stream_servers *v, struct stream_served *s)
+{
+    v->parked_size -= s->parked.cap;
+    buffer_fini(&s->parked);
+}
+
+static void served_free(struct stream_servers *v, struct stream_served *s)
 {
     list_remove(&s->in);
     rests(s);
     sendlog_drop(&s->stream.log);
-    buffer_fini(&s->parked);
+    drop_parked(v, s);
+    v->count--;
     mem_free(s);
 }
 
@@ -42,8 +55,9 @@ void servers_fini(struct stream_servers *v)
 
     list_splice_back(&v->all, &v->dead);
     while ((l = list_front(&v->all)) != NULL) {
-        served_free(CONTAINER_OF(l, struct stream_served, in));
+        served_free(v, CONTAINER_OF(l, struct stream_served, in));
     }
+    ASSERT(v->count == 0 && v->parked_size == 0);
     table_fini(&v->by_asker);
     stream_chunks_fini(&v->chunks);
 }
@@ -56,28 +70,58 @@ struct stream_served *servers_find(const struct stream_servers *v, uint64_t aske
     return l == NULL ? NULL : CONTAINER_OF(l, struct stream_served, link);
 }
 
-static struct stream_served *serve(struct stream_servers *v, uint64_t asker)
-{
-    struct stream_served *s = mem_new(1, sizeof *s);
-
-    server_init(&s->stream, &v->chunks, asker, v->config.incarnation);
-    s->stream.log.said.version = v->version;
-    table_put(&v->by_asker, &s->link, table_mix(asker));
-    list_push_back(&v->all, &s->in);
-    return s;
-}
-
 static void bury(struct stream_servers *v, struct stream_served *s)
 {
     server_dead(&s->stream);
     if (!s->stream.dead) {
         return; // a bug is planted
     }
-    buffer_fini(&s->parked);
+    drop_parked(v, s);
     rests(s);
     table_remove(&v->by_asker, &s->link);
     list_remove(&s->in);
     list_push_back(&v->dead, &s->in);
+}
+
+/* Forget who was away for longest: it is told GONE. */
+static void forget_one(struct stream_servers *v)
+{
+    struct stream_served *longest = NULL;
+
+    for (struct list_link *l = list_front(&v->all); l != NULL; l = list_next(&v->all, l)) {
+        struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
+
+        if (s->lost_ms != 0 && server_may_forget(&s->stream) &&
+            (longest == NULL || s->lost_ms < longest->lost_ms)) {
+            longest = s;
+        }
+    }
+    if (longest != NULL) {
+        bury(v, longest);
+        v->forgotten++;
+        if (server_over(&longest->stream)) {
+            served_free(v, longest);
+        }
+    }
+}
+
+/* NULL: there is no room for one more. */
+static struct stream_served *serve(struct stream_servers *v, uint64_t asker)
+{
+    if (v->count >= v->config.streams_max) {
+        forget_one(v);
+    }
+    if (v->count >= v->config.streams_max) {
+        return NULL;
+    }
+    struct stream_served *s = mem_new(1, sizeof *s);
+
+    server_init(&s->stream, &v->chunks, asker, v->config.incarnation);
+    s->stream.log.said.version = v->version;
+    table_put(&v->by_asker, &s->link, table_mix(asker));
+    list_push_back(&v->all, &s->in);
+    v->count++;
+    return s;
 }
 
 static void put_head(struct buffer *out, enum stream_frame type, const struct stream_head *head)
@@ -97,17 +141,22 @@ static enum err on_join(struct stream_servers *v, uint64_t connection, enum stre
         put_head(say, STREAM_GONE, &gone);
         return ERR_OK;
     }
-    s = s == NULL ? serve(v, head->from) : s;
-    enum server_join join = server_join(&s->stream, connection, type, head);
+    enum server_join join =
+        s == NULL ? SERVER_ANEW : server_join(&s->stream, connection, type, head);
     if (join == SERVER_ANEW) {
-        bury(v, s);
+        if (s != NULL) {
+            bury(v, s);
+        }
         s = serve(v, head->from);
+        if (s == NULL) {
+            return ERR_TOO_BIG;
+        }
         join = server_join(&s->stream, connection, type, head);
     }
     if (join != SERVER_JOINED) {
         return join == SERVER_OLD ? ERR_STOPPED : ERR_CORRUPT;
     }
-    buffer_fini(&s->parked); // it came by the connection before (R2)
+    drop_parked(v, s); // it came by the connection before (R2)
     s->lost_ms = 0;
     const struct stream_head joined = server_joined(&s->stream);
     put_head(say, STREAM_JOINED, &joined);
@@ -121,7 +170,7 @@ void servers_clock(struct stream_servers *v, uint64_t now_ms)
 }
 
 /* Frames that wait are kept whole, each behind when it came. */
-enum { PARKED_SIZE = 8 };
+enum { PARKED_SIZE = STREAM_PARKED_EXTRA - STREAM_HEADER_SIZE };
 
 /* `waited_ms`: the frame was parked so long. */
 struct taking {
@@ -158,13 +207,19 @@ static enum err take(struct stream_servers *v, struct stream_served *s, const st
     return in->left == 0 ? ERR_OK : ERR_CORRUPT;
 }
 
-static enum err park(const struct stream_servers *v, struct stream_served *s,
-                     const struct frame *frame)
+bool servers_is_beyond(const struct stream_servers *v, const struct stream_served *s, size_t times)
+{
+    return servers_size(v) >= times * v->config.size_max &&
+           s->stream.log.size + s->parked.cap >= v->config.size_max / v->by_asker.count;
+}
+
+static enum err park(struct stream_servers *v, struct stream_served *s, const struct frame *frame)
 {
     const size_t size = FRAME_HEADER_SIZE + frame->body.size;
+    const size_t cap = s->parked.cap;
 
-    if (s->parked.size + PARKED_SIZE + size > v->config.parked_max) {
-        return ERR_STOPPED; // it comes again by another connection
+    if (s->parked.size + PARKED_SIZE + size > v->config.parked_max || servers_is_beyond(v, s, 1)) {
+        return ERR_TOO_BIG; // it comes again by another connection
     }
     uint8_t *at = buffer_reserve(&s->parked, PARKED_SIZE + size);
     at = store_u64(at, v->now_ms);
@@ -174,6 +229,7 @@ static enum err park(const struct stream_servers *v, struct stream_served *s,
     at = store_u16(at, frame->count);
     memcpy(at, frame->body.data, frame->body.size);
     s->parked.size += PARKED_SIZE + size;
+    v->parked_size += s->parked.cap - cap;
     return ERR_OK;
 }
 
@@ -197,7 +253,9 @@ static enum err on_requests(struct stream_servers *v, struct stream_served *s, u
     switch (server_open(&s->stream, connection, &head, v->version)) {
     case SERVER_OPEN:
         servers_feed(v, s); // it owes an `ack`
-        return behind ? park(v, s, frame) : take(v, s, &what, &in);
+        return behind                       ? park(v, s, frame)
+               : servers_is_beyond(v, s, 2) ? ERR_TOO_BIG
+                                            : take(v, s, &what, &in);
     case SERVER_HEARD:
         return ERR_OK;
     case SERVER_WAIT:
@@ -228,7 +286,7 @@ enum err servers_frame(struct stream_servers *v, uint64_t connection, const stru
     if (type != STREAM_REQUEST && type != STREAM_ACK) {
         return ERR_CORRUPT;
     }
-    return s == NULL ? ERR_STOPPED : on_requests(v, s, connection, frame, NULL);
+    return s == NULL ? ERR_NOT_FOUND : on_requests(v, s, connection, frame, NULL);
 }
 
 void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection)
@@ -237,7 +295,7 @@ void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection)
 
     if (s != NULL && s->stream.connection == connection) {
         server_lost(&s->stream, connection);
-        buffer_fini(&s->parked);
+        drop_parked(v, s);
     }
 }
 
@@ -269,13 +327,16 @@ static void unpark(struct stream_servers *v, struct stream_served *s)
         }
         at += PARKED_SIZE + FRAME_HEADER_SIZE + frame.body.size;
         if (e != ERR_OK) {
+            const uint64_t connection = s->stream.connection;
+
             at = s->parked.size;
-            s->stream.connection = 0; // the caller hears of it with the next frame
+            server_lost(&s->stream, connection);
+            v->config.lost(v->config.context, connection, e);
         }
     }
     buffer_consume(&s->parked, at);
     if (s->parked.size == 0) {
-        buffer_fini(&s->parked);
+        drop_parked(v, s);
     }
 }
 
@@ -324,8 +385,6 @@ bool servers_wait(const struct stream_servers *v)
 
 size_t servers_tick(struct stream_servers *v, uint64_t now_ms)
 {
-    size_t forgotten = 0;
-
     for (struct list_link *l = list_front(&v->all), *next = NULL; l != NULL; l = next) {
         struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
 
@@ -336,7 +395,7 @@ size_t servers_tick(struct stream_servers *v, uint64_t now_ms)
             s->lost_ms = now_ms;
         } else if (now_ms - s->lost_ms >= v->config.gone_ms) {
             bury(v, s);
-            forgotten++;
+            v->forgotten++;
         }
     }
     for (struct list_link *l = list_front(&v->dead), *next = NULL; l != NULL; l = next) {
@@ -344,8 +403,10 @@ size_t servers_tick(struct stream_servers *v, uint64_t now_ms)
 
         next = list_next(&v->dead, l);
         if (server_over(&s->stream)) {
-            served_free(s);
+            served_free(v, s);
         }
     }
+    const size_t forgotten = v->forgotten;
+    v->forgotten = 0;
     return forgotten;
 }

@@ -10,6 +10,12 @@
  *
  * What is answered lies in the logs until the network takes it: servers_unsent().
  *
+ * Logs and frames that wait have one sum (`size_max`). Beyond it a stream that has
+ * its share, the same for all, is full: what comes by it is refused, which lies in
+ * its log, too, and no frame of it waits. Beyond twice that sum nothing is taken of
+ * such a stream: it loses its connection. So the sum is hardly more than three times
+ * what it may be, and those that have little do not notice.
+ *
  * Pure. The caller names connections and the time.
  */
 #ifndef STREAM_SERVERS_H
@@ -44,15 +50,26 @@ struct stream_taken {
 
 struct stream_servers_config {
     uint64_t incarnation;
-    uint64_t gone_ms;    /* T_gone: 10000 */
-    size_t parked_max;   /* bytes of frames of one stream that wait; 16 MiB */
+    uint64_t gone_ms; /* T_gone: 10000 */
+    /* Bytes of frames of one stream that wait; what an asker's window may have: 16 MiB, and
+     * STREAM_PARKED_EXTRA more for each of 65536 frames. */
+    size_t parked_max;
+    size_t log_max;      /* bytes of one stream's answers; 64 MiB */
+    size_t size_max;     /* bytes of all of both; 256 MiB */
+    size_t streams_max;  /* 2048: beyond it who was away for longest is forgotten at once */
     size_t chunks_spare; /* 64 */
     void *context;
     /* Where a request's entity is on the ring. */
     uint64_t (*position)(void *context, const struct stream_request *r);
     void (*take)(void *context, const struct stream_taken *t);
+    /* A connection lost its stream by a frame that had waited; `why` as of servers_frame(): let go
+     * of it. */
+    void (*lost)(void *context, uint64_t connection, enum err why);
 };
 struct stream_servers_config servers_config_default(void);
+
+/* What a frame takes that waits, beside its records. */
+enum { STREAM_PARKED_EXTRA = STREAM_HEADER_SIZE + 8 };
 
 struct stream_servers {
     struct stream_servers_config config;
@@ -61,6 +78,9 @@ struct stream_servers {
     struct list all;
     struct list dead;   /* until server_over() */
     struct list unsent; /* their logs may have something for the network */
+    size_t count;       /* streams, the dead ones, too */
+    size_t parked_size; /* bytes reserved for frames that wait */
+    size_t forgotten;   /* streams, since servers_tick() told */
     uint64_t version;   /* of the ring adopted */
     uint64_t now_ms;
 };
@@ -75,8 +95,9 @@ struct stream_served *servers_find(const struct stream_servers *v, uint64_t aske
 /* So late it is by now, for all that comes. */
 void servers_clock(struct stream_servers *v, uint64_t now_ms);
 /* A frame of a stream came by a connection. What is to be said at once, JOINED or GONE, is appended
- * to `say`; behind JOINED the log goes. ERR_OK; ERR_CORRUPT: it is none, and ERR_STOPPED: the
- * stream has another connection, or more waits than may: let go of this one. */
+ * to `say`; behind JOINED the log goes. ERR_OK. Else let go of this connection: ERR_CORRUPT: the
+ * frame cannot be; ERR_NOT_FOUND: no such stream is known; ERR_STOPPED: the stream has another
+ * connection; ERR_TOO_BIG: there is no room for the stream, or for what it asks. */
 MUST_CHECK enum err servers_frame(struct stream_servers *v, uint64_t connection,
                                   const struct frame *frame, struct buffer *say);
 /* That connection of the asker is gone: so is what came by it and waits. */
@@ -95,6 +116,20 @@ static inline void servers_feed(struct stream_servers *v, struct stream_served *
     if (__builtin_expect(!list_linked(&s->unsent), false)) {
         list_push_back(&v->unsent, &s->unsent);
     }
+}
+/* Bytes of all logs and of frames that wait. */
+static inline size_t servers_size(const struct stream_servers *v)
+{
+    return v->chunks.size + v->parked_size;
+}
+/* True if the sum is that many times what it may be, and the living stream has its share. */
+bool servers_is_beyond(const struct stream_servers *v, const struct stream_served *s, size_t times);
+/* True if what comes by that living stream is to be refused, OVERLOAD (R18). */
+static inline bool servers_is_full(const struct stream_servers *v, const struct stream_served *s)
+{
+    return __builtin_expect(s->stream.log.size > v->config.log_max, false) ||
+           (__builtin_expect(servers_size(v) >= v->config.size_max, false) &&
+            servers_is_beyond(v, s, 1));
 }
 /* The next stream with a connection whose log has something for the network, or owes it an `ack`,
  * since this was asked; NULL = none. */

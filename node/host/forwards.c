@@ -271,6 +271,9 @@ static enum err on_answers(struct host *h, struct stream_client *c, const struct
     if (e == ERR_OK) {
         asker_read(a, c);
     }
+    if (e == ERR_NOT_FOUND) {
+        streams_stray(h); // it is not joined
+    }
     return e == ERR_NOT_FOUND || records->left == 0 ? ERR_OK : ERR_CORRUPT;
 }
 
@@ -282,7 +285,8 @@ void forwards_on_frame(struct host *h, const struct host_event *event,
     enum err e = ERR_OK;
 
     if (c == NULL) {
-        return; // it is over, or another link has it
+        streams_stray(h); // it is over, or another link has it
+        return;
     }
     if (type == STREAM_JOINED || type == STREAM_GONE) {
         e = on_joined(h, c, type, head);

@@ -102,6 +102,7 @@ struct host_config host_config_default(void)
         .session_keep_ms = 120000,
         .gate_size_max = (size_t)64 * 1024 * 1024,
         .stream_log_max = (size_t)64 * 1024 * 1024,
+        .streams_size_max = (size_t)256 * 1024 * 1024,
     };
 }
 
@@ -624,6 +625,8 @@ void host_stats(const struct host *h, struct host_stats *out)
         .waiting = h->requests.room.count,
         .waiting_size = h->requests.room.size,
         .put_off_total = h->backpressure.put_off_total,
+        .streams = h->streams.servers.count,
+        .streams_size = servers_size(&h->streams.servers),
         .full_total = h->backpressure.full_total,
         .activating = h->work.activating,
         .cold = h->backpressure.cold.count,
@@ -633,6 +636,7 @@ void host_stats(const struct host *h, struct host_stats *out)
         .draining = me != NULL && me->leaving,
     };
     memcpy(out->dropped, h->requests.dropped, sizeof out->dropped);
+    memcpy(out->streams_dropped, h->streams.dropped, sizeof out->streams_dropped);
     memcpy(out->holds, h->txns.holds, sizeof out->holds);
     memcpy(out->misuses, h->links.misuses, sizeof out->misuses);
     memcpy(out->images_dropped, h->txns.images_dropped, sizeof out->images_dropped);

@@ -138,7 +138,9 @@ struct host_config {
         session_keep_ms;   /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
     size_t gate_size_max;  /* bytes of outputs kept at the closed gate; 64 MiB */
     size_t stream_log_max; /* bytes of one stream's answers; beyond it is OVERLOAD; 64 MiB */
-    bool serve;            /* lease.on_loss: go on without a lease, and risk two owners */
+    size_t streams_size_max; /* bytes of all streams' answers and of frames that wait; beyond it a
+                                stream has its share (stream/servers.h); 256 MiB */
+    bool serve;              /* lease.on_loss: go on without a lease, and risk two owners */
 };
 struct host_config host_config_default(void);
 

@@ -163,7 +163,7 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
     struct completion done;
 
     if (!steady_request(r) || !steady_kind(h, r->kind) || !steady_cell(h, t->position) ||
-        t->by->stream.log.size > h->config.stream_log_max || t->by->stream.passed_count > 0) {
+        servers_is_full(&h->streams.servers, t->by) || t->by->stream.passed_count > 0) {
         return false;
     }
     struct actor *a = actor_find(&h->actors, name);

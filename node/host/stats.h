@@ -49,13 +49,23 @@ enum image_drop {
 #define DROPPED_LIST(X)                                                                       \
     X(EXPIRED, "expired")       /* the time to live was over while it waited */               \
     X(DUPLICATE, "duplicate")   /* a copy: merged into one that waits, or done long ago */    \
-    X(ABANDONED, "abandoned")   /* its gateway gave it up before it came */                   \
+    X(ABANDONED, "abandoned")   /* its gateway gave it up before it came, or its stream ended */ \
     X(FENCED, "fenced")         /* of an older epoch of its session */                        \
     X(OVERFLOW, "overflow")     /* no room: its sender is told to wait */                     \
     X(MAILBOX, "mailbox")       /* too many wait for its actor: the sender is told to wait */ \
     X(COLD, "activations")      /* too many wait for an activation: likewise */               \
     X(ASLEEP, "asleep")         /* only for an actor that is awake, and it was not */         \
     X(FOREIGN, "foreign")       /* an answer to a gateway that is not linked */
+
+/* Why a frame of a stream was dropped, or its link or the stream was; its word in
+ * ringhold_node_streams_dropped_total. Frames that cannot be are HOST_MISUSE_STREAM. */
+#define STREAM_DROP_LIST(X)                                                                  \
+    X(UNKNOWN, "unknown")         /* the stream is not known: never begun, or over */        \
+    X(CONNECTION, "connection")   /* the stream has another connection */                    \
+    X(INCARNATION, "incarnation") /* it is for an incarnation before this one */             \
+    X(OVER, "over")               /* it is of a node that is over */                         \
+    X(FULL, "full")               /* no room: for what waits, for answers, or one stream more */ \
+    X(FORGOTTEN, "forgotten")     /* it was away for too long */
 
 /* X(kind, field, metric, help), in the order of /metrics. SECONDS: the field has microseconds. */
 #define HOST_STATS(X)                                                                            \
@@ -83,6 +93,9 @@ enum image_drop {
       "Requests that wait for the limit of concurrent activations.")                             \
     X(COUNTER, put_off_total, "ringhold_node_put_off_total",                                     \
       "Requests that waited for a full link or a step.")                                         \
+    X(GAUGE, streams, "ringhold_node_streams", "Streams that the node serves.")                  \
+    X(GAUGE, streams_size, "ringhold_node_streams_bytes",                                        \
+      "Memory of their answers and of frames that wait.")                                        \
     X(COUNTER, full_total, "ringhold_node_link_full_total", "Times that a link was full.")       \
     X(COUNTER, attached, "ringhold_node_copies_attached_total",                                  \
       "Copies of a request that arrived while it ran.")                                          \
@@ -132,6 +145,10 @@ enum image_drop {
 enum dropped { DROPPED_LIST(DROPPED) DROPPED_COUNT };
 #undef DROPPED
 
+#define STREAM_DROP(name, word) STREAM_DROP_##name,
+enum stream_drop { STREAM_DROP_LIST(STREAM_DROP) STREAM_DROP_COUNT };
+#undef STREAM_DROP
+
 struct host_stats {
 #define HOST_STAT(kind, field, metric, help) uint64_t field;
     HOST_STATS(HOST_STAT)
@@ -141,6 +158,7 @@ struct host_stats {
     uint64_t hold_us_max;
     struct metrics_times holds[HOLD_ENDS]; /* by how they ended */
     uint64_t dropped[DROPPED_COUNT];
+    uint64_t streams_dropped[STREAM_DROP_COUNT];
     uint64_t wake_dropped; /* ids for which there was no room: they are listed again */
     uint64_t answers_size; /* bytes of the large saved answers */
     bool serving;          /* registered */

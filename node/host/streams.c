@@ -56,6 +56,18 @@ struct admission streams_admission(const struct host *h, const struct stream_tak
                               .position = t->position};
 }
 
+/* R18: its asker reads too little. True: it has been refused. */
+static bool has_no_room(struct host *h, struct admission *in)
+{
+    const bool full = servers_is_full(&h->streams.servers, in->mark.by);
+
+    if (full) {
+        requests_drop(&h->requests, DROPPED_OVERFLOW);
+        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
+    }
+    return full;
+}
+
 /* It was taken, so it gets its entry, whatever it is (R6). True: it has it. */
 static bool is_turned_away(struct host *h, const struct stream_taken *t, struct admission *in)
 {
@@ -70,12 +82,7 @@ static bool is_turned_away(struct host *h, const struct stream_taken *t, struct 
         admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
         return true;
     }
-    if (t->by->stream.log.size > h->config.stream_log_max) { // R18: its asker reads too little
-        requests_drop(&h->requests, DROPPED_OVERFLOW);
-        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
-        return true;
-    }
-    return false;
+    return has_no_room(h, in);
 }
 
 /* A frame may take as long as a lease's last part: then nothing more of it begins at once. */
@@ -119,6 +126,7 @@ bool streams_may_go_on(struct host *h, struct admission *in, uint64_t position, 
     case SERVER_RUN:
         return true;
     case SERVER_DROP:
+        requests_drop(&h->requests, DROPPED_ABANDONED);
         admit_refuse(h, in, ANSWER_BUSY, 0); // which nobody hears
         return false;
     case SERVER_BEHIND:
@@ -139,7 +147,8 @@ bool streams_may_go_on(struct host *h, struct admission *in, uint64_t position, 
 
 bool streams_may_run(struct host *h, struct admission *in, uint64_t position)
 {
-    return streams_may_go_on(h, in, position, true);
+    // What waited for its actor was let in when there was room for its answer.
+    return streams_may_go_on(h, in, position, true) && !has_no_room(h, in);
 }
 
 void streams_relayed(struct host *h, struct stream_server *s)
@@ -171,6 +180,8 @@ void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t pos
 
 /* ---- streams ---- */
 
+static void on_lost(void *context, uint64_t connection, enum err why);
+
 static void begin(struct host *h, uint64_t incarnation)
 {
     struct stream_servers_config config = servers_config_default();
@@ -179,6 +190,9 @@ static void begin(struct host *h, uint64_t incarnation)
     config.context = h;
     config.position = on_position;
     config.take = on_take;
+    config.lost = on_lost;
+    config.log_max = h->config.stream_log_max;
+    config.size_max = h->config.streams_size_max;
     servers_init(&h->streams.servers, &config);
     servers_ring(&h->streams.servers, h->topology.view.ring.version);
 }
@@ -321,7 +335,7 @@ void streams_go_on(struct host *h)
 
 void streams_tick(struct host *h)
 {
-    h->streams.forgotten += servers_tick(&h->streams.servers, h->now_us / MS);
+    h->streams.dropped[STREAM_DROP_FORGOTTEN] += servers_tick(&h->streams.servers, h->now_us / MS);
 }
 
 bool streams_rest(const struct host *h)
@@ -363,12 +377,34 @@ static void say(struct host *h, uint64_t peer, struct bytes whole)
     }
 }
 
-static void let_go(struct host *h, uint64_t peer, const char *why)
+void streams_stray(struct host *h)
+{
+    h->streams.dropped[STREAM_DROP_UNKNOWN]++;
+}
+
+static void let_go(struct host *h, uint64_t peer, enum stream_drop what, const char *why)
 {
     struct host_effect *e = host_emit(h, HOST_DROP_PEER);
 
+    h->streams.dropped[what]++;
     e->peer = peer;
     e->why = why;
+}
+
+/* The stream has not that link any more, or never had. */
+static void on_lost(void *context, uint64_t connection, enum err why)
+{
+    struct host *h = context;
+
+    if (why == ERR_CORRUPT) {
+        identity_drop(h, connection, "its frame cannot be");
+    } else if (why == ERR_NOT_FOUND) {
+        let_go(h, connection, STREAM_DROP_UNKNOWN, "its stream is not known");
+    } else if (why == ERR_STOPPED) {
+        let_go(h, connection, STREAM_DROP_CONNECTION, "its stream has another connection");
+    } else {
+        let_go(h, connection, STREAM_DROP_FULL, "there is no room for its stream");
+    }
 }
 
 /* Nothing of it was looked at but its head. */
@@ -380,7 +416,7 @@ static const struct neighbour *sender(struct host *h, const struct host_event *e
         return NULL;
     }
     if (head->to != h->membership.incarnation) {
-        let_go(h, event->peer, "it asks another incarnation");
+        let_go(h, event->peer, STREAM_DROP_INCARNATION, "it asks another incarnation");
         return NULL;
     }
     return identity_of_stream(h, event->peer, head->from);
@@ -395,10 +431,8 @@ static void take(struct host *h, const struct host_event *event, const struct st
 
     say(h, event->peer, buffer_bytes(&said));
     buffer_fini(&said);
-    if (e == ERR_CORRUPT) {
-        identity_drop(h, event->peer, "its frame cannot be");
-    } else if (e != ERR_OK) {
-        let_go(h, event->peer, "its stream has another connection");
+    if (e != ERR_OK) {
+        on_lost(h, event->peer, e);
     }
     if (head->version > h->topology.view.ring.version) {
         host_want_version(h, head->version);
@@ -411,9 +445,13 @@ void streams_on_frame(struct host *h, const struct host_event *event)
     struct reader records;
     const struct neighbour *n = sender(h, event, &head, &records);
 
+    if (n == NULL) {
+        return;
+    }
     // Who is over may not know yet: what it asks for must not run behind its death.
-    if (n == NULL || (n->role == ROLE_NODE && n->standing == STANDING_KNOWN &&
-                      streams_is_over(h, n->incarnation) && !mutant(M_DEADFWD))) {
+    if (n->role == ROLE_NODE && n->standing == STANDING_KNOWN &&
+        streams_is_over(h, n->incarnation) && !mutant(M_DEADFWD)) {
+        h->streams.dropped[STREAM_DROP_OVER]++;
         return;
     }
     if (n->dialled) {

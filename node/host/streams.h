@@ -26,8 +26,8 @@
 struct streams {
     struct stream_servers servers;    /* its incarnation is 0 before the node is registered */
     const struct host_server *server; /* runs what is steady in this step; NULL = nobody does */
-    uint64_t forgotten;               /* streams that were away for T_gone (R15) */
-    uint64_t *over;                   /* owned: incarnations that the ring names, and are over */
+    uint64_t dropped[STREAM_DROP_COUNT];
+    uint64_t *over; /* owned: incarnations that the ring names, and are over */
     size_t over_count;
     unsigned unlooked; /* requests of a frame since the last look at the clock */
 };
@@ -67,6 +67,9 @@ void streams_end(struct host *h, const struct stream_mark *mark, const struct an
 /* The entry of one that did not run, and of its fence. */
 void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t position,
                     enum answer_code code, uint64_t aux);
+/* Count a frame of what would be another node's stream, and is dropped: none that is joined has it.
+ */
+void streams_stray(struct host *h);
 /* The log of that stream has grown by what came back of a forward. */
 void streams_relayed(struct host *h, struct stream_server *s);
 

@@ -358,7 +358,7 @@ static void a_stream_that_was_forgotten_is_gone(void **state)
     step((struct host_event){.type = HOST_TICK});
     now_us += 11000 * MS;
     step((struct host_event){.type = HOST_TICK});
-    assert_int_equal(host->streams.forgotten, 1);
+    assert_int_equal(host->streams.dropped[STREAM_DROP_FORGOTTEN], 1);
 }
 
 static void expect_dropped(uint64_t misused)
@@ -396,6 +396,71 @@ static void a_frame_that_cannot_be_costs_the_link(void **state)
     out.size -= 3;
     feed(LINK, &out);
     expect_dropped(4);
+}
+
+static void expect_counted(enum stream_drop what, uint64_t count)
+{
+    struct host_stats stats;
+
+    host_stats(host, &stats);
+    for (size_t i = 0; i < STREAM_DROP_COUNT; i++) {
+        assert_int_equal(stats.streams_dropped[i], i == what ? count : 0);
+    }
+}
+
+static void each_drop_has_its_reason(void **state)
+{
+    struct buffer out = {0};
+
+    (void)state;
+    (void)ask(BRIEF, "anna", 0); // of a stream that was never begun
+    expect_dropped(0);
+    expect_counted(STREAM_DROP_UNKNOWN, 1);
+    host->streams.dropped[STREAM_DROP_UNKNOWN] = 0;
+    begin();
+    put_head(&out, STREAM_BEGIN, &(struct stream_head){.from = GATEWAY, .to = SELF, .first = 1});
+    feed(LINK, &out); // an epoch that is over
+    expect_dropped(0);
+    expect_counted(STREAM_DROP_CONNECTION, 1);
+    host->streams.dropped[STREAM_DROP_CONNECTION] = 0;
+    put_head(
+        &out, STREAM_BEGIN, &(struct stream_head){.from = GATEWAY, .to = SELF - 1, .first = 1});
+    feed(LINK, &out);
+    expect_dropped(0);
+    expect_counted(STREAM_DROP_INCARNATION, 1);
+}
+
+/* All streams have more than they may: this one is refused, and of its frames none may wait. */
+static void without_room_what_comes_and_what_waited_is_refused(void **state)
+{
+    (void)state;
+    begin();
+    struct actor *a = wake(SLOW, "bert");
+    (void)ask(SLOW, "bert", answer_count);
+    const struct host_effect run = *effect_of(HOST_SUBMIT, VERB_RUN);
+    const uint64_t waits = ask(SLOW, "bert", answer_count);
+    const size_t before = answer_count;
+    host->streams.servers.config.size_max = STREAM_CHUNK_SIZE;
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = run.submission.ticket});
+    assert_null(effect_of(HOST_SUBMIT, VERB_RUN)); // no other begins
+    (void)last_answer();
+    assert_int_equal(answer_count, before + 2);
+    assert_int_equal(last_answer()->rid, waits);
+    assert_int_equal(last_answer()->code, ANSWER_OVERLOAD);
+    const uint64_t refused = ask(BRIEF, "anna", before);
+    assert_int_equal(last_answer()->rid, refused);
+    assert_int_equal(last_answer()->code, ANSWER_OVERLOAD);
+    struct host_stats stats;
+    host_stats(host, &stats);
+    assert_int_equal(stats.dropped[DROPPED_OVERFLOW], 2);
+    assert_int_equal(stats.streams, 1);
+    assert_int_equal(stats.streams_size, STREAM_CHUNK_SIZE);
+    (void)ask_at(BRIEF, "anna", before, VERSION + 1);
+    expect_dropped(0);
+    expect_counted(STREAM_DROP_FULL, 1);
+    number--;                              // it was not taken
+    (void)ask(SLOW, "bert", answer_count); // all was read
+    assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
 }
 
 static void what_is_of_a_newer_ring_waits_for_it(void **state)
@@ -561,7 +626,7 @@ static void from_next(enum stream_frame type, struct stream_head head,
 }
 
 /* The other node is linked, and takes streams. */
-static void open_road(void)
+static void open_road_unheard(void)
 {
     passed_count = 0;
     step((struct host_event){.type = HOST_PEER_UP,
@@ -575,6 +640,11 @@ static void open_road(void)
     assert_non_null(e);
     assert_int_equal(e->peer, ROAD);
     assert_int_equal(e->frame_type, STREAM_BEGIN);
+}
+
+static void open_road(void)
+{
+    open_road_unheard();
     from_next(STREAM_JOINED, (struct stream_head){.first = 1}, NULL);
 }
 
@@ -959,6 +1029,8 @@ int main(void)
         CASE(what_was_sent_on_to_a_dead_node_is_unknown),
         CASE(what_a_dead_node_sends_on_is_not_heard),
         CASE(a_long_frame_looks_at_the_clock),
+        CASE(each_drop_has_its_reason),
+        CASE(without_room_what_comes_and_what_waited_is_refused),
         cmocka_unit_test(a_steady_request_takes_few_instructions),
     };
 #undef CASE
