@@ -171,7 +171,8 @@ enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, s
     if (p == NULL) {
         return ERR_NOT_FOUND;
     }
-    if (!p->full) {
+    // A stream's log does not wait in the backlog, so what joins the stream must not, either.
+    if (!p->full || frame_type_is_stream((uint8_t)type)) {
         const enum err error = send_to(s, p->link, type, bytes);
 
         note_full(s, p);

@@ -168,6 +168,16 @@ void sendlog_free(struct sendlog *l, uint64_t number)
     }
 }
 
+bool sendlog_is_cut(const struct sendlog *l)
+{
+    uint32_t at = 0;
+
+    while (l->send != NULL && at < l->send->sent) {
+        at += load_u32(l->send->data + at);
+    }
+    return l->send != NULL && at > l->send->sent;
+}
+
 void sendlog_again(struct sendlog *l, uint64_t number)
 {
     bool found = false;

@@ -92,6 +92,8 @@ struct stream_head sendlog_say(struct sendlog *l, uint64_t first);
 
 /* Records up to this number are needed no more, but for live ones: what can go goes. */
 void sendlog_free(struct sendlog *l, uint64_t number);
+/* True: the network has a part of a frame, and the rest is to come behind it. */
+bool sendlog_is_cut(const struct sendlog *l);
 /* A new connection: hand out again from the frame that has this number (R2). */
 void sendlog_again(struct sendlog *l, uint64_t number);
 /* A new connection: what is not taken is withdrawn; go on with this number, hand out nothing of

@@ -27,7 +27,7 @@ enum server_join server_join(struct stream_server *s, uint64_t connection, enum 
                              const struct stream_head *head)
 {
     ASSERT(connection != 0 && !s->dead);
-    if (head->first <= s->epoch) {
+    if (head->first <= s->epoch || (connection == s->connection && sendlog_is_cut(&s->log))) {
         return SERVER_OLD;
     }
     if (type == STREAM_BEGIN && s->log.said.ack > 0) {

@@ -61,7 +61,8 @@ static inline bool server_may_forget(const struct stream_server *s)
 enum server_join {
     SERVER_JOINED,  /* say JOINED, then the log: sendlog_unsent() */
     SERVER_ANEW,    /* the asker has begun a new stream: end this one, join a fresh one */
-    SERVER_OLD,     /* a newer connection came before: let go of this one */
+    SERVER_OLD,     /* a newer connection came before, or this one has a part of a frame, behind
+                       which JOINED can't stand: let go of it */
     SERVER_GARBAGE, /* it claims to have what never was */
 };
 /* BEGIN or JOIN came by a connection (not 0). From here on nothing of another one is taken (R2). */

@@ -10,7 +10,7 @@
 #include "stream/forward.h"
 #include "wire/trace.h"
 
-enum { MS = 1000 };
+enum { MS = 1000, JOIN_AGAIN_US = 1000 * MS };
 
 /* ---- the asker ---- */
 
@@ -114,6 +114,7 @@ static void connect(struct host *h, struct stream_client *c, uint64_t link)
     struct host_effect *e = host_emit(h, HOST_SEND_PEER);
     uint8_t bytes[STREAM_HEADER_SIZE];
 
+    h->forwards.again_us = h->now_us + JOIN_AGAIN_US;
     stream_head_store(bytes, what.type, &what.head);
     e->peer = link;
     e->frame_type = (int)what.type;
@@ -179,6 +180,24 @@ void forwards_expect(struct host *h, uint16_t slot)
     }
 }
 
+/* A full gate, here or there, may lose BEGIN, JOIN or the answer although the link is well. */
+static void join_again(struct host *h)
+{
+    struct stream_asker *a = &h->forwards.asker;
+    const bool due = h->now_us >= h->forwards.again_us;
+
+    for (size_t i = 0; due && i < a->stream_cap; i++) {
+        struct stream_client *c = a->stream[i];
+
+        if (c != NULL && c->connection != 0 && !c->joined) {
+            const uint64_t link = c->connection;
+
+            asker_lost(a, c, link);
+            connect(h, c, link);
+        }
+    }
+}
+
 /* A link is kept as long as answers are to come by it. */
 void forwards_tick(struct host *h)
 {
@@ -192,6 +211,7 @@ void forwards_tick(struct host *h)
             host_dial_own(h, m->slot);
         }
     }
+    join_again(h);
     asker_turn(a, h->now_us / MS);
     if (!mutant(M_PASSEDLATE)) {
         forward_expire(a, h->now_us / MS);

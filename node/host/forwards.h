@@ -19,6 +19,7 @@
 
 struct forwards {
     struct stream_asker asker; /* its id is 0 before the node is registered */
+    uint64_t again_us;         /* from then on what is not joined is asked for again */
 };
 
 void forwards_init(struct host *h);

@@ -25,13 +25,13 @@ void gate_fini(struct gate *g)
     }
 }
 
-void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, uint64_t now_us)
+bool gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, uint64_t now_us)
 {
     const bool output = host_effect_is_output(e);
 
     if (output && g->size + bytes.size > g->size_max) {
         g->dropped[HOST_DROP_FULL]++;
-        return;
+        return false;
     }
     struct kept_effect *k = mem_new(1, sizeof *k + bytes.size);
     k->effect = *e;
@@ -46,6 +46,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, 
     g->size += output ? bytes.size : 0;
     g->tasks += host_effect_is_task(e) ? 1 : 0;
     g->actors += e->actor != NULL ? 1 : 0;
+    return true;
 }
 
 void gate_take(struct gate *g, struct kept_effect *k)

@@ -33,8 +33,8 @@ struct gate {
 
 void gate_init(struct gate *g, size_t size_max);
 void gate_fini(struct gate *g);
-/* Copies the effect. */
-void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, uint64_t now_us);
+/* Copies the effect. False: there is no room for the output, which is lost. */
+bool gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, uint64_t now_us);
 /* Take the kept effect out; the caller frees it. */
 void gate_take(struct gate *g, struct kept_effect *k);
 /* The outputs are lost; what was to be done to actors is kept. */

@@ -378,6 +378,9 @@ static void dispatch(struct host *h, const struct host_event *event)
     case HOST_PEER_FULL:
     case HOST_PEER_ROOM:
         backpressure_on_link(h, event->peer, event->type == HOST_PEER_FULL);
+        if (event->type == HOST_PEER_ROOM) {
+            host_feed(h, event->peer); // it may owe an `ack` for which there was no room
+        }
         break;
     case HOST_GO_ON:
         break; // it goes on below

@@ -94,8 +94,10 @@ void host_keep(struct host *h, const struct host_effects *effects, size_t at)
     const struct host_effect *e = &effects->item[at];
 
     ASSERT(host_limit_us(h, e) != UINT64_MAX);
-    gate_keep(
-        &h->lease_policy.gate, e, (struct bytes){effects->bytes.data + e->at, e->size}, h->now_us);
+    if (!gate_keep(
+            &h->lease_policy.gate, e, bytes_of(effects->bytes.data + e->at, e->size), h->now_us)) {
+        streams_unsaid(h, e);
+    }
 }
 
 size_t host_running(const struct host *h)
@@ -313,7 +315,7 @@ void lease_policy_on_returned(struct host *h, struct actor *a, const struct comp
                  : a->wish == WISH_ROOM ? RETIRE_ROOM
                                         : RETIRE_IDLE;
     }
-    gate_keep(&h->lease_policy.gate, &e, bytes, h->now_us);
+    (void)gate_keep(&h->lease_policy.gate, &e, bytes, h->now_us);
     reopen(h); // the lease may be back by now
 }
 

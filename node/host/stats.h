@@ -65,6 +65,7 @@ enum image_drop {
     X(INCARNATION, "incarnation") /* it is for an incarnation before this one */             \
     X(OVER, "over")               /* it is of a node that is over */                         \
     X(FULL, "full")               /* no room: for what waits, for answers, or one stream more */ \
+    X(GATE, "gate")               /* a full gate lost what begins or joins it: said again */ \
     X(FORGOTTEN, "forgotten")     /* it was away for too long */
 
 /* X(kind, field, metric, help), in the order of /metrics. SECONDS: the field has microseconds. */

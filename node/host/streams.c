@@ -497,6 +497,19 @@ static struct stream_served *stream_by(const struct host *h, uint64_t peer)
     return s != NULL && s->stream.connection == peer ? s : NULL;
 }
 
+void streams_unsaid(struct host *h, const struct host_effect *e)
+{
+    struct stream_served *s = stream_by(h, e->peer);
+
+    if (!frame_type_is_stream((uint8_t)e->frame_type)) {
+        return;
+    }
+    h->streams.dropped[STREAM_DROP_GATE]++;
+    if (s != NULL) {
+        servers_lost(&h->streams.servers, s->stream.log.said.to, e->peer);
+    }
+}
+
 void host_feed(struct host *h, uint64_t peer)
 {
     struct stream_served *s = stream_by(h, peer);

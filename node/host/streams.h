@@ -41,6 +41,9 @@ void streams_drop_all(struct host *h);
 
 /* Take the frame of a HOST_FRAME. A peer that may not send it loses its link. */
 void streams_on_frame(struct host *h, const struct host_event *event);
+/* An output did not leave, nor will. A stream of which it was JOINED has no connection now, so its
+ * log waits; its asker says JOIN again. */
+void streams_unsaid(struct host *h, const struct host_effect *e);
 /* That link goes: before it is no neighbour any more. */
 void streams_on_down(struct host *h, uint64_t peer);
 /* Follow the ring that the view has: nodes that are over are dead askers, and what is said from now

@@ -225,6 +225,37 @@ static void a_log_goes_out_and_its_ack(void **state)
     forget_kept();
 }
 
+static void an_ack_without_room_is_said_later(void **state)
+{
+    struct link *link = start_stream_pair();
+    struct stream_chunks chunks = {.spare_max = 1};
+    const size_t filler_max = 1024 * 1024;
+    struct sendlog log;
+
+    (void)state;
+    sendlog_init(&log, &chunks, STREAM_ANSWER, 1, 2);
+    link_set_source(link,
+                    &(struct link_source){.context = &log, .take = take_log, .sent = sent_log});
+    void *filler = mem_new(1, filler_max);
+    while (link_send(link, FRAME_CONTROL, bytes_of(filler, filler_max)) == ERR_OK) {
+        kept.own++;
+    }
+    const size_t room = sides[1].config.queue_size_max - link_queued(link);
+    if (room > FRAME_HEADER_SIZE) { // the last part of it
+        const struct bytes rest = bytes_of(filler, room - FRAME_HEADER_SIZE);
+
+        assert_int_equal(link_send(link, FRAME_CONTROL, rest), ERR_OK);
+        kept.own++;
+    }
+    mem_free(filler);
+    log.said.ack = 7;
+    link_feed(link);
+    until(first_heard_ack);
+    assert_int_equal(sides[0].frames, kept.own + 1); // behind all that had filled the link
+    link_set_source(link, NULL);
+    forget_kept();
+}
+
 static void a_link_without_streams_takes_none(void **state)
 {
     struct link *link = start_pair_of(LINK_PROTOCOL_STREAMS - 1);
@@ -243,6 +274,7 @@ int main(void)
         LINK_CASE(the_gate_holds_it),
         LINK_CASE(no_frame_is_left_half_said),
         LINK_CASE(a_log_goes_out_and_its_ack),
+        LINK_CASE(an_ack_without_room_is_said_later),
         LINK_CASE(a_link_without_streams_takes_none),
     };
 

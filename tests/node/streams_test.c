@@ -463,6 +463,22 @@ static void without_room_what_comes_and_what_waited_is_refused(void **state)
     assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
 }
 
+/* A link had no room for an `ack`: when it has, the log is named again. */
+static void what_a_full_link_owes_is_said_when_it_has_room(void **state)
+{
+    uint64_t peer = 0;
+
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    assert_null(host_unsent(host, &peer));
+    step((struct host_event){.type = HOST_PEER_FULL, .peer = LINK});
+    assert_null(host_unsent(host, &peer));
+    step((struct host_event){.type = HOST_PEER_ROOM, .peer = LINK});
+    assert_ptr_equal(host_unsent(host, &peer), host_log(host, LINK));
+    assert_int_equal(peer, LINK);
+}
+
 static void what_is_of_a_newer_ring_waits_for_it(void **state)
 {
     (void)state;
@@ -789,6 +805,27 @@ static void what_a_broken_link_lost_is_refused(void **state)
     assert_int_equal(last_answer()->code, ANSWER_MOVED);
 }
 
+/* BEGIN, or the answer to it, was lost at a gate. */
+static void who_is_not_joined_asks_again(void **state)
+{
+    (void)state;
+    open_road_unheard();
+    step((struct host_event){.type = HOST_TICK});
+    assert_null(effect_of(HOST_SEND_PEER, VERB_NONE));
+    now_us += 1000 * MS;
+    step((struct host_event){.type = HOST_TICK});
+    const struct host_effect *e = effect_of(HOST_SEND_PEER, VERB_NONE);
+    assert_non_null(e);
+    assert_int_equal(e->peer, ROAD);
+    assert_int_equal(e->frame_type, STREAM_BEGIN);
+    from_next(STREAM_ANSWER, (struct stream_head){.first = 1}, &(struct stream_answer){.rid = 1});
+    expect_counted(STREAM_DROP_UNKNOWN, 1); // it is not joined yet
+    from_next(STREAM_JOINED, (struct stream_head){.first = 2}, NULL);
+    now_us += 1000 * MS;
+    step((struct host_event){.type = HOST_TICK});
+    assert_null(effect_of(HOST_SEND_PEER, VERB_NONE));
+}
+
 /* The other node's incarnation is another, or it is taken over and stays. */
 static void end_other(bool stays)
 {
@@ -935,6 +972,26 @@ static void grant(void)
     say(&c);
 }
 
+/* A full gate loses JOINED: nothing of the log goes before another one does. */
+static void a_log_waits_for_a_joined_that_was_lost(void **state)
+{
+    uint64_t peer = 0;
+
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    grant();
+    assert_int_equal(join(STREAM_JOIN, 0), FRAME_STREAM_JOINED);
+    host->lease_policy.gate.size_max = 0;
+    host_keep(host, &effects, 0);
+    expect_counted(STREAM_DROP_GATE, 1);
+    assert_null(host_unsent(host, &peer));
+    assert_null(host_log(host, LINK));
+    assert_int_equal(join(STREAM_JOIN, 0), FRAME_STREAM_JOINED);
+    assert_non_null(host_unsent(host, &peer));
+    assert_int_equal(peer, LINK);
+}
+
 /* The lease ends in the midst of a frame: what comes then begins by effects, which the shell looks
  * at the clock for. */
 static void a_long_frame_looks_at_the_clock(void **state)
@@ -1031,6 +1088,9 @@ int main(void)
         CASE(a_long_frame_looks_at_the_clock),
         CASE(each_drop_has_its_reason),
         CASE(without_room_what_comes_and_what_waited_is_refused),
+        CASE(what_a_full_link_owes_is_said_when_it_has_room),
+        CASE(a_log_waits_for_a_joined_that_was_lost),
+        CASE(who_is_not_joined_asks_again),
         cmocka_unit_test(a_steady_request_takes_few_instructions),
     };
 #undef CASE

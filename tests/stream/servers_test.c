@@ -262,6 +262,31 @@ static void the_one_away_for_longest_goes_for_one_more(void **state)
     servers_fini(&node);
 }
 
+/* JOINED can't stand in the middle of a frame. */
+static void a_connection_with_half_a_frame_is_not_joined_again(void **state)
+{
+    const struct stream_servers_config config = config_of_test();
+    enum err e = ERR_OK;
+
+    (void)state;
+    open_node(&config);
+    begin(0);
+    body_size = 100;
+    assert_int_equal(ask(0, 1, 0, VERSION), ERR_OK);
+    struct sendlog *log = &servers_find(&node, ASKER)->stream.log;
+    const size_t size = sendlog_unsent(log).size;
+    sendlog_sent(log, size);
+    assert_int_equal(join(0, STREAM_JOIN, 2, &e), FRAME_STREAM_JOINED); // all of it is out
+    assert_int_equal(sendlog_unsent(log).size, size);
+    sendlog_sent(log, 50);
+    assert_int_equal(join(0, STREAM_JOIN, 3, &e), 0);
+    assert_int_equal(e, ERR_STOPPED);
+    servers_lost(&node, ASKER, CONNECTION);
+    assert_int_equal(join(0, STREAM_JOIN, 3, &e), FRAME_STREAM_JOINED);
+    assert_int_equal(sendlog_unsent(log).size, size);
+    servers_fini(&node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +295,7 @@ int main(void)
         cmocka_unit_test(what_waited_is_refused_if_there_is_no_room_for_answers),
         cmocka_unit_test(a_frame_that_waited_and_cannot_be_is_told),
         cmocka_unit_test(the_one_away_for_longest_goes_for_one_more),
+        cmocka_unit_test(a_connection_with_half_a_frame_is_not_joined_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
