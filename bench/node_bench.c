@@ -4,10 +4,11 @@
  * admitted, run inline and answered; or handed to a worker, run, taken back and answered, as those
  * of kinds that are not brief.
  *
- *     node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS] [inline|worker]
+ *     node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS] [inline|worker|streams]
  *
- * Prints CPU nanoseconds a request for each stage. No promise; what does not
- * depend on the machine is counted by bench/node, which runs this in callgrind.
+ * By `streams` they come in frames of one stream, and run inline. Prints CPU nanoseconds a request
+ * for each stage. No promise; what does not depend on the machine is counted by bench/node, which
+ * runs this in callgrind.
  */
 #include "bench/node_mill.h"
 
@@ -40,26 +41,33 @@ int main(int argc, char **argv)
     const size_t frame = (size_t)argument(argc, argv, 3, 128);
     const size_t actors = (size_t)argument(argc, argv, 4, 100001); // odd: each gets SET and GET
     const size_t sessions = (size_t)argument(argc, argv, 5, 1);
-    const bool inlined = argc <= 6 || strcmp(argv[6], "worker") != 0;
+    const char *way = argc > 6 ? argv[6] : "inline";
+    const bool inlined = strcmp(way, "worker") != 0;
+    const bool streams = strcmp(way, "streams") == 0;
     uint64_t sum_ns[STAGES] = {0};
 
     if (frame == 0 || frame > MILL_FRAME_MAX || actors < frame || sessions == 0) {
         (void)fprintf(stderr,
                       "usage: node_bench [kv|echo] [REQUESTS] [A FRAME] [ACTORS] [SESSIONS] "
-                      "[inline|worker]\n");
+                      "[inline|worker|streams]\n");
         return 2;
     }
     (inlined ? mill_open_inline : mill_open)(&mill, actors, sessions);
     mill_warm(&mill, kind, frame);
+    if (streams) {
+        mill_begin_stream(&mill, kind, frame);
+    }
     for (uint64_t done = 0; done < requests; done += frame) {
         uint64_t at[STAGES + 1];
 
         at[0] = cpu_ns();
-        mill_make(&mill, kind, frame);
+        (streams ? mill_make_frame : mill_make)(&mill, kind, frame);
         buffer_clear(&mill.answers);
         mill.answer_count = 0;
         at[1] = cpu_ns();
-        if (inlined) {
+        if (streams) {
+            mill_feed(&mill);
+        } else if (inlined) {
             mill_serve(&mill);
         }
         at[2] = cpu_ns();
@@ -73,6 +81,9 @@ int main(int argc, char **argv)
         at[4] = cpu_ns();
         if (!inlined) {
             mill_answer(&mill);
+        }
+        if (streams) {
+            mill.answer_count = mill_pour(&mill);
         }
         at[5] = cpu_ns();
         ASSERT(mill.answer_count == frame);

@@ -13,7 +13,9 @@
 #include "base/mem.h"
 #include "bench/local_node.h"
 #include "node/actors/actors.h"
+#include "stream/sendlog.h"
 #include "wire/args.h"
+#include "wire/stream.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -26,6 +28,7 @@ enum {
     MILL_FRAME_MAX = 1024, /* requests of a frame */
     MILL_BODY = 64,
     MILL_VERSION = 10,
+    MILL_INCARNATION = 100,
 };
 
 struct mill {
@@ -40,6 +43,8 @@ struct mill {
     size_t session_count;
     uint64_t made;   /* requests so far */
     uint64_t served; /* of these, by mill_serve() */
+    uint64_t rid;    /* the last, of the stream */
+    uint64_t acked;  /* answers of it that came */
 };
 
 static inline void mill_perform(struct local_node *n, const struct host_effect *e,
@@ -58,7 +63,7 @@ static inline void mill_perform(struct local_node *n, const struct host_effect *
 static inline void mill_register(struct mill *m)
 {
     struct view cluster;
-    struct view_member self = {.slot = 1, .incarnation = 100, .weight = 1};
+    struct view_member self = {.slot = 1, .incarnation = MILL_INCARNATION, .weight = 1};
 
     view_init(&cluster, RING_GRID_MIN);
     cluster.key = (struct ring_key){3, 4};
@@ -68,7 +73,7 @@ static inline void mill_register(struct mill *m)
     (void)snprintf(self.address, sizeof self.address, "h1");
     cluster.member = mem_copy(&self, sizeof self);
     cluster.member_count = 1;
-    local_node_register(&m->node, &cluster, 1, 100);
+    local_node_register(&m->node, &cluster, 1, MILL_INCARNATION);
     view_fini(&cluster);
     local_node_link(&m->node, MILL_GATEWAY, ROLE_GATEWAY, "g", MILL_GATEWAY);
 }
@@ -138,15 +143,16 @@ static inline void mill_close(struct mill *m)
 
 /* ---- the stages of a round */
 
-/* As the gateway would: `count` requests, SET or GET of 64 bytes, or an echo of them. */
-static inline void mill_make(struct mill *m, uint16_t kind, size_t count)
+/* As the gateway would: `count` requests, SET or GET of 64 bytes, or an echo of them, each handed
+ * to `put`. */
+static inline void mill_make_by(struct mill *m, uint16_t kind, size_t count,
+                                void (*put)(struct mill *m, const struct request_record *r))
 {
     static const uint8_t value[MILL_BODY] = "value";
     struct buffer body = {0};
     char id[32];
 
     ASSERT(count <= MILL_FRAME_MAX);
-    buffer_clear(&m->frame);
     for (size_t i = 0; i < count; i++) {
         const bool set = m->made++ % 2 == 0;
         const int size = snprintf(id, sizeof id, "key:%012zu", m->next);
@@ -175,9 +181,21 @@ static inline void mill_make(struct mill *m, uint16_t kind, size_t count)
                                          .id = bytes_of(id, (size_t)size),
                                          .body = buffer_bytes(&body)};
         m->next = (m->next + m->step) % m->actor_count;
-        request_put(&m->frame, &r);
+        put(m, &r);
     }
     buffer_fini(&body);
+}
+
+static inline void mill_put_record(struct mill *m, const struct request_record *r)
+{
+    request_put(&m->frame, r);
+}
+
+/* Requests as records. */
+static inline void mill_make(struct mill *m, uint16_t kind, size_t count)
+{
+    buffer_clear(&m->frame);
+    mill_make_by(m, kind, count, mill_put_record);
 }
 
 /* Decode requests, as many as are fetched ahead at once, with their positions. */
@@ -297,6 +315,88 @@ static inline void mill_warm(struct mill *m, uint16_t kind, size_t count)
 {
     for (size_t done = 0; done < 4 * m->actor_count || done < 16 * count; done += count) {
         mill_round(m, kind, count);
+    }
+}
+
+/* ---- by a stream */
+
+static inline void mill_put_head(struct mill *m, enum stream_frame type, uint64_t first)
+{
+    const struct stream_head head = {.from = MILL_GATEWAY,
+                                     .to = MILL_INCARNATION,
+                                     .first = first,
+                                     .ack = m->acked,
+                                     .version = MILL_VERSION};
+
+    buffer_clear(&m->frame);
+    stream_head_store(buffer_reserve(&m->frame, STREAM_HEADER_SIZE), type, &head);
+    m->frame.size += STREAM_HEADER_SIZE;
+}
+
+static inline void mill_put_request(struct mill *m, const struct request_record *r)
+{
+    const struct stream_request next = {.rid = ++m->rid,
+                                        .session = r->session,
+                                        .ttl_ms = r->ttl_ms,
+                                        .kind = r->kind,
+                                        .flags = r->flags,
+                                        .id = r->id,
+                                        .body = r->body};
+    const size_t size = stream_request_size(&next);
+
+    stream_request_store(buffer_reserve(&m->frame, size), &next);
+    m->frame.size += size;
+}
+
+/* As mill_make(), but one frame of a stream. */
+static inline void mill_make_frame(struct mill *m, uint16_t kind, size_t count)
+{
+    mill_put_head(m, STREAM_REQUEST, m->rid + 1);
+    mill_make_by(m, kind, count, mill_put_request);
+    stream_frame_end(m->frame.data, m->frame.size, count);
+}
+
+/* The node takes it: what it answers at once is in the log behind this. */
+__attribute__((noinline)) static void mill_feed(struct mill *m)
+{
+    const uint8_t *data = m->frame.data;
+    const struct frame frame = {
+        .type = (enum frame_type)data[4],
+        .count = load_u16(data + 6),
+        .body = bytes_of(data + FRAME_HEADER_SIZE, m->frame.size - FRAME_HEADER_SIZE)};
+
+    local_node_frame(&m->node, MILL_GATEWAY, &frame);
+}
+
+/* The network takes what there is; returns how many answers. */
+__attribute__((noinline)) static size_t mill_pour(struct mill *m)
+{
+    uint64_t peer = 0;
+    struct sendlog *log = host_unsent(m->node.host, &peer);
+    size_t count = 0;
+    struct bytes out;
+
+    while (log != NULL && (out = sendlog_unsent(log)).size > 0) {
+        count += out.data[4] == STREAM_ANSWER ? load_u16(out.data + 6) : 0; // or it is an ACK
+        sendlog_sent(log, load_u32(out.data));
+    }
+    m->acked += count;
+    return count;
+}
+
+/* Of a mill whose worker sleeps, behind mill_warm(): the gateway begins a stream, which is used as
+ * long as all memory needs to have its size. */
+static inline void mill_begin_stream(struct mill *m, uint16_t kind, size_t count)
+{
+    enum { FRAMES = 100 };
+
+    m->acked = 0;
+    mill_put_head(m, STREAM_BEGIN, 1);
+    mill_feed(m);
+    for (int i = 0; i < FRAMES; i++) {
+        mill_make_frame(m, kind, count);
+        mill_feed(m);
+        ASSERT(mill_pour(m) == count);
     }
 }
 
