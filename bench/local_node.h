@@ -90,13 +90,11 @@ static inline void local_node_take(struct local_node *n)
 /* ---- what is brief, at once */
 
 static inline enum host_ran local_node_run(void *context, const struct actor *a,
-                                           struct submission *s, struct bytes body,
-                                           struct completion *done)
+                                           struct at_once *run)
 {
-    struct local_node *n = context;
+    const struct local_node *n = context;
 
-    bridge_serve(a, s);
-    return worker_run_one(n->worker, s, body, done);
+    return worker_run_one(n->worker, actor_instance(a), run);
 }
 
 /* As shell_serve(): the requests of that link that are steady, from the front; `answer` as in

@@ -61,8 +61,7 @@ static bool enter(struct serving *v, size_t worker)
 
 _Static_assert(DISPATCHER_WORKERS_MAX <= 64, "a bit for each");
 
-enum host_ran dispatcher_run(void *context, const struct actor *a, struct submission *s,
-                             struct bytes body, struct completion *done)
+enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_once *run)
 {
     struct serving *v = context;
     const struct dispatcher *d = &v->shell->dispatcher;
@@ -73,8 +72,7 @@ enum host_ran dispatcher_run(void *context, const struct actor *a, struct submis
     if (!enter(v, at) || (d->here_max != SIZE_MAX && worker_is_wary(w))) {
         return HOST_RAN_NOT;
     }
-    bridge_serve(a, s);
-    return worker_run_one(w, s, body, done);
+    return worker_run_one(w, actor_instance(a), run);
 }
 
 void dispatcher_end_serving(struct serving *v)

@@ -260,8 +260,7 @@ struct serving {
     uint64_t closed;         /* … or not to be */
 };
 /* host_server.run(), of a struct serving. */
-enum host_ran dispatcher_run(void *context, const struct actor *a, struct submission *s,
-                             struct bytes body, struct completion *done);
+enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_once *run);
 /* Leave them, and take what else was completed there. */
 void dispatcher_end_serving(struct serving *v);
 /* A call was answered. */

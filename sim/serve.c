@@ -28,7 +28,7 @@ bool serve_drawn(uint64_t seed)
 }
 
 static void run_at_once(struct sim_serving *v, struct instance *i, uint64_t uid,
-                        struct completion *done)
+                        struct at_once *run)
 {
     struct fleet *f = v->fleet;
     struct writer w = {.at = v->answer, .left = sizeof v->answer};
@@ -45,18 +45,17 @@ static void run_at_once(struct sim_serving *v, struct instance *i, uint64_t uid,
     lives_after_run(f, i);
     put_u64(&w, uid);
     put_u32(&w, (uint32_t)i->list.count);
-    done->code = uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK; // as those that take their time
-    done->bytes = bytes_of(v->answer, sizeof v->answer);
+    run->code = uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK; // as those that take their time
+    run->answer = bytes_of(v->answer, sizeof v->answer);
 }
 
-static enum host_ran run(void *context, const struct actor *a, struct submission *s,
-                         struct bytes body, struct completion *done)
+static enum host_ran run_one(void *context, const struct actor *a, struct at_once *run)
 {
     enum { TENTHS = 10, BUSY = 1, LATER = 3 };
     struct sim_serving *v = context;
     struct fleet *f = v->fleet;
     struct instance *i = actor_instance(a);
-    struct reader in = {.at = body.data, .left = body.size};
+    struct reader in = {.at = run->body.data, .left = run->body.size};
     const uint64_t uid = get_u64(&in);
     const uint64_t how = prng_between(&f->serving, 0, TENTHS - 1);
 
@@ -66,13 +65,15 @@ static enum host_ran run(void *context, const struct actor *a, struct submission
     check_in_time(f, v->node, uid);
     check_begins(f, v->node);
     if (how < LATER) {
-        const struct host_effect e = {.type = HOST_SUBMIT, .actor = i->actor, .submission = *s};
+        const struct host_effect e = {
+            .type = HOST_SUBMIT,
+            .actor = i->actor,
+            .submission = {.verb = VERB_RUN, .flags = run->flags, .ticket = run->ticket}};
 
-        actors_run(f, &e, body);
+        actors_run(f, &e, run->body);
         return HOST_RAN_LATER;
     }
-    *done = (struct completion){.verb = VERB_RUN, .ticket = s->ticket};
-    run_at_once(v, i, uid, done);
+    run_at_once(v, i, uid, run);
     return HOST_RAN_NOW;
 }
 
@@ -108,7 +109,7 @@ static uint64_t time_by_now(void *context)
 void serve_frame(struct fleet *f, struct sim_node *n, uint64_t peer, const struct frame *frame)
 {
     struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
-    const struct host_server server = {.context = &v, .run = run, .now_us = time_by_now};
+    const struct host_server server = {.context = &v, .run = run_one, .now_us = time_by_now};
     struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame};
 
     event.server = serve_drawn(f->world.seed) ? &server : NULL;
@@ -119,7 +120,7 @@ bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r)
 {
     struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
-    const struct host_server server = {&v, run, answer, &n->out, NULL};
+    const struct host_server server = {&v, run_one, answer, &n->out, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
     uint64_t position = 0;
 

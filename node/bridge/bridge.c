@@ -32,12 +32,6 @@ bool bridge_submit(struct runtime *runtime, const struct rh_actor_ops *ops, void
     return r != NULL;
 }
 
-void bridge_serve(const struct actor *a, struct submission *run)
-{
-    run->activation = actor_instance(a);
-    run->brief = true;
-}
-
 bool bridge_complete(const struct completion *c, struct host_event *out)
 {
     struct actor *actor = activation_owner(c->actor);

@@ -9,9 +9,9 @@
  *     host_step -> HOST_SUBMIT -> bridge_submit ->   (a queue, or none)   -> runtime_perform
  *     host_step <- HOST_COMPLETED <- bridge_complete <- (a queue, or none) <- on_completion
  *
- * Or host_serve() has a brief actor run at once, and takes its completion without an event:
+ * Or host_serve() has a brief actor run at once, and takes what comes of it without an event:
  *
- *     host_serve -> bridge_serve -> runtime_perform
+ *     host_serve -> actor_instance() -> runtime_run
  *
  * An activation and its actor know each other from the submission of ACTIVATE until that of
  * DISCARD, or the completion with which it ends by itself. What an activation tells after that is
@@ -36,8 +36,6 @@
 bool bridge_submit(struct runtime *runtime, const struct rh_actor_ops *ops, void *shared,
                    const struct host_effect *e, struct submission *out);
 
-/* Complete a RUN that host_serve() has done at once, for runtime_perform(). */
-void bridge_serve(const struct actor *a, struct submission *run);
 /* The event by which the host hears of it. False: the actor was discarded, nobody hears of it. */
 bool bridge_complete(const struct completion *c, struct host_event *out);
 

@@ -127,6 +127,20 @@ struct completion {
     };
 };
 
+/* A RUN that is done where its request is taken (host_serve()): submission and completion in one.
+ */
+struct at_once {
+    uint64_t ticket;
+    struct bytes body; /* borrowed */
+    uint8_t flags;     /* enum request_flags */
+    bool done;         /* it is complete, and the answer is below */
+    enum err error;
+    enum answer_code code;
+    uint8_t *room;       /* where the answer may be written, … */
+    size_t room_size;    /* … if it is no longer than that; 0 = nowhere */
+    struct bytes answer; /* there, or borrowed until the next run */
+};
+
 static inline struct bytes submission_head(const struct submission *s, struct bytes all)
 {
     return bytes_of(all.data, s->head_size);

@@ -274,13 +274,12 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
 enum host_ran {
     HOST_RAN_NOT,   /* it has not begun, and is to be submitted */
     HOST_RAN_LATER, /* it has begun, and its completion comes as that of a submission does */
-    HOST_RAN_NOW,   /* `done` is its completion; what it points to is borrowed until the next run */
+    HOST_RAN_NOW,   /* it is done, and says what came of it */
 };
 struct host_server {
     void *context;
     /* Have the actor do that RUN. It may not call the host. */
-    enum host_ran (*run)(void *context, const struct actor *a, struct submission *s,
-                         struct bytes body, struct completion *done);
+    enum host_ran (*run)(void *context, const struct actor *a, struct at_once *run);
     /* An output, for the peer of the event. False: its link is full, or goes. */
     bool (*answer)(void *context, const struct answer_record *answer);
     struct host_effects *effects; /* of what the lease lets go on first, as of host_step() */

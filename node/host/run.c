@@ -460,16 +460,16 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 
 /* ---- ends ---- */
 
-struct answer_record run_answer(const struct host *h, const struct actor *a,
-                                const struct completion *c)
+struct answer_record run_answer(const struct host *h, const struct actor *a, enum answer_code code,
+                                struct bytes body)
 {
-    const bool fits = c->bytes.size <= RECORD_BODY_MAX;
+    const bool fits = body.size <= RECORD_BODY_MAX;
 
     return (struct answer_record){
         .fence = a->fence,
         .version = h->topology.view.ring.version,
-        .code = (uint8_t)(fits ? c->code : ANSWER_APP_ERROR),
-        .body = fits ? c->bytes : bytes_of("the answer is too long", 22),
+        .code = (uint8_t)(fits ? code : ANSWER_APP_ERROR),
+        .body = fits ? body : bytes_of("the answer is too long", 22),
     };
 }
 
@@ -483,7 +483,7 @@ static void ran(struct host *h)
 static void answer_ran(struct host *h, const struct actor *a, const struct completion *c)
 {
     const struct running *running = &a->work->running;
-    struct answer_record answer = run_answer(h, a, c);
+    struct answer_record answer = run_answer(h, a, c->code, c->bytes);
 
     ran(h);
     answer.gateway = running->gateway;

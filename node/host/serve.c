@@ -94,7 +94,6 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
                   uint64_t position, const struct host_server *server, bool *room)
 {
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
-    struct completion done;
 
     if (position == 0 || !steady_record(h, n, r) || !steady_kind(h, r->kind) ||
         !steady_cell(h, position) || r->first < host_vnode(h, position)->cold) {
@@ -111,9 +110,9 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     if (order_judge(order, r) != ORDER_RUN) {
         return false;
     }
-    struct submission s = {.verb = VERB_RUN, .flags = r->flags, .ticket = h->work.run_ticket + 1};
-    const enum host_ran ran = server->run(server->context, a, &s, r->body, &done);
-    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && done.error != ERR_OK)) {
+    struct at_once run = {.ticket = h->work.run_ticket + 1, .body = r->body, .flags = r->flags};
+    const enum host_ran ran = server->run(server->context, a, &run);
+    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run.error != ERR_OK)) {
         return false; // The second: the actor has ended itself, and the host will hear of it.
     }
     requests_accept(&h->requests);
@@ -125,8 +124,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
         (void)run_begin(h, a, order, &in);
         return true;
     }
-    ASSERT(done.verb == VERB_RUN && done.ticket == s.ticket);
-    struct answer_record answer = run_answer(h, a, &done);
+    struct answer_record answer = run_answer(h, a, run.code, run.answer);
     answer.gateway = r->gateway;
     answer.session = r->session;
     answer.seq = r->seq;
@@ -160,7 +158,6 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
     const struct stream_request *r = t->request;
     const struct image_name name = {.position = t->position, .kind = r->kind, .id = r->id};
     const struct stream_mark mark = {.by = t->by, .rid = r->rid, .ack = t->ack};
-    struct completion done;
 
     if (!steady_request(r) || !steady_kind(h, r->kind) || !steady_cell(h, t->position) ||
         servers_is_full(&h->streams.servers, t->by) || t->by->stream.passed_count > 0) {
@@ -170,9 +167,9 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
     if (!steady_actor(h, a)) {
         return false;
     }
-    struct submission s = {.verb = VERB_RUN, .flags = r->flags, .ticket = h->work.run_ticket + 1};
-    const enum host_ran ran = server->run(server->context, a, &s, r->body, &done);
-    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && done.error != ERR_OK)) {
+    struct at_once run = {.ticket = h->work.run_ticket + 1, .body = r->body, .flags = r->flags};
+    const enum host_ran ran = server->run(server->context, a, &run);
+    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run.error != ERR_OK)) {
         return false; // as in serve()
     }
     requests_accept(&h->requests);
@@ -183,8 +180,7 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
         (void)run_begin(h, a, NULL, &in);
         return true;
     }
-    ASSERT(done.verb == VERB_RUN && done.ticket == s.ticket);
-    const struct answer_record answer = run_answer(h, a, &done);
+    const struct answer_record answer = run_answer(h, a, run.code, run.answer);
     streams_end(h, &mark, &answer);
     ran_now(h, a);
     return true;

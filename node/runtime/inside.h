@@ -226,6 +226,12 @@ static inline const struct role *role_of(const struct rh_actor *a)
     return &a->runtime->role[a->role];
 }
 
+/* What is done at once, and may still be answered there; or NULL. */
+static inline struct at_once *at_once_of(const struct runtime *s)
+{
+    return s->config.at_once == NULL ? NULL : *s->config.at_once;
+}
+
 /* ---- runtime.c */
 
 void runtime_tell(struct rh_actor *a, enum verb verb);

@@ -11,13 +11,22 @@
 
 #include <string.h>
 
-void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
+/* Of a submission. */
+__attribute__((noinline)) static void complete(struct rh_actor *a, const struct at_once *run)
 {
     const struct completion event = {.verb = VERB_RUN,
                                      .actor = name_of(a),
-                                     .ticket = a->extra->ticket,
-                                     .code = code,
-                                     .bytes = body};
+                                     .ticket = run->ticket,
+                                     .error = run->error,
+                                     .code = run->code,
+                                     .bytes = run->answer};
+
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
+}
+
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
+{
+    struct at_once *now = at_once_of(a->runtime);
 
     if (a->deferred) {
         a->deferred = false;
@@ -29,7 +38,15 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
     if (!list_empty(&a->extra->after)) {
         timers_drop_after(a);
     }
-    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    if (now != NULL) {
+        *a->runtime->config.at_once = NULL;
+        now->code = code;
+        now->error = ERR_OK;
+        now->answer = body;
+        now->done = true;
+    } else {
+        complete(a, &(struct at_once){.ticket = a->extra->ticket, .code = code, .answer = body});
+    }
     if (a->task == VERB_NONE) {
         actor_want_turn(a);
     }
@@ -99,11 +116,16 @@ bool activation_has_ended(const struct rh_actor *a)
 
 static void refuse(struct rh_actor *a, uint64_t ticket)
 {
-    const struct completion refused = {
-        .verb = VERB_RUN, .actor = name_of(a), .ticket = ticket, .error = ERR_BUSY};
+    struct at_once *now = at_once_of(a->runtime);
 
     ASSERT(a->task == VERB_NONE && !a->frozen);
-    a->runtime->config.on_completion(a->runtime->config.context, &refused);
+    if (now != NULL) {
+        *a->runtime->config.at_once = NULL;
+        now->error = ERR_BUSY;
+        now->done = true;
+    } else {
+        complete(a, &(struct at_once){.ticket = ticket, .error = ERR_BUSY});
+    }
 }
 
 void runtime_run(struct rh_actor *a, const struct runtime_message *m)

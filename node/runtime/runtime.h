@@ -48,6 +48,10 @@ struct runtime_config {
     void (*on_enter)(void *context, void *actor);
     /* From any thread: runtime_tick() has something to do. May be NULL. */
     void (*on_later)(void *context);
+    /* The RUN that is done at once: its completion goes there, not to on_completion(). Set to NULL
+     * then, and by the caller when something else is told before, which it stands behind. May be
+     * NULL. */
+    struct at_once **at_once;
     void *context;
     size_t state_size_max; /* of one hand-over; 0 = RUNTIME_STATE_MAX */
     uint32_t worker;       /* for struct call */

@@ -21,7 +21,7 @@ void worker_complete(struct worker *w, const struct completion *c)
     if (atomic_load_explicit(&w->muted, memory_order_relaxed)) {
         return;
     }
-    w->answer = NULL; // What comes now stands behind this.
+    w->at_once = NULL; // What comes now stands behind this.
     completion_queue_put(&w->completed, c);
     if (w->unsaid++ == 0) {
         w->unsaid_us = w->now_us;
@@ -85,11 +85,6 @@ void worker_on_completion(void *context, const struct completion *c)
 {
     struct worker *w = context;
 
-    if (w->answer != NULL && c->verb == VERB_RUN) {
-        *w->answer = *c;
-        w->answer = NULL;
-        return;
-    }
     if (c->verb == VERB_DEFER) {
         *c->kept = w->saving ? NULL : watch_deferred(w, c->actor);
         return;

@@ -79,21 +79,19 @@ bool worker_enter_inline(struct worker *w)
     return true;
 }
 
-enum host_ran worker_run_one(struct worker *w, const struct submission *run, struct bytes body,
-                             struct completion *done)
+enum host_ran worker_run_one(struct worker *w, struct rh_actor *a, struct at_once *run)
 {
     const struct runtime_message message = {
-        .ticket = run->ticket, .flags = run->flags, .body = body};
+        .ticket = run->ticket, .flags = run->flags, .body = run->body};
 
-    ASSERT(run->head_size == 0);
-    if (!worker_begins_in_time(w, run)) {
+    if (!worker_begins_in_time(w, VERB_RUN, a)) {
         return HOST_RAN_NOT;
     }
-    done->verb = VERB_NONE;
-    w->answer = completion_queue_is_empty(&w->completed) ? done : NULL;
-    runtime_run(run->activation, &message);
-    w->answer = NULL;
-    return done->verb == VERB_RUN ? HOST_RAN_NOW : HOST_RAN_LATER;
+    run->done = false;
+    w->at_once = completion_queue_is_empty(&w->completed) ? run : NULL;
+    runtime_run(a, &message);
+    w->at_once = NULL;
+    return run->done ? HOST_RAN_NOW : HOST_RAN_LATER;
 }
 
 bool worker_leave_inline(struct worker *w)

@@ -31,11 +31,11 @@ struct worker {
     unsigned wary;            /* so many tasks ago one took long: wake it before each */
     uint64_t unnoted_us;      /* time of tasks that no counter in `profile` has */
     uint64_t tick_us;
-    bool closed;      /* embedded: it has ended */
-    bool saving;      /* what it enters is for the last flush, which no lease bounds */
-    bool runs_inline; /* the protocol thread does its work, inline */
-    struct completion
-        *answer; /* here goes that of a worker_run_one(), if it comes first; or NULL */
+    bool closed;                /* embedded: it has ended */
+    bool saving;                /* what it enters is for the last flush, which no lease bounds */
+    bool runs_inline;           /* the protocol thread does its work, inline */
+    struct at_once *at_once;    /* what worker_run_one() does, unless something else was said; or
+                                   NULL */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
 
     /* The protocol thread's own. */
@@ -89,7 +89,7 @@ void worker_leave(struct worker *w);
 
 void worker_do_batch(struct worker *w, struct batch *b);
 /* Enter the actor, if the lease still lets it begin that. */
-bool worker_begins_in_time(struct worker *w, const struct submission *s);
+bool worker_begins_in_time(struct worker *w, enum verb verb, struct rh_actor *a);
 /* Let the runtime do what is due. */
 void worker_tick(struct worker *w);
 /* Return until when a submission of that verb may begin, as far as is known. */

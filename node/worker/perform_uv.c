@@ -107,10 +107,10 @@ void worker_tick(struct worker *w)
     }
 }
 
-static void enter(struct worker *w, const struct submission *s)
+static void enter(struct worker *w, struct rh_actor *a)
 {
-    if (s->activation != NULL) {
-        worker_enter(w, s->activation);
+    if (a != NULL) {
+        worker_enter(w, a);
     } else {
         worker_leave(w);
     }
@@ -118,22 +118,22 @@ static void enter(struct worker *w, const struct submission *s)
 
 /* The clock is read after the task was made and right before it is begun (hole 30): once, for the
  * end of the one before, too. */
-bool worker_begins_in_time(struct worker *w, const struct submission *s)
+bool worker_begins_in_time(struct worker *w, enum verb verb, struct rh_actor *a)
 {
     if (mutant(M_STARTCHK)) {
         return true;
     }
-    if (w->now_us >= worker_limit_us(w, s->verb)) {
+    if (w->now_us >= worker_limit_us(w, verb)) {
         return false;
     }
-    enter(w, s);
+    enter(w, a);
     if (!w->runs_inline && w->now_us - w->tick_us >= TICK_US) {
         worker_leave(w);
         worker_tick(w);
-        enter(w, s);
+        enter(w, a);
     }
     worker_ring_if_due(w);
-    return w->now_us < worker_limit_us(w, s->verb);
+    return w->now_us < worker_limit_us(w, verb);
 }
 
 /* Begun or recalled, never both: the host may have given a recalled task to another owner. */
@@ -151,7 +151,7 @@ static void do_one(struct worker *w, struct queued *q)
     if (!take(q) || (atomic_load(&w->stopping) && s->verb != VERB_DISCARD)) {
         return;
     }
-    if (worker_begins_in_time(w, s)) {
+    if (worker_begins_in_time(w, s->verb, s->activation)) {
         begin(w, q);
     } else {
         const struct completion returned = submission_returned(s, batch_bytes(w->doing, q));

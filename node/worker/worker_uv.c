@@ -30,6 +30,7 @@ struct worker *worker_new(const struct worker_config *config)
         .on_completion = worker_on_completion,
         .on_enter = worker_on_enter,
         .on_later = worker_on_later,
+        .at_once = &w->at_once,
         .context = w,
         .state_size_max = config->state_size_max,
         .broadcasting = config->broadcasting,
