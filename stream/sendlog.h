@@ -61,15 +61,20 @@ void sendlog_init(struct sendlog *l, struct stream_chunks *chunks, enum stream_f
 /* Give all chunks back: nothing is kept. The numbers go on. */
 void sendlog_drop(struct sendlog *l);
 
+/* Bytes of records that the open frame has room for; 0 = the next record begins another. */
+static inline size_t sendlog_left(const struct sendlog *l)
+{
+    return __builtin_expect(l->frame != NULL && l->next - l->said.first < FRAME_RECORDS_MAX, true)
+               ? l->tail->cap - l->tail->used
+               : 0;
+}
 /* The slow way of sendlog_room(): another frame, or chunk. */
 void sendlog_grow(struct sendlog *l, size_t size);
 /* Where the next record goes, of `size` bytes; sendlog_put() when it is there. A frame says `ack`
  * and `version` of `said` as they are when it is begun (R4). */
 static inline uint8_t *sendlog_room(struct sendlog *l, size_t size)
 {
-    if (__builtin_expect(l->frame == NULL || l->tail->cap - l->tail->used < size ||
-                             l->next - l->said.first >= FRAME_RECORDS_MAX,
-                         false)) {
+    if (__builtin_expect(sendlog_left(l) < size, false)) {
         sendlog_grow(l, size);
     }
     return l->tail->data + l->tail->used;

@@ -146,6 +146,30 @@ static inline enum server_verdict server_take(struct stream_server *s, uint64_t 
     return server_is_behind(s, rid, position, ack) ? SERVER_BEHIND : SERVER_RUN;
 }
 
+/* Where the body of the next answer may be written, for server_answer_there(): so many bytes, 0 =
+ * nowhere, and NULL. Good until the next call with this stream. */
+static inline uint8_t *server_room(const struct stream_server *s, size_t *size)
+{
+    const size_t left = sendlog_left(&s->log);
+
+    *size = left > STREAM_ANSWER_SIZE ? left - STREAM_ANSWER_SIZE : 0;
+    return *size == 0 ? NULL : s->log.tail->data + s->log.tail->used + STREAM_ANSWER_SIZE;
+}
+
+/* The entry of one that ran, whose answer of that size is in server_room(). */
+static inline void server_answer_there(struct stream_server *s, uint64_t rid, uint64_t token,
+                                       uint8_t code, size_t size)
+{
+    const struct sendlog *l = &s->log;
+    uint8_t *at = l->tail->data + l->tail->used;
+
+    ASSERT(s->open > 0);
+    s->open--;
+    stream_answer_head_store(
+        at, &(struct stream_answer){.rid = rid, .token = token, .code = code, .body.size = size});
+    sendlog_put(&s->log, STREAM_ANSWER_SIZE + size);
+}
+
 /* The entry of one that ran, or of which nobody knows (LOST, UNKNOWN); the body is copied. */
 static inline void server_answer(struct stream_server *s, const struct stream_answer *a)
 {

@@ -46,23 +46,15 @@ void args_command_store(uint8_t *at, const struct args_command *c)
 
 enum err args_get(struct bytes in, struct args *args)
 {
-    struct reader r = {.at = in.data, .left = in.size};
+    struct bytes rest = in;
+    const size_t count = args_begin(&rest);
+    size_t i = 0;
 
-    args->count = get_u8(&r);
-    if (args->count < 1 || args->count > ARGS_MAX) {
-        args->count = 0;
-        return ERR_CORRUPT;
+    while (i < count && args_next(&rest, &args->arg[i])) {
+        i++;
     }
-    for (size_t i = 0; i < args->count; i++) {
-        const size_t size = get_u32(&r);
-
-        args->arg[i] = bytes_of(get_bytes(&r, size), size);
-    }
-    if (r.bad || r.left != 0) {
-        args->count = 0;
-        return ERR_CORRUPT;
-    }
-    return ERR_OK;
+    args->count = i == count && rest.size == 0 ? (uint8_t)count : 0;
+    return args->count > 0 ? ERR_OK : ERR_CORRUPT;
 }
 
 static bool is_line_break(uint8_t c)

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "wire/cursor.h"
 
 #include <stdint.h>
 
@@ -50,6 +51,29 @@ static inline size_t args_command_size(const struct args_command *c)
 /* Encode it where there is room for it, as args_get() reads it. */
 void args_command_store(uint8_t *at, const struct args_command *c);
 
+/* Take an argument list apart without a place for all of it: how many there are, and 0 if it is
+ * none; then the next one, false: it does not fit. Behind the last nothing may be left. */
+static inline size_t args_begin(struct bytes *in)
+{
+    const size_t count = in->size == 0 ? 0 : in->data[0];
+
+    if (count < 1 || count > ARGS_MAX) {
+        return 0;
+    }
+    *in = bytes_of(in->data + 1, in->size - 1);
+    return count;
+}
+static inline bool args_next(struct bytes *in, struct bytes *arg)
+{
+    const size_t size = in->size < sizeof(uint32_t) ? 0 : load_u32(in->data);
+
+    if (in->size < sizeof(uint32_t) || in->size - sizeof(uint32_t) < size) {
+        return false;
+    }
+    *arg = bytes_of(in->data + sizeof(uint32_t), size);
+    *in = bytes_of(arg->data + size, in->size - sizeof(uint32_t) - size);
+    return true;
+}
 /* Decode a whole body; `args` borrows from it. ERR_CORRUPT: not exactly one list, or a count out of
  * range. */
 MUST_CHECK enum err args_get(struct bytes in, struct args *args);

@@ -6,7 +6,13 @@
 
 enum {
     CHAIN_ITEM = 8,
-    OWNED = 1, /* the only bit of the byte behind the flags */
+    OWNED = 1,    /* the only bit of the byte behind the flags */
+    BODY_AT = 20, /* and so on: where sizes and bits are */
+    FLAGS_AT = 26,
+    OWNED_AT = 27,
+    HOPS_AT = 28,
+    CHAIN_AT = 29,
+    ID_AT = 30,
     FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_CALL |
             REQUEST_SESSION | REQUEST_AWAKE,
 };
@@ -19,21 +25,27 @@ static enum err get_end(struct reader *in, bool fits)
 
 enum err stream_head_get(const struct frame *f, struct stream_head *h, struct reader *records)
 {
-    struct reader in = {.at = f->body.data, .left = f->body.size};
+    enum { HEAD = STREAM_HEADER_SIZE - FRAME_HEADER_SIZE };
     const bool has_records = (uint8_t)f->type <= STREAM_ANSWER;
     const bool begins = (uint8_t)f->type == STREAM_BEGIN || (uint8_t)f->type == STREAM_GONE;
+    const uint8_t *at = f->body.data;
 
-    h->from = get_u64(&in);
-    h->to = get_u64(&in);
-    h->first = get_u64(&in);
-    h->ack = get_u64(&in);
-    h->version = get_u64(&in);
-    *records = in;
+    if (f->body.size < HEAD) {
+        *h = (struct stream_head){0};
+        *records = (struct reader){.at = at, .left = f->body.size, .bad = true};
+        return ERR_CORRUPT;
+    }
+    h->from = load_u64(at);
+    h->to = load_u64(at + 8);
+    h->first = load_u64(at + 16);
+    h->ack = load_u64(at + 24);
+    h->version = load_u64(at + 32);
+    *records = (struct reader){.at = at + HEAD, .left = f->body.size - HEAD};
     return get_end(records,
                    frame_type_is_stream((uint8_t)f->type) && h->from != 0 && h->to != 0 &&
                        (h->first == 0) == ((uint8_t)f->type == STREAM_ACK) &&
                        h->first <= UINT64_MAX - FRAME_RECORDS_MAX && (!begins || h->ack == 0) &&
-                       (has_records ? f->count > 0 : f->count == 1 && in.left == 0));
+                       (has_records ? f->count > 0 : f->count == 1 && records->left == 0));
 }
 
 void stream_request_store(uint8_t *at, const struct stream_request *r)
@@ -83,26 +95,17 @@ static bool get_owned(struct reader *in, uint8_t bits, struct stream_owned *owne
     return bits == OWNED && owned->seq != 0;
 }
 
-enum err stream_request_get(struct reader *in, struct stream_request *r)
+/* The rest of one that has what few have: its fixed fields were read. */
+__attribute__((noinline)) static enum err get_other(struct reader *in, struct stream_request *r)
 {
-    // The header is read with one check: there are many of them.
     const uint8_t *at = get_bytes(in, STREAM_REQUEST_SIZE);
+    const size_t body_size = load_u32(at + BODY_AT);
+    const size_t chain_count = at[CHAIN_AT];
+    const size_t id_size = at[ID_AT];
 
-    if (at == NULL) {
-        return ERR_CORRUPT;
-    }
-    r->rid = load_u64(at);
-    r->session = load_u64(at + 8);
-    r->ttl_ms = load_u32(at + 16);
-    r->kind = load_u16(at + 24);
-    r->flags = at[26];
-    r->hops = at[28];
-    const size_t body_size = load_u32(at + 20);
-    const size_t chain_count = at[29];
-    const size_t id_size = at[30];
     if (r->rid == 0 || id_size == 0 || (r->flags & ~FLAGS) != 0 || r->hops > STREAM_HOPS_MAX ||
         chain_count > RECORD_CHAIN_MAX || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
-        !get_owned(in, at[27], &r->owned)) {
+        !get_owned(in, at[OWNED_AT], &r->owned)) {
         return get_end(in, false);
     }
     const size_t chain_size = chain_count * CHAIN_ITEM;
@@ -114,9 +117,42 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     r->id = bytes_of(rest + chain_size, id_size);
     r->body = bytes_of(rest + chain_size + id_size, body_size);
     r->command = NULL;
-    return (r->flags & REQUEST_CALL) == 0 && body_size <= RECORD_BODY_MAX
-               ? ERR_OK
-               : get_end(in, request_body_is_sound(r->flags, r->body));
+    return get_end(in, request_body_is_sound(r->flags, r->body));
+}
+
+enum err stream_request_get(struct reader *in, struct stream_request *r)
+{
+    const uint8_t *at = in->at;
+
+    if (in->bad || in->left < STREAM_REQUEST_SIZE) {
+        return get_end(in, false);
+    }
+    r->rid = load_u64(at);
+    r->session = load_u64(at + 8);
+    r->ttl_ms = load_u32(at + 16);
+    r->kind = load_u16(at + 24);
+    r->flags = at[FLAGS_AT];
+    r->hops = at[HOPS_AT];
+    // Few are another node's, a chain's or of a session that its client owns: one look sees that.
+    const uint32_t rare = load_u32(at + FLAGS_AT) & ~(uint32_t)(FLAGS & ~REQUEST_CALL);
+    const size_t body_size = load_u32(at + BODY_AT);
+    const size_t id_size = at[ID_AT];
+    const size_t size = STREAM_REQUEST_SIZE + id_size + body_size;
+    r->plain = rare == 0;
+    if (!r->plain || body_size > RECORD_BODY_MAX) {
+        return get_other(in, r);
+    }
+    if (r->rid == 0 || id_size == 0 || in->left < size) {
+        return get_end(in, false);
+    }
+    r->chain = (struct bytes){0};
+    r->owned.seq = 0;
+    r->command = NULL;
+    r->id = bytes_of(at + STREAM_REQUEST_SIZE, id_size);
+    r->body = bytes_of(at + STREAM_REQUEST_SIZE + id_size, body_size);
+    in->at = at + size;
+    in->left -= size;
+    return ERR_OK;
 }
 
 enum err stream_answer_get(struct reader *in, struct stream_answer *a)

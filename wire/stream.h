@@ -45,7 +45,7 @@ struct stream_head {
 
 /* Of a session that its client owns (hole 44): as in struct request_record. */
 struct stream_owned {
-    uint64_t seq; /* 0 = its client does not own it */
+    uint64_t seq; /* 0 = its client does not own it, and the others say nothing */
     uint64_t base;
     uint64_t first;
     uint32_t epoch;
@@ -58,6 +58,7 @@ struct stream_request {
     uint16_t kind;
     uint8_t flags;      /* enum request_flags; neither HELD nor SAME */
     uint8_t hops;       /* forwards so far, up to STREAM_HOPS_MAX */
+    bool plain;         /* as decoded: no call, no chain, no hops, and no client owns its session */
     struct bytes chain; /* u64 positions, up to RECORD_CHAIN_MAX, of whose calls led here */
     struct stream_owned owned;
     struct bytes id;
@@ -129,15 +130,19 @@ static inline void stream_request_rename(uint8_t *at, uint64_t rid, uint32_t ttl
 {
     (void)store_u32(store_u64(at, rid) + 8, ttl_ms);
 }
-__attribute__((always_inline)) static inline void stream_answer_store(uint8_t *at,
-                                                                      const struct stream_answer *a)
+/* Write all but the body of one, whose size it says; returns the place of that. */
+static inline uint8_t *stream_answer_head_store(uint8_t *at, const struct stream_answer *a)
 {
     at = store_u64(at, a->rid);
     at = store_u64(at, a->token);
     at = store_u64(at, a->aux);
     at = store_u8(at, a->code);
-    at = store_u32(at, (uint32_t)a->body.size);
-    bytes_copy(at, a->body.data, a->body.size);
+    return store_u32(at, (uint32_t)a->body.size);
+}
+__attribute__((always_inline)) static inline void stream_answer_store(uint8_t *at,
+                                                                      const struct stream_answer *a)
+{
+    bytes_copy(stream_answer_head_store(at, a), a->body.data, a->body.size);
 }
 
 /* Read what a frame of such a type has before its records; `records` then reads `f->count` of them,

@@ -646,7 +646,7 @@ static void a_steady_request_takes_few_instructions(void **state)
         part[TAKEN] / BATCH,
         part[HEARD] / BATCH);
     assert_in_range((part[ASKED] + part[HEARD]) / BATCH, 50, 525);
-    assert_in_range(part[TAKEN] / BATCH, 50, 250);
+    assert_in_range(part[TAKEN] / BATCH, 50, 190);
 }
 
 int main(void)
