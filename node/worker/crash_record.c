@@ -9,7 +9,6 @@
 #include "base/crc.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/table.h"
 #include "ring/hash.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 
 enum { PATH_SIZE = 4096 };
 
-static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '1'};
+static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '2'};
 
 struct crash_record_header {
     char magic[8];
@@ -41,16 +40,19 @@ struct crash_record_file {
 };
 
 /* To find damage: whoever can write here needs no forgery. */
-static uint64_t mark_of(uint16_t kind, struct bytes id)
+__attribute__((always_inline)) static inline uint64_t mark_of(uint16_t kind, struct bytes id)
 {
-    uint64_t h = table_mix((uint64_t)kind << 8 | id.size);
+    const uint64_t odd = 0x9E3779B97F4A7C15u;
+    uint64_t h = ((uint64_t)kind << 8 | id.size) * odd;
     size_t at = 0;
 
     for (; at + sizeof h <= id.size; at += sizeof h) {
-        h = table_mix(h ^ siphash_load(id.data + at));
+        h = (h ^ h >> 32 ^ siphash_load(id.data + at)) * odd;
     }
-    return table_mix(h ^ siphash_last((struct bytes){id.data + at, id.size - at})) |
-           1; // 0 says that nothing runs
+    if (at < id.size) {
+        h = (h ^ h >> 32 ^ siphash_last((struct bytes){id.data + at, id.size - at})) * odd;
+    }
+    return h | 1; // 0 says that nothing runs
 }
 
 void crash_record_name(struct crash_record_slot *s, uint16_t kind, struct bytes id)
@@ -59,7 +61,7 @@ void crash_record_name(struct crash_record_slot *s, uint16_t kind, struct bytes 
     crash_record_leave(s);
     s->name.kind = kind;
     s->name.id_size = (uint8_t)id.size;
-    memcpy(s->name.id, id.data, id.size);
+    bytes_copy(s->name.id, id.data, id.size);
     s->name_mark = mark_of(kind, id);
 }
 
