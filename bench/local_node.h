@@ -14,6 +14,7 @@
 #include "wire/frame.h"
 #include "wire/hello.h"
 
+#include <sched.h>
 #include <stdio.h>
 
 struct local_node {
@@ -94,7 +95,8 @@ static inline enum host_ran local_node_run(void *context, const struct actor *a,
 {
     const struct local_node *n = context;
 
-    return worker_run_one(n->worker, actor_instance(a), run);
+    (void)a;
+    return worker_run_one(n->worker, run);
 }
 
 /* As shell_serve(): the requests of that link that are steady, from the front; `answer` as in
@@ -136,7 +138,9 @@ static inline void local_node_frame(struct local_node *n, uint64_t peer, const s
         .context = n, .run = local_node_run, .now_us = local_node_time};
     struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame, .server = &server};
 
-    ASSERT(worker_enter_inline(n->worker));
+    while (!worker_enter_inline(n->worker)) {
+        (void)sched_yield(); // its thread looks up for a moment
+    }
     local_node_step(n, &event);
     if (worker_leave_inline(n->worker)) {
         local_node_take(n);

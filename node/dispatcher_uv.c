@@ -72,7 +72,7 @@ enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_onc
     if (!enter(v, at) || (d->here_max != SIZE_MAX && worker_is_wary(w))) {
         return HOST_RAN_NOT;
     }
-    return worker_run_one(w, actor_instance(a), run);
+    return worker_run_one(w, run);
 }
 
 void dispatcher_end_serving(struct serving *v)

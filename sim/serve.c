@@ -55,7 +55,7 @@ static enum host_ran run_one(void *context, const struct actor *a, struct at_onc
     struct sim_serving *v = context;
     struct fleet *f = v->fleet;
     struct instance *i = actor_instance(a);
-    struct reader in = {.at = run->body.data, .left = run->body.size};
+    struct reader in = {.at = run->message.body.data, .left = run->message.body.size};
     const uint64_t uid = get_u64(&in);
     const uint64_t how = prng_between(&f->serving, 0, TENTHS - 1);
 
@@ -65,12 +65,13 @@ static enum host_ran run_one(void *context, const struct actor *a, struct at_onc
     check_in_time(f, v->node, uid);
     check_begins(f, v->node);
     if (how < LATER) {
-        const struct host_effect e = {
-            .type = HOST_SUBMIT,
-            .actor = i->actor,
-            .submission = {.verb = VERB_RUN, .flags = run->flags, .ticket = run->ticket}};
+        const struct host_effect e = {.type = HOST_SUBMIT,
+                                      .actor = i->actor,
+                                      .submission = {.verb = VERB_RUN,
+                                                     .flags = run->message.flags,
+                                                     .ticket = run->message.ticket}};
 
-        actors_run(f, &e, run->body);
+        actors_run(f, &e, run->message.body);
         return HOST_RAN_LATER;
     }
     run_at_once(v, i, uid, run);

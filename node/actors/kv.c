@@ -255,22 +255,23 @@ static void on_decrby(const struct kv_call *c)
 
 static const struct {
     const char *name;
+    size_t size;
     size_t words_min; /* after the key */
     size_t words_max;
     void (*run)(const struct kv_call *c);
 } commands[] = {
-    {"get", 0, 0, on_get},
-    {"set", 1, SIZE_MAX, on_set},
-    {"del", 0, 0, on_del},
-    {"exists", 0, 0, on_exists},
-    {"incr", 0, 0, on_incr},
-    {"incrby", 1, 1, on_incrby},
-    {"decr", 0, 0, on_decr},
-    {"decrby", 1, 1, on_decrby},
-    {"append", 1, 1, on_append},
-    {"strlen", 0, 0, on_strlen},
-    {"getset", 1, 1, on_getset},
-    {"setnx", 1, 1, on_setnx},
+    {"get", 3, 0, 0, on_get},
+    {"set", 3, 1, SIZE_MAX, on_set},
+    {"del", 3, 0, 0, on_del},
+    {"exists", 6, 0, 0, on_exists},
+    {"incr", 4, 0, 0, on_incr},
+    {"incrby", 6, 1, 1, on_incrby},
+    {"decr", 4, 0, 0, on_decr},
+    {"decrby", 6, 1, 1, on_decrby},
+    {"append", 6, 1, 1, on_append},
+    {"strlen", 6, 0, 0, on_strlen},
+    {"getset", 6, 1, 1, on_getset},
+    {"setnx", 5, 1, 1, on_setnx},
 };
 
 static void run_command(const struct kv_call *c, struct rh_bytes name)
@@ -278,7 +279,8 @@ static void run_command(const struct kv_call *c, struct rh_bytes name)
     char text[128];
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strlen(commands[i].name) != name.size ||
+        if (commands[i].size != name.size ||
+            (((const char *)name.data)[0] | ' ') != commands[i].name[0] ||
             strncasecmp(commands[i].name, name.data, name.size) != 0) {
             continue;
         }

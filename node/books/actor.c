@@ -48,11 +48,6 @@ static struct strand idle_of(const struct actors *a)
     return (struct strand){&a->pool, offsetof(struct actor, idle)};
 }
 
-static struct actor *at_handle(const struct actors *a, uint32_t handle)
-{
-    return handle == 0 ? NULL : pool_at(&a->pool, handle);
-}
-
 void actors_init(struct actors *a)
 {
     *a = (struct actors){0};
@@ -95,23 +90,11 @@ void actors_fini(struct actors *a)
     *a = (struct actors){0};
 }
 
-struct actor *actor_find(const struct actors *a, struct image_name name)
-{
-    struct actor *actor = at_handle(a, lookup_first(&a->table, name.position));
-
-    for (; actor != NULL; actor = at_handle(a, actor->same)) {
-        if (actor_is(actor, &name)) {
-            return actor;
-        }
-    }
-    return NULL;
-}
-
 struct actor *actor_running_at(const struct actors *a, uint64_t position)
 {
-    struct actor *actor = at_handle(a, lookup_first(&a->table, position));
+    struct actor *actor = actor_at(a, lookup_first(&a->table, position));
 
-    for (; actor != NULL; actor = at_handle(a, actor->same)) {
+    for (; actor != NULL; actor = actor_at(a, actor->same)) {
         if (actor->position == position && actor->state == ACTOR_RUNNING) {
             return actor;
         }
@@ -258,7 +241,7 @@ void actor_list_add(struct actors *a, struct actor_list *list, struct actor *act
 
 struct actor *actor_list_front(const struct actors *a, const struct actor_list *list)
 {
-    return at_handle(a, strand_next(idle_of(a), list->head, list->head));
+    return actor_at(a, strand_next(idle_of(a), list->head, list->head));
 }
 
 void actor_unlist(struct actors *a, struct actor *actor)
@@ -268,12 +251,12 @@ void actor_unlist(struct actors *a, struct actor *actor)
 
 struct actor *cell_first(const struct actors *a, uint32_t cell)
 {
-    return at_handle(a, a->cell[cell]);
+    return actor_at(a, a->cell[cell]);
 }
 
 struct actor *cell_next(const struct actors *a, uint32_t cell, const struct actor *actor)
 {
-    return at_handle(a, strand_next(cells_of(a), a->cell[cell], actor->handle));
+    return actor_at(a, strand_next(cells_of(a), a->cell[cell], actor->handle));
 }
 
 struct bytes actor_id(const struct actor *a)

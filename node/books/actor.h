@@ -136,7 +136,9 @@ static inline void actor_enter(struct actor *a, enum actor_state state)
  * frozen its image was made, and is what moves. */
 static inline void actor_changed(struct actor *a)
 {
-    a->copied = a->copied && (a->state == ACTOR_FROZEN || mutant(M_STALEIMAGE));
+    if (__builtin_expect(a->copied, false)) {
+        a->copied = a->state == ACTOR_FROZEN || mutant(M_STALEIMAGE);
+    }
 }
 
 /* Some actors, by their `idle`: one leaves without anybody knowing which list it is in. */
@@ -164,8 +166,6 @@ void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count);
 void actors_grow(struct actors *a, uint32_t cell_count);
 void actors_fini(struct actors *a); /* there are no actors; frees the dead */
 
-/* NULL = none. */
-struct actor *actor_find(const struct actors *a, struct image_name name);
 /* Any RUNNING actor at this position, or NULL. */
 struct actor *actor_running_at(const struct actors *a, uint64_t position);
 /* Make a new record, ABSENT; there is none of that name. */
@@ -184,6 +184,23 @@ static inline bool actor_is(const struct actor *a, const struct image_name *name
 {
     return a->position == name->position && a->kind == name->kind && a->id_size == name->id.size &&
            bytes_match(a->id, name->id.data, a->id_size);
+}
+
+/* The actor of that handle; 0 = none: NULL. */
+static inline struct actor *actor_at(const struct actors *a, uint32_t handle)
+{
+    return handle == 0 ? NULL : pool_at(&a->pool, handle);
+}
+
+/* NULL = none. */
+static inline struct actor *actor_find(const struct actors *a, struct image_name name)
+{
+    struct actor *actor = actor_at(a, lookup_first(&a->table, name.position));
+
+    while (actor != NULL && !actor_is(actor, &name)) {
+        actor = actor_at(a, actor->same);
+    }
+    return actor;
 }
 
 static inline struct image_name actor_name(const struct actor *a)

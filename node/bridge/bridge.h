@@ -11,7 +11,7 @@
  *
  * Or host_serve() has a brief actor run at once, and takes what comes of it without an event:
  *
- *     host_serve -> actor_instance() -> runtime_run
+ *     host_serve -> struct at_once -> runtime_run
  *
  * An activation and its actor know each other from the submission of ACTIVATE until that of
  * DISCARD, or the completion with which it ends by itself. What an activation tells after that is

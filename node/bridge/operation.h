@@ -127,13 +127,23 @@ struct completion {
     };
 };
 
+/* One request. Borrowed. */
+struct runtime_message {
+    uint64_t ticket;
+    struct bytes body; /* of REQUEST_CALL: it starts with the caller */
+    uint8_t flags;     /* enum request_flags */
+    uint8_t chain_count;
+    const uint64_t *chain; /* of positions: whose calls led here */
+};
+
 /* A RUN that is done where its request is taken (host_serve()): submission and completion in one.
  */
 struct at_once {
-    uint64_t ticket;
-    struct bytes body; /* borrowed */
-    uint8_t flags;     /* enum request_flags */
-    bool done;         /* it is complete, and the answer is below */
+    void *instance; /* of the actor that is to do it; below its name */
+    struct bytes id;
+    uint16_t kind;
+    struct runtime_message message;
+    bool done; /* it is complete, and the answer is below */
     enum err error;
     enum answer_code code;
     uint8_t *room;       /* where the answer may be written, … */

@@ -15,11 +15,6 @@ void adopt_forget(struct topology *t)
     t->marked_version = 0;
 }
 
-bool host_owns(const struct host *h, uint32_t cell)
-{
-    return ring_hit_node(h->topology.view.ring.cell[cell]) == h->membership.slot;
-}
-
 const struct ring_vnode *host_vnode(const struct host *h, uint64_t position)
 {
     return ring_find(&h->topology.view.ring,

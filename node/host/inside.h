@@ -52,6 +52,12 @@ struct host {
     struct prefetch prefetch;
 };
 
+/* The cell is this node's, by the ring that the view has. */
+static inline bool host_owns(const struct host *h, uint32_t cell)
+{
+    return ring_hit_node(h->topology.view.ring.cell[cell]) == h->membership.slot;
+}
+
 struct host_effect *host_emit(struct host *h, enum host_effect_type type);
 /* The actor is to do that. */
 struct host_effect *host_submit(struct host *h, struct actor *a, enum verb verb);

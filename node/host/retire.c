@@ -17,14 +17,6 @@
 
 enum { LOOK_AT_ONCE = 1000, ROOM_AT_ONCE = 16 };
 
-void retire_used(struct host *h, struct actor *a)
-{
-    a->used_ms = (uint32_t)(h->now_us / 1000);
-    if (a->wish != WISH_ASKED) {
-        a->wish = WISH_NONE;
-    }
-}
-
 /* One that shall live unasked is in no wheel. */
 void retire_watch(struct host *h, struct actor *a)
 {
@@ -150,7 +142,7 @@ static void is_used(struct host *h, struct actor *a)
         return;
     }
     a->wish = WISH_NONE;
-    retire_used(h, a);
+    retire_used(a, h->now_us);
     retire_watch(h, a);
     actor_proceed(h, a);
 }

@@ -158,7 +158,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
         .traced = trace_is(r),
     };
-    retire_used(h, a);
+    retire_used(a, h->now_us);
     a->turned = false;
     backpressure_started(&h->backpressure);
     h->work.running++;
@@ -557,7 +557,7 @@ void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
     }
     if (a->work->running.request) {
         answer_ran(h, a, c);
-        retire_used(h, a);
+        retire_used(a, h->now_us);
     }
     end_run(h, a, order);
 }

@@ -54,18 +54,18 @@ static bool steady_record(const struct host *h, const struct neighbour *n,
 
 static bool steady_request(const struct stream_request *r)
 {
-    return (r->flags & ~PLAIN) == 0 && r->ttl_ms > 0 && r->hops == 0 && r->chain.size == 0 &&
-           r->owned.seq == 0;
+    return r->plain && (r->flags & ~PLAIN) == 0 && r->ttl_ms > 0;
 }
 
 static bool steady_cell(const struct host *h, uint64_t position)
 {
     const uint32_t cell = ring_point_cell(position);
 
-    return host_owns(h, cell) && h->cells.state[cell].hold == NULL;
+    // While it serves, `mine` is what host_owns() says, and beside the hold.
+    return h->cells.state[cell].mine && h->cells.state[cell].hold == NULL;
 }
 
-static bool steady_actor(const struct host *h, const struct actor *a)
+static inline bool steady_actor(const struct host *h, const struct actor *a)
 {
     return a != NULL && a->state == ACTOR_IDLE && a->work == NULL && !a->poked &&
            a->wish != WISH_ASKED &&
@@ -73,16 +73,14 @@ static bool steady_actor(const struct host *h, const struct actor *a)
 }
 
 /* It does at once what it is asked, and every id of it may be asked. */
-static bool steady_kind(const struct host *h, uint16_t kind)
+static bool steady_kind(const struct kind_state *k)
 {
-    const struct kind_state *k = host_kind_find(h, kind);
-
     return k != NULL && k->how->brief && k->how->placement == RH_PLACE_HASH;
 }
 
-static void ran_now(struct host *h, struct actor *a)
+static inline void ran_now(struct host *h, struct actor *a)
 {
-    retire_used(h, a);
+    retire_used(a, h->now_us);
     a->turned = false;
     actor_changed(a);
     h->work.run_ticket++;
@@ -95,7 +93,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
 {
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
 
-    if (position == 0 || !steady_record(h, n, r) || !steady_kind(h, r->kind) ||
+    if (position == 0 || !steady_record(h, n, r) || !steady_kind(host_kind_find(h, r->kind)) ||
         !steady_cell(h, position) || r->first < host_vnode(h, position)->cold) {
         return false;
     }
@@ -110,7 +108,11 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     if (order_judge(order, r) != ORDER_RUN) {
         return false;
     }
-    struct at_once run = {.ticket = h->work.run_ticket + 1, .body = r->body, .flags = r->flags};
+    struct at_once run = {
+        .instance = a->instance,
+        .kind = r->kind,
+        .id = r->id,
+        .message = {.ticket = h->work.run_ticket + 1, .body = r->body, .flags = r->flags}};
     const enum host_ran ran = server->run(server->context, a, &run);
     if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run.error != ERR_OK)) {
         return false; // The second: the actor has ended itself, and the host will hear of it.
@@ -153,35 +155,64 @@ size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *
     return at;
 }
 
+/* It has run. Its stream is to be fed since its frame came. */
+__attribute__((noinline)) static void end_taken(struct host *h, const struct stream_taken *t,
+                                                const struct actor *a, const struct at_once *run)
+{
+    const struct stream_mark mark = {.by = t->by, .rid = t->request->rid, .ack = t->ack};
+    const struct answer_record answer = run_answer(h, a, run->code, run->answer);
+
+    streams_end(h, &mark, &answer);
+}
+
+__attribute__((noinline)) static void runs_taken(struct host *h, const struct stream_taken *t,
+                                                 struct actor *a)
+{
+    struct request_record record;
+    const struct admission in = streams_admission(h, t, &record);
+
+    (void)run_begin(h, a, NULL, &in);
+}
+
 bool serve_taken(struct host *h, const struct stream_taken *t, const struct host_server *server)
 {
     const struct stream_request *r = t->request;
-    const struct image_name name = {.position = t->position, .kind = r->kind, .id = r->id};
-    const struct stream_mark mark = {.by = t->by, .rid = r->rid, .ack = t->ack};
+    struct stream_server *s = &t->by->stream;
+    struct at_once run;
 
-    if (!steady_request(r) || !steady_kind(h, r->kind) || !steady_cell(h, t->position) ||
-        servers_is_full(&h->streams.servers, t->by) || t->by->stream.passed_count > 0) {
+    if (!steady_request(r) || !steady_kind(h->streams.kind) || !steady_cell(h, t->position) ||
+        servers_is_full(&h->streams.servers, t->by) || s->passed_count > 0) {
         return false;
     }
-    struct actor *a = actor_find(&h->actors, name);
+    struct actor *a = actor_find(
+        &h->actors, (struct image_name){.position = t->position, .kind = r->kind, .id = r->id});
     if (!steady_actor(h, a)) {
         return false;
     }
-    struct at_once run = {.ticket = h->work.run_ticket + 1, .body = r->body, .flags = r->flags};
+    run.instance = a->instance;
+    run.kind = r->kind;
+    run.id = r->id;
+    run.message.ticket = h->work.run_ticket + 1;
+    run.message.body = r->body;
+    run.message.flags = r->flags;
+    run.message.chain_count = 0;
+    run.error = ERR_OK;
+    run.code = ANSWER_OK;
+    run.room = server_room(s, &run.room_size);
     const enum host_ran ran = server->run(server->context, a, &run);
     if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run.error != ERR_OK)) {
         return false; // as in serve()
     }
     requests_accept(&h->requests);
     if (ran == HOST_RAN_LATER) {
-        struct request_record record;
-        const struct admission in = streams_admission(h, t, &record);
-
-        (void)run_begin(h, a, NULL, &in);
+        runs_taken(h, t, a);
         return true;
     }
-    const struct answer_record answer = run_answer(h, a, run.code, run.answer);
-    streams_end(h, &mark, &answer);
+    if (run.room != NULL && run.answer.data == run.room) {
+        server_answer_there(s, r->rid, a->fence, (uint8_t)run.code, run.answer.size);
+    } else {
+        end_taken(h, t, a, &run);
+    }
     ran_now(h, a);
     return true;
 }

@@ -14,9 +14,22 @@ enum { MS = 1000 };
 
 /* ---- requests ---- */
 
+/* Of another kind than the request before it. */
+__attribute__((noinline)) static uint64_t on_kind(struct host *h, const struct stream_request *r)
+{
+    h->streams.kind = host_kind_find(h, r->kind);
+    return host_position(h, r->kind, r->id);
+}
+
 static uint64_t on_position(void *context, const struct stream_request *r)
 {
-    return host_position(context, r->kind, r->id);
+    struct host *h = context;
+    const struct kind_state *kind = h->streams.kind;
+
+    if (kind == NULL || kind->kind != r->kind) { // most of a frame are of one
+        return on_kind(h, r);
+    }
+    return ring_point(&h->topology.view.ring, r->kind, kind->key, r->id);
 }
 
 /* The same as a record; what no stream needs is 0. */
@@ -86,34 +99,37 @@ static bool is_turned_away(struct host *h, const struct stream_taken *t, struct 
 }
 
 /* A frame may take as long as a lease's last part: then nothing more of it begins at once. */
-static void look_at_clock(struct host *h)
+__attribute__((noinline)) static void look_at_clock(struct host *h)
 {
-    enum { A_LOOK = 32 }; // requests
     const struct host_server *server = h->streams.server;
-
-    if (server == NULL || ++h->streams.unlooked < A_LOOK) {
-        return;
-    }
-    h->streams.unlooked = 0;
     const uint64_t now_us = server->now_us(server->context);
+
+    h->streams.unlooked = 0;
     if (now_us >= host_verb_limit_us(h, VERB_RUN) || now_us >= host_gate_us(h)) {
         h->streams.server = NULL;
     }
 }
 
-static void on_take(void *context, const struct stream_taken *t)
+__attribute__((noinline)) static void admit_taken(struct host *h, const struct stream_taken *t)
 {
-    struct host *h = context;
     struct request_record record;
-
-    look_at_clock(h);
-    if (h->streams.server != NULL && serve_taken(h, t, h->streams.server)) {
-        return;
-    }
     struct admission in = streams_admission(h, t, &record);
     requests_accept(&h->requests);
     if (!is_turned_away(h, t, &in)) {
         admit_again(h, &in);
+    }
+}
+
+static void on_take(void *context, const struct stream_taken *t)
+{
+    enum { A_LOOK = 32 }; // requests
+    struct host *h = context;
+
+    if (h->streams.server != NULL && ++h->streams.unlooked >= A_LOOK) {
+        look_at_clock(h);
+    }
+    if (h->streams.server == NULL || !serve_taken(h, t, h->streams.server)) {
+        admit_taken(h, t);
     }
 }
 
@@ -329,6 +345,7 @@ void streams_adopt(struct host *h)
 void streams_go_on(struct host *h)
 {
     h->streams.server = NULL;
+    h->streams.kind = NULL;
     servers_clock(&h->streams.servers, h->now_us / MS);
     servers_go_on(&h->streams.servers);
 }
@@ -426,6 +443,7 @@ static void take(struct host *h, const struct host_event *event, const struct st
 {
     struct buffer said = {0};
 
+    h->streams.kind = NULL;
     servers_clock(&h->streams.servers, h->now_us / MS);
     const enum err e = servers_frame(&h->streams.servers, event->peer, event->frame, &said);
 

@@ -19,7 +19,7 @@
 #ifndef NODE_HOST_STREAMS_H
 #define NODE_HOST_STREAMS_H
 
-#include "node/host/host.h"
+#include "node/host/cells.h"
 #include "node/host/requests.h"
 #include "stream/servers.h"
 
@@ -29,7 +29,8 @@ struct streams {
     uint64_t dropped[STREAM_DROP_COUNT];
     uint64_t *over; /* owned: incarnations that the ring names, and are over */
     size_t over_count;
-    unsigned unlooked; /* requests of a frame since the last look at the clock */
+    unsigned unlooked;             /* requests of a frame since the last look at the clock */
+    const struct kind_state *kind; /* of the last request in this step; NULL = none, or not here */
 };
 
 void streams_init(struct host *h);

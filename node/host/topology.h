@@ -51,7 +51,6 @@ void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before);
 void adopt_first(struct host *h);
 /* Forget which version's cells were marked. */
 void adopt_forget(struct topology *t);
-bool host_owns(const struct host *h, uint32_t cell);
 /* The vnode at that position; NULL = there is no ring yet. */
 const struct ring_vnode *host_vnode(const struct host *h, uint64_t position);
 

@@ -123,8 +123,15 @@ struct actor *actor_from_image(struct host *h, struct image *image);
 void retire(struct host *h, struct actor *a, enum retire_why why);
 /* Retire the actor, which is IDLE, if it shall and may. */
 void retire_wished(struct host *h, struct actor *a);
-/* A request came or ended; it is alive: into the wheel of its kind. */
-void retire_used(struct host *h, struct actor *a);
+/* A request of the actor came or ended. */
+static inline void retire_used(struct actor *a, uint64_t now_us)
+{
+    a->used_ms = (uint32_t)(now_us / 1000);
+    if (a->wish != WISH_ASKED) {
+        a->wish = WISH_NONE;
+    }
+}
+/* The actor is alive: put it into the wheel of its kind. */
 void retire_watch(struct host *h, struct actor *a);
 /* Over actors_max: the least recently used go. */
 void retire_for_room(struct host *h);

@@ -161,7 +161,7 @@ static int check(const struct rh_actor *a, const struct call *call)
     return call->payload.size > RECORD_BODY_MAX ? RH_TOO_BIG : RH_OK;
 }
 
-static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_bytes id,
+static struct call call_of(struct rh_actor *a, uint16_t kind, struct rh_bytes id,
                            struct rh_bytes payload)
 {
     struct call call = {
@@ -174,9 +174,11 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
     };
 
     if (a->task == VERB_RUN) {
-        call.run = a->extra->ticket;
-        call.chain_count = a->extra->chain_count;
-        memcpy(call.chain, a->extra->chain, sizeof call.chain);
+        const struct extras *x = extra_of(a);
+
+        call.run = x->ticket;
+        call.chain_count = x->chain_count;
+        memcpy(call.chain, x->chain, sizeof call.chain);
     }
     return call;
 }

@@ -16,24 +16,43 @@ struct extras runtime_nothing = {.after = LIST_INIT(runtime_nothing.after),
                                  .timers = LIST_INIT(runtime_nothing.timers),
                                  .calls = LIST_INIT(runtime_nothing.calls)};
 
+void extras_note(struct extras *x, const struct runtime_message *m)
+{
+    x->ticket = m->ticket;
+    x->flags = m->flags;
+    x->chain_count = m->chain_count;
+    if (m->chain_count > 0) {
+        memcpy(x->chain, m->chain, m->chain_count * sizeof x->chain[0]);
+    }
+}
+
+static struct extras *take(struct runtime *s)
+{
+    struct extras *x = s->spare;
+
+    if (x != NULL) {
+        s->spare = x->spare;
+        s->spare_count--;
+        return x;
+    }
+    x = mem_new(1, sizeof *x);
+    list_init(&x->after);
+    list_init(&x->due);
+    list_init(&x->timers);
+    list_init(&x->calls);
+    return x;
+}
+
 struct extras *extra_of(struct rh_actor *a)
 {
     struct runtime *s = a->runtime;
 
-    if (a->extra != &runtime_nothing) {
-        return a->extra;
+    if (a->extra == &runtime_nothing) {
+        a->extra = take(s);
+        if (s->message != NULL && a->task == VERB_RUN) {
+            extras_note(a->extra, s->message);
+        }
     }
-    a->extra = s->spare;
-    if (a->extra != NULL) {
-        s->spare = a->extra->spare;
-        s->spare_count--;
-        return a->extra;
-    }
-    a->extra = mem_new(1, sizeof *a->extra);
-    list_init(&a->extra->after);
-    list_init(&a->extra->due);
-    list_init(&a->extra->timers);
-    list_init(&a->extra->calls);
     return a->extra;
 }
 

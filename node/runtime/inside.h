@@ -127,7 +127,9 @@ struct rh_out {
 
 struct runtime {
     struct runtime_config config;
-    struct numbering alone; /* config.numbering, where nobody gave one */
+    struct numbering alone;                /* config.numbering, where nobody gave one */
+    const struct runtime_message *message; /* of the actor whose code runs, unless that has extras,
+                                              which know it then; NULL = none */
     uint64_t now_us;
     uint64_t last_number; /* of timers */
     struct latch *latch;
@@ -232,6 +234,16 @@ static inline struct at_once *at_once_of(const struct runtime *s)
     return s->config.at_once == NULL ? NULL : *s->config.at_once;
 }
 
+/* The flags and the ticket of the message that the actor runs. */
+static inline uint8_t flags_of(const struct rh_actor *a)
+{
+    return a->extra == &runtime_nothing ? a->runtime->message->flags : a->extra->flags;
+}
+static inline uint64_t ticket_of(const struct rh_actor *a)
+{
+    return a->extra == &runtime_nothing ? a->runtime->message->ticket : a->extra->ticket;
+}
+
 /* ---- runtime.c */
 
 void runtime_tell(struct rh_actor *a, enum verb verb);
@@ -263,8 +275,10 @@ struct rh_actor *activation_next(struct runtime *s, uint32_t *at);
 
 /* ---- extras.c */
 
-/* The actor's extras; they are lent to it if it has none. */
+/* The actor's extras; they are lent to it if it has none, and know the message that it runs. */
 struct extras *extra_of(struct rh_actor *a);
+/* From now on they know that message: its ticket, flags and chain. */
+void extras_note(struct extras *x, const struct runtime_message *m);
 /* Give them back if there is nothing in them. */
 void extras_calm(struct rh_actor *a);
 /* Give the extras back, which are empty. */

@@ -11,22 +11,23 @@
 
 #include <string.h>
 
-/* Of a submission. */
-__attribute__((noinline)) static void complete(struct rh_actor *a, const struct at_once *run)
+static void end_at_once(struct runtime *s, enum err error, enum answer_code code, struct bytes body)
 {
-    const struct completion event = {.verb = VERB_RUN,
-                                     .actor = name_of(a),
-                                     .ticket = run->ticket,
-                                     .error = run->error,
-                                     .code = run->code,
-                                     .bytes = run->answer};
+    struct at_once *now = *s->config.at_once;
 
-    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    *s->config.at_once = NULL;
+    now->error = error;
+    now->code = code;
+    now->answer = body;
+    now->done = true;
 }
 
-void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
+/* Of a submission, of what finished later, or of an actor that has more to do. */
+__attribute__((noinline)) static void complete(struct rh_actor *a, enum answer_code code,
+                                               struct bytes body)
 {
-    struct at_once *now = at_once_of(a->runtime);
+    const struct completion event = {
+        .verb = VERB_RUN, .actor = name_of(a), .ticket = ticket_of(a), .code = code, .bytes = body};
 
     if (a->deferred) {
         a->deferred = false;
@@ -38,35 +39,25 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
     if (!list_empty(&a->extra->after)) {
         timers_drop_after(a);
     }
-    if (now != NULL) {
-        *a->runtime->config.at_once = NULL;
-        now->code = code;
-        now->error = ERR_OK;
-        now->answer = body;
-        now->done = true;
+    if (at_once_of(a->runtime) != NULL) {
+        end_at_once(a->runtime, ERR_OK, code, body);
     } else {
-        complete(a, &(struct at_once){.ticket = a->extra->ticket, .code = code, .answer = body});
+        a->runtime->config.on_completion(a->runtime->config.context, &event);
     }
     if (a->task == VERB_NONE) {
         actor_want_turn(a);
     }
 }
 
-/* Point the message at the body's arguments; false if they do not decode. */
-static bool open_arguments(struct bytes body, struct rh_bytes list[ARGS_MAX],
-                           struct rh_message *message)
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
-    struct args args;
-
-    if (args_get(body, &args) != ERR_OK) {
-        return false;
+    if (at_once_of(a->runtime) == NULL || a->extra != &runtime_nothing) {
+        complete(a, code, body);
+        return;
     }
-    for (size_t i = 0; i < args.count; i++) {
-        list[i] = (struct rh_bytes){args.arg[i].data, args.arg[i].size};
-    }
-    message->argument = list;
-    message->argument_count = args.count;
-    return true;
+    a->answered = true;
+    a->ending = a->passivate;
+    end_at_once(a->runtime, ERR_OK, code, body);
 }
 
 static uint32_t message_flags(uint8_t flags)
@@ -81,32 +72,76 @@ static void open_message(struct rh_actor *a, const struct runtime_message *m)
     a->task = VERB_RUN;
     a->callback = CALLBACK_MESSAGE;
     a->answered = false;
-    struct extras *x = extra_of(a);
-    x->ticket = m->ticket;
-    x->flags = m->flags;
-    x->chain_count = m->chain_count;
-    if (m->chain_count > 0) {
-        memcpy(x->chain, m->chain, m->chain_count * sizeof x->chain[0]);
+    if (a->extra == &runtime_nothing) {
+        a->runtime->message = m;
+    } else {
+        extras_note(a->extra, m);
     }
 }
 
-/* False if it does not decode; its sender is one of us, so that is nobody's actor. */
-static bool open_body(const struct runtime_message *m, struct rh_bytes list[ARGS_MAX],
-                      struct rh_message *message)
+static void call_code(struct rh_actor *a, const struct rh_message *message)
+{
+    role_of(a)->ops->message(a, a->instance, message);
+}
+
+/* It does not decode. Its sender is one of us, so that is nobody's actor. */
+static void refuse_body(struct rh_actor *a)
+{
+    (void)rh_reply(a, rh_error("ERR the command can't be decoded"));
+}
+
+static void call_by_arguments(struct rh_actor *a, struct bytes body, struct rh_message *message)
+{
+    const size_t count = args_begin(&body);
+    struct rh_bytes list[ARGS_MAX];
+    struct bytes arg;
+    size_t i = 0;
+
+    for (; i < count && args_next(&body, &arg); i++) {
+        list[i] = (struct rh_bytes){arg.data, arg.size};
+    }
+    if (count == 0 || i < count || body.size > 0) {
+        refuse_body(a);
+        return;
+    }
+    message->argument = list;
+    message->argument_count = count;
+    call_code(a, message);
+    message->argument = NULL; // it ends here
+}
+
+static void call_by_caller(struct rh_actor *a, const struct runtime_message *m,
+                           struct rh_message *message)
 {
     struct bytes body = m->body;
-    struct caller caller = {0};
+    struct caller caller;
 
-    if ((m->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) {
-        return false;
+    if (caller_get(&body, &caller) != ERR_OK) {
+        refuse_body(a);
+        return;
     }
     message->from_kind = caller.kind;
     message->from = (struct rh_bytes){caller.id.data, caller.id.size};
     if ((m->flags & REQUEST_COMMAND) != 0) {
-        return open_arguments(body, list, message);
+        call_by_arguments(a, body, message);
+        return;
     }
     message->payload = (struct rh_bytes){body.data, body.size};
-    return true;
+    call_code(a, message);
+}
+
+static void call(struct rh_actor *a, const struct runtime_message *m)
+{
+    struct rh_message message = {.flags = message_flags(m->flags)};
+
+    if ((m->flags & REQUEST_CALL) != 0) {
+        call_by_caller(a, m, &message);
+    } else if ((m->flags & REQUEST_COMMAND) != 0) {
+        call_by_arguments(a, m->body, &message);
+    } else {
+        message.payload = (struct rh_bytes){m->body.data, m->body.size};
+        call_code(a, &message);
+    }
 }
 
 bool activation_has_ended(const struct rh_actor *a)
@@ -114,40 +149,35 @@ bool activation_has_ended(const struct rh_actor *a)
     return (a->ending || a->broken) && !mutant(M_RUNENDED);
 }
 
-static void refuse(struct rh_actor *a, uint64_t ticket)
+__attribute__((noinline)) static void refuse(struct rh_actor *a, uint64_t ticket)
 {
-    struct at_once *now = at_once_of(a->runtime);
+    const struct completion refused = {
+        .verb = VERB_RUN, .actor = name_of(a), .ticket = ticket, .error = ERR_BUSY};
 
     ASSERT(a->task == VERB_NONE && !a->frozen);
-    if (now != NULL) {
-        *a->runtime->config.at_once = NULL;
-        now->error = ERR_BUSY;
-        now->done = true;
+    if (at_once_of(a->runtime) != NULL) {
+        end_at_once(a->runtime, ERR_BUSY, ANSWER_OK, (struct bytes){0});
     } else {
-        complete(a, &(struct at_once){.ticket = ticket, .error = ERR_BUSY});
+        a->runtime->config.on_completion(a->runtime->config.context, &refused);
     }
 }
 
 void runtime_run(struct rh_actor *a, const struct runtime_message *m)
 {
-    struct rh_bytes list[ARGS_MAX];
-    struct rh_message message = {.flags = message_flags(m->flags)};
-
     if (activation_has_ended(a)) {
         refuse(a, m->ticket);
         return;
     }
     open_message(a, m);
     if ((m->flags & REQUEST_SESSION) != 0) {
+        (void)extra_of(a);
+        a->runtime->message = NULL;
         session_run(a, m);
         return;
     }
-    if (open_body(m, list, &message)) {
-        role_of(a)->ops->message(a, a->instance, &message);
-    } else {
-        (void)rh_reply(a, rh_error("ERR the command can't be decoded"));
-    }
+    call(a, m);
     if (!a->answered && a->extra->deferral != NULL) {
+        a->runtime->message = NULL;
         a->deferred = true;
         runtime_tell(a, VERB_DEFER);
         calls_pump(a);
@@ -155,6 +185,12 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
     }
     if (!a->answered) {
         (void)rh_reply(a, rh_nil());
+    }
+    a->runtime->message = NULL;
+    if (a->extra == &runtime_nothing && !a->flush_due) { // it has come to nothing but its answer
+        a->task = VERB_NONE;
+        a->callback = CALLBACK_NONE;
+        return;
     }
     actor_end_task(a);
     actor_want_turn(a);

@@ -4,6 +4,7 @@
  */
 #include "node/runtime/inside.h"
 
+#include "base/assert.h"
 #include "wire/args.h"
 
 #include <inttypes.h>
@@ -11,11 +12,11 @@
 #include <string.h>
 
 /* In the Redis protocol a line break would end the error early. */
-static void make_one_line(struct buffer *text)
+static void make_one_line(uint8_t *text, size_t size)
 {
-    for (size_t i = 0; i < text->size; i++) {
-        if (text->data[i] == '\r' || text->data[i] == '\n') {
-            text->data[i] = ' ';
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\r' || text[i] == '\n') {
+            text[i] = ' ';
         }
     }
 }
@@ -29,41 +30,24 @@ static enum answer_code put_plain(struct buffer *out, const struct rh_value *v)
         (void)snprintf(number, sizeof number, "%" PRIi64, v->integer);
         buffer_put(out, number, strlen(number));
         return ANSWER_OK;
-    case RH_NIL:
-        return ANSWER_OK;
     case RH_ERROR:
         buffer_put(out, v->bytes.data, v->bytes.size);
-        make_one_line(out);
+        make_one_line(out->data, out->size);
         return ANSWER_APP_ERROR;
+    case RH_NIL:
     case RH_BYTES:
     case RH_TEXT:
-        buffer_put(out, v->bytes.data, v->bytes.size);
-        return ANSWER_OK;
+        break;
     }
-    return ANSWER_OK;
+    UNREACHABLE();
 }
 
 static enum answer_code put_value(struct buffer *out, const struct rh_value *v)
 {
-    struct value value = {
-        .type = VALUE_NIL, .integer = v->integer, .text = bytes_of(v->bytes.data, v->bytes.size)};
+    const struct value value = {.type = v->type == RH_INTEGER ? VALUE_INTEGER : VALUE_ERROR,
+                                .integer = v->integer,
+                                .text = bytes_of(v->bytes.data, v->bytes.size)};
 
-    switch (v->type) {
-    case RH_BYTES:
-        value.type = VALUE_BULK;
-        break;
-    case RH_TEXT:
-        value.type = VALUE_SIMPLE;
-        break;
-    case RH_INTEGER:
-        value.type = VALUE_INTEGER;
-        break;
-    case RH_NIL:
-        break;
-    case RH_ERROR:
-        value.type = VALUE_ERROR;
-        break;
-    }
     value_put(out, &value);
     return ANSWER_OK;
 }
@@ -89,8 +73,39 @@ struct rh_value reply_too_big(void)
     return rh_error("ERR the reply is over its limit of 1 MiB");
 }
 
+/* Where an answer of that size is made: where it is wanted, if it may be. */
+static uint8_t *place_of(const struct rh_actor *a, size_t size)
+{
+    const struct at_once *now = at_once_of(a->runtime);
+    struct buffer *out = &a->runtime->body;
+
+    if (now != NULL && size <= now->room_size) {
+        return now->room;
+    }
+    buffer_clear(out);
+    return buffer_reserve(out, size);
+}
+
+/* As most answers are: bytes or nothing, behind their type where a command is answered. */
+static inline void put_run(struct rh_actor *a, enum value_type type, struct rh_bytes bytes)
+{
+    const size_t head = (flags_of(a) & REQUEST_COMMAND) != 0 ? 1 : 0;
+    const size_t size = head + bytes.size;
+    uint8_t *at = place_of(a, size);
+
+    if (head > 0) {
+        at[0] = (uint8_t)type;
+    }
+    bytes_copy(at + head, bytes.data, bytes.size);
+    if (head > 0 && type == VALUE_SIMPLE) {
+        make_one_line(at + head, bytes.size);
+    }
+    actor_ran(a, ANSWER_OK, bytes_of(at, size));
+}
+
+/* Of another type, or too big. */
 // NOLINTNEXTLINE(misc-no-recursion): what says that it was too big is not
-int reply_put(struct rh_actor *a, const struct rh_value *v)
+__attribute__((noinline)) static int put_other(struct rh_actor *a, const struct rh_value *v)
 {
     struct buffer *out = &a->runtime->body;
 
@@ -102,8 +117,25 @@ int reply_put(struct rh_actor *a, const struct rh_value *v)
     }
     buffer_clear(out);
     const enum answer_code code =
-        (a->extra->flags & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
+        (flags_of(a) & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
     actor_ran(a, code, buffer_bytes(out));
+    return RH_OK;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): likewise
+int reply_put(struct rh_actor *a, const struct rh_value *v)
+{
+    static const enum value_type types[] = {
+        [RH_BYTES] = VALUE_BULK, [RH_TEXT] = VALUE_SIMPLE, [RH_NIL] = VALUE_NIL};
+    struct rh_bytes bytes = {NULL, 0};
+
+    if (v->type == RH_INTEGER || v->type == RH_ERROR || !reply_fits(v)) {
+        return put_other(a, v);
+    }
+    if (v->type != RH_NIL) {
+        bytes = v->bytes;
+    }
+    put_run(a, types[v->type], bytes);
     return RH_OK;
 }
 

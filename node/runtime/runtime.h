@@ -120,15 +120,6 @@ struct runtime_entry {
  * that what was returned is gone. */
 struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry);
 
-/* One request. Borrowed. */
-struct runtime_message {
-    uint64_t ticket;
-    uint8_t flags;     /* enum request_flags */
-    struct bytes body; /* of REQUEST_CALL: it starts with the caller */
-    uint8_t chain_count;
-    const uint64_t *chain; /* of positions: whose calls led here */
-};
-
 /* Do what was submitted: one of the functions below, by its verb. A DISCARD tells when nothing is
  * left of the activation, even if there was nothing before. */
 void runtime_perform(struct runtime *rt, const struct submission *s, struct bytes all);

@@ -170,14 +170,6 @@ const struct completion *completion_queue_take(struct completion_queue *q)
     }
 }
 
-bool completion_queue_is_empty(const struct completion_queue *q)
-{
-    const struct completion_chunk *c = q->reading;
-    const bool last = atomic_load_explicit(&c->then, memory_order_acquire) == NULL;
-
-    return last && q->taken == atomic_load_explicit(&c->ready, memory_order_acquire);
-}
-
 const struct completion *completion_queue_peek(const struct completion_queue *q, size_t ahead)
 {
     const struct completion_chunk *c = q->reading;

@@ -83,7 +83,13 @@ void completion_queue_put(struct completion_queue *q, const struct completion *c
 /* NULL = all that was put was taken. Borrowed until the next call. */
 const struct completion *completion_queue_take(struct completion_queue *q);
 /* True if all that was put was taken; for the side that takes. */
-bool completion_queue_is_empty(const struct completion_queue *q);
+static inline bool completion_queue_is_empty(const struct completion_queue *q)
+{
+    const struct completion_chunk *c = q->reading;
+    const bool last = atomic_load_explicit(&c->then, memory_order_acquire) == NULL;
+
+    return last && q->taken == atomic_load_explicit(&c->ready, memory_order_acquire);
+}
 /* The one that is taken so many calls later, if that is known yet; or NULL. */
 const struct completion *completion_queue_peek(const struct completion_queue *q, size_t ahead);
 void completion_queue_fini(struct completion_queue *q);

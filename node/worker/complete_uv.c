@@ -10,12 +10,6 @@
 
 #include <string.h>
 
-enum {
-    RING_US = 50,    /* what was completed waits no longer for the end of its batch */
-    WARY_TASKS = 64, /* so long is not forgotten that one took longer */
-    PROFILE_US = 50, /* less time than that is not noted in a counter */
-};
-
 void worker_complete(struct worker *w, const struct completion *c)
 {
     if (atomic_load_explicit(&w->muted, memory_order_relaxed)) {
@@ -50,7 +44,7 @@ void worker_ring(struct worker *w)
 
 void worker_ring_if_due(struct worker *w)
 {
-    if (w->unsaid > 0 && (w->wary > 0 || w->now_us - w->unsaid_us >= RING_US)) {
+    if (w->unsaid > 0 && (w->wary > 0 || w->now_us - w->unsaid_us >= WORKER_RING_US)) {
         worker_ring(w);
     }
 }
@@ -107,19 +101,9 @@ void worker_on_completion(void *context, const struct completion *c)
     worker_complete(w, c);
 }
 
-/* Its time is up to now. Short tasks are not noted one by one: whoever is at work when PROFILE_US
- * have come together gets them all, which is right on the average, as what takes less than a
- * microsecond is when the clock moves on during it. So he has done as many tasks like this as fit
- * into them. */
-static void note_busy(struct worker *w, uint64_t us)
+void worker_note_busy(struct worker *w, uint64_t us)
 {
     const struct rh_actor *r = w->entered;
-
-    w->wary = us >= RING_US ? WARY_TASKS : w->wary - (w->wary > 0 ? 1 : 0);
-    w->unnoted_us += us;
-    if (us == 0 || w->unnoted_us < PROFILE_US) {
-        return;
-    }
     const struct named name = activation_name(r);
     struct profile_counter c = {.hash = activation_hash(r),
                                 .busy_us = w->unnoted_us,
@@ -134,36 +118,16 @@ static void note_busy(struct worker *w, uint64_t us)
     (void)pthread_mutex_unlock(&w->profile_lock);
 }
 
-static void look_at_clock(struct worker *w)
-{
-    const uint64_t before_us = w->now_us;
-
-    w->now_us = clock_boottime_us();
-    if (w->entered != NULL) {
-        note_busy(w, w->now_us - before_us);
-    }
-}
-
-/* The clock is read while the watchdog can see an actor here: this one, or the one before it, which
- * has not been left. So what begins too late after all is not overlooked (hole 30). */
 void worker_enter(struct worker *w, struct rh_actor *r)
 {
     const struct named name = activation_name(r);
 
-    if (w->entered == NULL && !w->saving) {
-        watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);
-    }
-    look_at_clock(w);
-    w->entered = r;
-    crash_record_enter(w->config.crash_record, name.kind, name.id);
-    if (!w->saving) {
-        watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
-    }
+    worker_enter_named(w, r, name.kind, name.id);
 }
 
 void worker_leave(struct worker *w)
 {
-    look_at_clock(w);
+    worker_look_at_clock(w);
     if (w->entered != NULL) {
         leave(w);
     }

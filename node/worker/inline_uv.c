@@ -30,6 +30,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/mutant.h"
 
 void worker_wait_for_inline(struct worker *w)
 {
@@ -79,17 +80,29 @@ bool worker_enter_inline(struct worker *w)
     return true;
 }
 
-enum host_ran worker_run_one(struct worker *w, struct rh_actor *a, struct at_once *run)
+/* As worker_begins_in_time(), but that timers wait for the worker, and nobody for the bell. */
+static bool begins_in_time(struct worker *w, const struct at_once *run)
 {
-    const struct runtime_message message = {
-        .ticket = run->ticket, .flags = run->flags, .body = run->body};
+    const _Atomic uint64_t *limit_us = &w->config.limits->start_us;
 
-    if (!worker_begins_in_time(w, VERB_RUN, a)) {
+    if (mutant(M_STARTCHK)) {
+        return true;
+    }
+    if (w->now_us >= atomic_load(limit_us)) {
+        return false;
+    }
+    worker_enter_named(w, run->instance, run->kind, run->id);
+    return w->now_us < atomic_load(limit_us);
+}
+
+enum host_ran worker_run_one(struct worker *w, struct at_once *run)
+{
+    if (!begins_in_time(w, run)) {
         return HOST_RAN_NOT;
     }
     run->done = false;
     w->at_once = completion_queue_is_empty(&w->completed) ? run : NULL;
-    runtime_run(a, &message);
+    runtime_run(run->instance, &run->message);
     w->at_once = NULL;
     return run->done ? HOST_RAN_NOW : HOST_RAN_LATER;
 }

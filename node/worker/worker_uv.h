@@ -84,7 +84,7 @@ size_t worker_run_inline(struct worker *w, size_t max);
  * … False: it is not. */
 bool worker_enter_inline(struct worker *w);
 /* … has it do a RUN, … */
-enum host_ran worker_run_one(struct worker *w, struct rh_actor *a, struct at_once *run);
+enum host_ran worker_run_one(struct worker *w, struct at_once *run);
 /* … to here. True: something else was completed by the way. */
 bool worker_leave_inline(struct worker *w);
 /* True if one of the worker's last tasks took long. */

@@ -110,13 +110,13 @@ static void check_instructions(uint16_t kind, long most)
 static void a_command_of_a_key_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_KV, 3300);
+    check_instructions(MILL_KV, 2580);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_ECHO, 2400);
+    check_instructions(MILL_ECHO, 1830);
 }
 
 /* ---- by a stream */
@@ -175,13 +175,13 @@ static void check_stream(uint16_t kind, long most)
 static void a_command_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_KV, 2365);
+    check_stream(MILL_KV, 1490);
 }
 
 static void an_echo_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_ECHO, 1970);
+    check_stream(MILL_ECHO, 1190);
 }
 
 static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)
