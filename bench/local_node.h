@@ -106,7 +106,7 @@ static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
                                       size_t count,
                                       bool (*answer)(void *context, const struct answer_record *a))
 {
-    const struct host_server server = {n, local_node_run, answer, &n->effects, NULL};
+    const struct host_server server = {n, local_node_run, answer, &n->effects, NULL, NULL};
     const struct host_event event = {.type = HOST_REQUEST, .peer = peer, .now_us = n->now_us};
 
     if (!worker_enter_inline(n->worker)) {
@@ -135,7 +135,7 @@ static inline uint64_t local_node_time(void *context)
 static inline void local_node_frame(struct local_node *n, uint64_t peer, const struct frame *frame)
 {
     const struct host_server server = {
-        .context = n, .run = local_node_run, .now_us = local_node_time};
+        .context = n, .run = local_node_run, .now_us = local_node_time, .fetch = activation_fetch};
     struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame, .server = &server};
 
     while (!worker_enter_inline(n->worker)) {

@@ -481,7 +481,7 @@ size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *
                    const uint64_t *position, size_t count)
 {
     struct serving serving = {.shell = s, .peer = shell_peer(s, peer)};
-    const struct host_server server = {&serving, dispatcher_run, answer, &s->effects, NULL};
+    const struct host_server server = {&serving, dispatcher_run, answer, &s->effects, NULL, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
 
     if (s->exiting || serving.peer == NULL || serving.peer->full) {
@@ -505,8 +505,10 @@ static uint64_t time_by_now(void *context)
 void shell_take_frame(struct shell *s, uint64_t peer, const struct frame *frame)
 {
     struct serving serving = {.shell = s, .peer = shell_peer(s, peer)};
-    const struct host_server server = {
-        .context = &serving, .run = dispatcher_run, .now_us = time_by_now};
+    const struct host_server server = {.context = &serving,
+                                       .run = dispatcher_run,
+                                       .now_us = time_by_now,
+                                       .fetch = activation_fetch};
     struct host_event event = {.type = HOST_FRAME, .peer = peer, .frame = frame, .server = &server};
 
     if (s->exiting || serving.peer == NULL) {

@@ -121,7 +121,7 @@ bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
                    const struct request_record *r)
 {
     struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
-    const struct host_server server = {&v, run_one, answer, &n->out, NULL};
+    const struct host_server server = {&v, run_one, answer, &n->out, NULL, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
     uint64_t position = 0;
 

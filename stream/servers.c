@@ -179,29 +179,53 @@ struct taking {
     uint64_t waited_ms;
 };
 
-static enum err take(struct stream_servers *v, struct stream_served *s, const struct taking *what,
-                     struct reader *in)
+/* Some of a frame, whose memory is asked for together. */
+static enum err take_some(struct stream_servers *v, struct stream_served *s,
+                          const struct taking *what, size_t done, struct reader *in)
 {
     const struct stream_head *head = what->head;
+    struct stream_request r[STREAM_TAKEN_AT_ONCE];
+    const uint8_t *at[STREAM_TAKEN_AT_ONCE + 1];
+    uint64_t position[STREAM_TAKEN_AT_ONCE];
+    const size_t left = what->count - done;
+    size_t count = 0;
 
-    for (size_t i = 0; i < what->count; i++) {
-        const uint8_t *from = in->at;
-        struct stream_request r;
-
-        if (stream_request_get(in, &r) != ERR_OK) {
-            return ERR_CORRUPT;
+    for (; count < left && count < STREAM_TAKEN_AT_ONCE; count++) {
+        at[count] = in->at;
+        if (stream_request_get(in, &r[count]) != ERR_OK) {
+            break;
         }
-        const uint64_t position = v->config.position(v->config.context, &r);
-        if (server_take(&s->stream, head->first + i, head->ack, r.rid, position) == SERVER_RUN) {
+        position[count] = v->config.position(v->config.context, &r[count]);
+    }
+    at[count] = in->at;
+    if (v->config.fetch != NULL) {
+        v->config.fetch(v->config.context, position, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const enum server_verdict verdict =
+            server_take(&s->stream, head->first + done + i, head->ack, r[i].rid, position[i]);
+
+        if (verdict == SERVER_RUN) {
             const struct stream_taken t = {.by = s,
-                                           .request = &r,
-                                           .record = bytes_of(from, (size_t)(in->at - from)),
-                                           .position = position,
+                                           .request = &r[i],
+                                           .record = bytes_of(at[i], (size_t)(at[i + 1] - at[i])),
+                                           .position = position[i],
                                            .ack = head->ack,
                                            .version = head->version,
                                            .waited_ms = what->waited_ms};
 
             v->config.take(v->config.context, &t);
+        }
+    }
+    return in->bad ? ERR_CORRUPT : ERR_OK;
+}
+
+static enum err take(struct stream_servers *v, struct stream_served *s, const struct taking *what,
+                     struct reader *in)
+{
+    for (size_t done = 0; done < what->count; done += STREAM_TAKEN_AT_ONCE) {
+        if (take_some(v, s, what, done, in) != ERR_OK) {
+            return ERR_CORRUPT;
         }
     }
     return in->left == 0 ? ERR_OK : ERR_CORRUPT;

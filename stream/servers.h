@@ -48,6 +48,8 @@ struct stream_taken {
     uint64_t waited_ms; /* that waited so long for its ring */
 };
 
+enum { STREAM_TAKEN_AT_ONCE = 16 };
+
 struct stream_servers_config {
     uint64_t incarnation;
     uint64_t gone_ms; /* T_gone: 10000 */
@@ -61,6 +63,8 @@ struct stream_servers_config {
     void *context;
     /* Where a request's entity is on the ring. */
     uint64_t (*position)(void *context, const struct stream_request *r);
+    /* A hint: requests for these, STREAM_TAKEN_AT_ONCE at most, are taken next. NULL = unheeded. */
+    void (*fetch)(void *context, const uint64_t *position, size_t count);
     void (*take)(void *context, const struct stream_taken *t);
     /* A connection lost its stream by a frame that had waited; `why` as of servers_frame(): let go
      * of it. */

@@ -286,6 +286,8 @@ struct host_server {
     /* Of a HOST_FRAME: the time by now. Asked between some requests, for a frame may have a
      * thousand; what comes behind the lease's limits then goes by effects. */
     uint64_t (*now_us)(void *context);
+    /* Likewise, a hint: that instance runs soon. NULL = unheeded. */
+    void (*fetch)(const struct rh_actor *instance);
 };
 /* Take requests of `event.peer` as HOST_REQUEST would, one by one, as long as each is steady: its
  * arc is mine and not held, its turn in its session has come, and its actor has nothing else to do.

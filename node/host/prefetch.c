@@ -140,6 +140,36 @@ void host_prefetch(struct host *h, const struct request_record *r, size_t count,
     h->prefetch.taken = 0;
 }
 
+/* Of a bucket's records the first is looked at; few have more. */
+void prefetch_taken(const struct host *h, const uint64_t *position, size_t count,
+                    void (*fetch)(const struct rh_actor *instance))
+{
+    const struct pool *pool = &h->actors.pool;
+    uint32_t first[STREAM_TAKEN_AT_ONCE];
+    const struct actor *found[STREAM_TAKEN_AT_ONCE];
+
+    for (size_t i = 0; i < count; i++) {
+        lookup_fetch(&h->actors.table, position[i]);
+        __builtin_prefetch(&h->cells.state[ring_point_cell(position[i])]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        first[i] = lookup_first(&h->actors.table, position[i]);
+        pool_fetch(pool, first[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        found[i] = first[i] == 0 ? NULL : pool_at(pool, first[i]);
+        if (found[i] != NULL && found[i]->instance != NULL) {
+            __builtin_prefetch(found[i]->instance, 1);
+            __builtin_prefetch((const uint8_t *)found[i]->instance + 64, 1);
+        }
+    }
+    for (size_t i = 0; fetch != NULL && i < count; i++) {
+        if (found[i] != NULL && found[i]->instance != NULL && found[i]->state == ACTOR_IDLE) {
+            fetch(found[i]->instance);
+        }
+    }
+}
+
 /* Its work, instance and order record, and what it is linked with. */
 static void look_at_actor(const struct host *h, const struct actor *a)
 {

@@ -120,6 +120,17 @@ __attribute__((noinline)) static void admit_taken(struct host *h, const struct s
     }
 }
 
+static void on_fetch(void *context, const uint64_t *position, size_t count)
+{
+    const struct host *h = context;
+
+    const struct host_server *server = h->streams.server;
+
+    if (h->membership.life == LIFE_SERVING) {
+        prefetch_taken(h, position, count, server == NULL ? NULL : server->fetch);
+    }
+}
+
 static void on_take(void *context, const struct stream_taken *t)
 {
     enum { A_LOOK = 32 }; // requests
@@ -205,6 +216,7 @@ static void begin(struct host *h, uint64_t incarnation)
     config.incarnation = incarnation;
     config.context = h;
     config.position = on_position;
+    config.fetch = on_fetch;
     config.take = on_take;
     config.lost = on_lost;
     config.log_max = h->config.stream_log_max;

@@ -175,13 +175,13 @@ static void check_stream(uint16_t kind, long most)
 static void a_command_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_KV, 1490);
+    check_stream(MILL_KV, 1600);
 }
 
 static void an_echo_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_ECHO, 1190);
+    check_stream(MILL_ECHO, 1300);
 }
 
 static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)

@@ -1061,7 +1061,7 @@ static void a_steady_request_takes_few_instructions(void **state)
 
     (void)state;
     steps_count(a_steady_frame, &count, &frame, 1);
-    assert_in_range(frame / COUNT, 100, 760);
+    assert_in_range(frame / COUNT, 100, 830);
 }
 
 int main(void)
