@@ -67,13 +67,19 @@ static void fence(struct stream_server *s, uint64_t position)
     s->fence[position % STREAM_FENCES] = s->log.next;
 }
 
+/* EXPIRED is the last word on a request, which nobody sends again: what comes behind it may run. */
+static bool sets_fence(uint8_t code)
+{
+    return stream_code_refuses(code) && code != ANSWER_EXPIRED;
+}
+
 void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uint8_t code,
                    uint64_t aux)
 {
     const struct stream_answer a = {.rid = rid, .aux = aux, .code = code};
 
     ASSERT(stream_code_refuses(code));
-    if (!mutant(M_NOFENCE)) {
+    if (sets_fence(code) && !mutant(M_NOFENCE)) {
         fence(s, position);
     }
     server_answer(s, &a);
@@ -97,7 +103,7 @@ void server_relay(struct stream_server *s, uint64_t position, const struct strea
     ASSERT(s->passed[at].count > 0);
     s->passed[at].count--;
     s->passed_count--;
-    if (stream_code_refuses(a->code) && !mutant(M_RELAY)) {
+    if (sets_fence(a->code) && !mutant(M_RELAY)) {
         fence(s, position);
     }
     server_answer(s, a);

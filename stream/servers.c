@@ -198,7 +198,7 @@ static enum err take_some(struct stream_servers *v, struct stream_served *s,
         position[count] = v->config.position(v->config.context, &r[count]);
     }
     at[count] = in->at;
-    if (v->config.fetch != NULL) {
+    if (v->config.fetch != NULL && count > 0) {
         v->config.fetch(v->config.context, position, count);
     }
     for (size_t i = 0; i < count; i++) {

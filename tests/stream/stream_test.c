@@ -408,6 +408,32 @@ static void a_ring_that_never_comes_is_waited_for_a_while(void **state)
     pair_fini(&p);
 }
 
+/* A lane's first request is refused when it comes to run; may the one behind it run? */
+static enum server_verdict judged_behind(uint8_t code)
+{
+    struct stream_chunks chunks = {.spare_max = 1};
+    struct stream_server s;
+
+    server_init(&s, &chunks, 1, 2);
+    ASSERT(
+        server_join(&s, 1, STREAM_BEGIN, &(struct stream_head){.from = 1, .to = 2, .first = 1}) ==
+        SERVER_JOINED);
+    ASSERT(server_take(&s, 1, 0, 101, 5) == SERVER_RUN);
+    ASSERT(server_take(&s, 2, 0, 102, 5) == SERVER_RUN);
+    server_refuse(&s, 101, 5, code, 0);
+    const enum server_verdict verdict = server_judge(&s, 102, 5, 0);
+    server_dead(&s);
+    stream_chunks_fini(&chunks);
+    return verdict;
+}
+
+static void what_has_expired_keeps_nothing_back(void **state)
+{
+    (void)state;
+    assert_int_equal(judged_behind(ANSWER_BUSY), SERVER_BEHIND);
+    assert_int_equal(judged_behind(ANSWER_EXPIRED), SERVER_RUN);
+}
+
 static void a_ring_that_comes_ends_the_wait(void **state)
 {
     struct pair p;
@@ -659,6 +685,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_is_not_good_enough_is_asked_for_again),
         cmocka_unit_test(what_no_stream_takes_is_given_back_in_its_order),
         cmocka_unit_test(a_ring_that_never_comes_is_waited_for_a_while),
+        cmocka_unit_test(what_has_expired_keeps_nothing_back),
         cmocka_unit_test(a_ring_that_comes_ends_the_wait),
         cmocka_unit_test(a_node_puts_off_for_a_second_at_most),
         cmocka_unit_test(another_owner_has_not_said_so),
