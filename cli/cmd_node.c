@@ -245,10 +245,11 @@ static struct option activations_option(uint32_t *count)
 
 static struct option activations_waiting_option(uint32_t *count)
 {
-    return option_number("activations-waiting",
-                         count,
-                         (struct option_range){0, ACTIVATIONS_MAX},
-                         "requests that may wait for an activation; more are told to retry (%)");
+    return option_number(
+        "activations-waiting",
+        count,
+        (struct option_range){0, ACTIVATIONS_MAX},
+        "actors that may wait for their activation; requests for more are told to retry (%)");
 }
 
 struct node_settings {

@@ -8,10 +8,12 @@
  * full link waits (`stalled`); what is too much for one step goes on in the
  * next (`later`): a hold that ends may let go of a hundred thousand requests.
  *
- * An activation may load state from a store that serves so many at a time: what
- * would begin one while `activations_max` are under way waits too (`cold`), and is
- * refused while `cold_count_max` do. So a storm of players finds a queue here, in
- * the order they came, and not ten thousand loads that are all late.
+ * An activation may load state from a store that serves so many at a time: an actor
+ * that a request would activate while `activations_max` are under way stands in a line
+ * (`cold`), and one more is refused while `cold_count_max` do. So a storm of players
+ * finds a line here, in the order they came, and not ten thousand loads that are all
+ * late. Requests wait in the actor's mailbox, as those of streams need it: nothing but
+ * arrival orders a lane, so what comes next must find there what came before.
  */
 #include "node/host/inside.h"
 
@@ -24,10 +26,11 @@ enum {
     BACKPRESSURE_SIZE = 4 * 1024 * 1024, /* bytes passed on to other nodes in one step */
 };
 
-/* One that waited for it may begin its activation. */
+/* The next in line may begin its activation. Without a lease nobody may: the line stands. */
 static bool has_cold(const struct host *h)
 {
-    return h->backpressure.cold.count > 0 && h->work.activating < h->config.activations_max;
+    return h->backpressure.cold_count > 0 && h->work.activating < h->config.activations_max &&
+           lease_policy_may_start(h);
 }
 
 static bool is_full(const struct host *h, uint64_t gateway)
@@ -44,7 +47,7 @@ void backpressure_init(struct backpressure *p)
 {
     queue_init(&p->stalled);
     queue_init(&p->later);
-    queue_init(&p->cold);
+    list_init(&p->cold);
 }
 
 void backpressure_begin(struct backpressure *p)
@@ -85,19 +88,28 @@ void backpressure_pass_on_later(struct host *h, struct admission *in)
 
 bool backpressure_may_activate(const struct host *h, const struct request_record *r)
 {
-    return h->work.activating < h->config.activations_max || r->chain_count > 0;
+    return (h->work.activating < h->config.activations_max && h->backpressure.cold_count == 0) ||
+           r->chain_count > 0;
 }
 
-void backpressure_activate_later(struct host *h, struct admission *in)
+bool backpressure_line_is_full(const struct host *h)
 {
-    if (in->w == NULL && h->backpressure.cold.count >= h->config.cold_count_max) {
-        requests_drop(&h->requests, DROPPED_COLD);
-        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
-    } else if (in->mark.by != NULL) {
-        requests_drop(&h->requests, DROPPED_COLD);
-        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
-    } else {
-        (void)admit_park(h, &h->backpressure.cold, in);
+    return h->backpressure.cold_count >= h->config.cold_count_max;
+}
+
+void backpressure_line_up(struct host *h, struct actor *a)
+{
+    if (!list_linked(&a->work->cold)) {
+        list_push_back(&h->backpressure.cold, &a->work->cold);
+        h->backpressure.cold_count++;
+    }
+}
+
+void backpressure_leave_line(struct host *h, const struct actor *a)
+{
+    if (a->work != NULL && list_linked(&a->work->cold)) {
+        list_remove(&a->work->cold);
+        h->backpressure.cold_count--;
     }
 }
 
@@ -107,9 +119,9 @@ static bool may_go_on(const struct host *h)
            h->backpressure.passed_on < BACKPRESSURE_SIZE;
 }
 
-static void go_on(struct host *h, struct queue *q)
+static void go_on_later(struct host *h)
 {
-    struct waiting *w = queue_pop(q);
+    struct waiting *w = queue_pop(&h->backpressure.later);
 
     if (w != NULL) {
         struct admission in = admission_of(w);
@@ -118,16 +130,25 @@ static void go_on(struct host *h, struct queue *q)
     }
 }
 
+/* Nothing may wait for it any more: then it rests. */
+static void go_on_cold(struct host *h)
+{
+    struct list_link *l = list_front(&h->backpressure.cold);
+    struct actor *a = CONTAINER_OF(l, struct actor_work, cold)->actor;
+
+    backpressure_leave_line(h, a);
+    actor_proceed(h, a);
+}
+
 void backpressure_go_on(struct host *h)
 {
     const size_t later = h->backpressure.later.count;
-    const size_t cold = h->backpressure.cold.count;
 
     for (size_t i = 0; i < later && may_go_on(h); i++) {
-        go_on(h, &h->backpressure.later);
+        go_on_later(h);
     }
-    for (size_t i = 0; i < cold && may_go_on(h) && has_cold(h); i++) {
-        go_on(h, &h->backpressure.cold);
+    while (may_go_on(h) && has_cold(h)) {
+        go_on_cold(h);
     }
 }
 

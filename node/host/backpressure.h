@@ -11,7 +11,8 @@
 struct backpressure {
     struct queue stalled; /* the link that their answers take, or they, is full */
     struct queue later;   /* for another step: this one has started enough */
-    struct queue cold;    /* their actors are to be activated, once fewer are */
+    struct list cold;     /* struct actor_work: to be activated, once fewer are; … */
+    size_t cold_count;    /* … so many, of some of which what waited has expired */
     size_t full_count;    /* links that are full */
     size_t started;       /* RUN and TURN effects of this step */
     size_t passed_on;     /* bytes forwarded in this step */
@@ -39,10 +40,15 @@ static inline void backpressure_passed_on(struct backpressure *p, size_t size)
 {
     p->passed_on += size;
 }
-/* True if the request may begin an activation. What other actors ask always may: they may wait for
- * it in an activation of their own. */
+/* True if the request may begin an activation: fewer than may be are under way, and nobody stands
+ * in line. What other actors ask always may: they may wait for it in an activation of their own. */
 bool backpressure_may_activate(const struct host *h, const struct request_record *r);
-void backpressure_activate_later(struct host *h, struct admission *in);
+/* True if no more actors may stand in line. */
+bool backpressure_line_is_full(const struct host *h);
+/* An actor that is ABSENT, and in whose mailbox something waits, is activated in its turn. */
+void backpressure_line_up(struct host *h, struct actor *a);
+/* It is, or needs it no more. Nothing happens if it stands in no line. */
+void backpressure_leave_line(struct host *h, const struct actor *a);
 /* Take up what was put off to another step. */
 void backpressure_go_on(struct host *h);
 void backpressure_on_link(struct host *h, uint64_t link, bool full);

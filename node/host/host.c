@@ -460,7 +460,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     begin_step(h, event, out);
     dispatch(h, event);
     h->judged = leaves_lease(event);
-    if (h->backpressure.later.count + h->backpressure.cold.count > 0 &&
+    if (h->backpressure.later.count + h->backpressure.cold_count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         backpressure_go_on(h);
     }
@@ -508,7 +508,7 @@ uint64_t host_rests_until_us(const struct host *h)
         leader_of(&h->membership) < 0 || config_is_wanted(h) || h->work.tasks > 0 ||
         h->work.running > 0 || h->requests.room.count > 0 || h->txns.disk_dirty ||
         h->txns.participant.part_count > 0 || h->backpressure.later.count > 0 ||
-        h->backpressure.cold.count > 0 || h->autostart.count > 0 ||
+        h->backpressure.cold_count > 0 || h->autostart.count > 0 ||
         h->lease_policy.gate.count > 0) {
         return 0;
     }
@@ -539,7 +539,8 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
     ASSERT(IMPLIES(a->state == ACTOR_RETIRING || a->state == ACTOR_BUSY, a->live));
     ASSERT(IMPLIES(none, !a->live && hold == NULL));
-    ASSERT(IMPLIES(a->state == ACTOR_ABSENT, actor_waiting(a) == 0));
+    ASSERT(IMPLIES(a->state == ACTOR_ABSENT && actor_waiting(a) > 0, list_linked(&a->work->cold)));
+    ASSERT(IMPLIES(a->work != NULL && list_linked(&a->work->cold), a->state == ACTOR_ABSENT));
     ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
                    delay_runs(&a->work->delay))); // it will go on
     ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->work->leaseless)));
@@ -632,7 +633,7 @@ void host_stats(const struct host *h, struct host_stats *out)
         .streams_size = servers_size(&h->streams.servers),
         .full_total = h->backpressure.full_total,
         .activating = h->work.activating,
-        .cold = h->backpressure.cold.count,
+        .cold = h->backpressure.cold_count,
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
         .serving = h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING,

@@ -114,7 +114,7 @@ struct host_config {
     size_t kind_count;
     uint64_t actors_max;      /* live ones; the least recently used is retired; 0 = no limit */
     uint32_t activations_max; /* under way for requests; 1024 */
-    uint32_t cold_count_max;  /* requests that wait to begin one; 65536 */
+    uint32_t cold_count_max;  /* actors that stand in line for one; 65536 */
     uint32_t wake_rate;       /* HOST_WAKE: so many activations a second; 1000 */
     size_t wake_count_max;    /* HOST_WAKE: so many wait; 1000000 */
     size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */

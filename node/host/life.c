@@ -87,6 +87,7 @@ void export_go_on(struct host *h, bool tick)
 
 void actor_freeze(struct host *h, struct actor *a)
 {
+    backpressure_leave_line(h, a);
     if (a->copied && !a->work->saving_later &&
         (a->state == ACTOR_ABSENT || a->state == ACTOR_IDLE)) {
         freeze_copied(h, a);
@@ -331,6 +332,7 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
         order_free(&h->orders, order);
     }
     wake_unlist(h, a);
+    backpressure_leave_line(h, a);
     actor_dismiss(h, a, why);
     if (actor_has_task(a)) {
         actor_end(h, a, ACTOR_ABSENT);
@@ -359,6 +361,9 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
 
 void actor_rest(struct host *h, struct actor *a)
 {
+    if (actor_waiting(a) == 0) {
+        backpressure_leave_line(h, a);
+    }
     if (a->work != NULL && a->work->failures > 0 && !delay_runs(&a->work->delay)) {
         delay_start(&h->work.delays, &a->work->delay, DELAY_LONGEST, h->now_us);
     }

@@ -114,6 +114,7 @@ void actor_activate(struct host *h, struct actor *a)
     ASSERT(lease_policy_may_start(h)); // I1
     ASSERT(!quarantine_holds(h, a));
     wake_unlist(h, a);
+    backpressure_leave_line(h, a);
     a->fence = vnode == NULL ? 0 : vnode->generation;
     cells_note_fence(h, a);
     e->submission.ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
@@ -434,8 +435,10 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         refuse_asleep(h, a, name, in);
         return;
     }
-    if (is_cold(a) && !early && !backpressure_may_activate(h, in->r)) {
-        backpressure_activate_later(h, in);
+    const bool may_activate = backpressure_may_activate(h, in->r);
+    if (is_cold(a) && !early && !may_activate && in->w == NULL && backpressure_line_is_full(h)) {
+        requests_drop(&h->requests, DROPPED_COLD);
+        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
         return;
     }
     if (a == NULL) {
@@ -455,7 +458,11 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         queue_remove(in->w);
         keep_early(h, a, in);
     }
-    actor_proceed(h, a);
+    if (a->state == ACTOR_ABSENT && actor_waiting(a) > 0 && !may_activate) {
+        backpressure_line_up(h, a);
+    } else {
+        actor_proceed(h, a);
+    }
 }
 
 /* ---- ends ---- */

@@ -91,7 +91,7 @@ enum image_drop {
     X(GAUGE, waiting_size, "ringhold_node_waiting_bytes", "Memory of the waiting requests.")     \
     X(GAUGE, activating, "ringhold_node_activating", "Actors that are being activated.")         \
     X(GAUGE, cold, "ringhold_node_activations_waiting",                                          \
-      "Requests that wait for the limit of concurrent activations.")                             \
+      "Actors that stand in line for their activation.")                             \
     X(COUNTER, put_off_total, "ringhold_node_put_off_total",                                     \
       "Requests that waited for a full link or a step.")                                         \
     X(GAUGE, streams, "ringhold_node_streams", "Streams that the node serves.")                  \

@@ -329,6 +329,142 @@ static void one_that_is_refused_keeps_back_what_was_sent_behind(void **state)
     assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
 }
 
+static void prepare(uint64_t txn)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Prepare p = RH__PREPARE__INIT;
+    Rh__Arc arc = RH__ARC__INIT;
+    Rh__Arc *arcs[] = {&arc};
+    struct host_event durable = {.type = HOST_PERSISTED};
+
+    p.txn = txn;
+    p.base_version = cluster.ring.version;
+    p.arcs = arcs;
+    p.n_arcs = 1;
+    arc.from = 0;
+    arc.to = (1u << RING_GRID_MIN) / VNODES;
+    arc.out = true;
+    arc.peer = 2;
+    arc.peer_incarnation = OTHER;
+    c.body_case = RH__CONTROL__BODY_PREPARE;
+    c.prepare = &p;
+    say(&c);
+    const struct host_effect *e = effect_of(HOST_PERSIST, VERB_NONE);
+    assert_non_null(e);
+    durable.ticket = e->ticket;
+    step(durable);
+}
+
+/* An id in the first vnode. */
+static const char *id_that_moves(void)
+{
+    static char id[16];
+
+    for (unsigned i = 0;; i++) {
+        (void)snprintf(id, sizeof id, "k%u", i);
+        if (ring_point_cell(host_position(host, SLOW, text(id))) < (1u << RING_GRID_MIN) / VNODES) {
+            return id;
+        }
+    }
+}
+
+/* Returns the actor that is being activated. */
+static const struct host_effect *expect_activated(const char *id)
+{
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_ACTIVATE);
+
+    assert_non_null(e);
+    assert_true(bytes_equal(actor_id(e->actor), text(id)));
+    return e;
+}
+
+static void expect_run(const char *id)
+{
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN);
+
+    assert_non_null(e);
+    assert_true(bytes_equal(actor_id(e->actor), text(id)));
+}
+
+/* One activation at a time, and room for one more in line. */
+static void who_stands_in_line_is_activated_in_turn_and_keeps_its_order(void **state)
+{
+    struct host_config config = host_config_default();
+
+    (void)state;
+    config.activations_max = config.cold_count_max = 1;
+    host_configure(host, &config);
+    begin();
+    (void)ask(SLOW, "anna", 0);
+    const struct host_effect anna = *expect_activated("anna");
+    (void)ask(SLOW, "bert", 0);
+    (void)ask(SLOW, "bert", 0);
+    assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+    assert_int_equal(host->backpressure.cold_count, 1);
+    const uint64_t refused = ask(SLOW, "cleo", 0);
+    assert_int_equal(last_answer()->rid, refused);
+    assert_int_equal(last_answer()->code, ANSWER_OVERLOAD);
+    complete(anna.actor,
+             (struct completion){.verb = VERB_ACTIVATE, .ticket = anna.submission.ticket});
+    expect_run("anna");
+    (void)ask(SLOW, "cleo", answer_count); // who stands in line is first
+    assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+    assert_true(host_has_more(host));
+    step((struct host_event){.type = HOST_GO_ON});
+    const struct host_effect bert = *expect_activated("bert");
+    complete(bert.actor,
+             (struct completion){.verb = VERB_ACTIVATE, .ticket = bert.submission.ticket});
+    expect_run("bert");
+    assert_int_equal(actor_waiting(bert.actor), 1);
+}
+
+/* What moves takes along who stands in line. */
+static void who_stands_in_line_is_held_with_its_vnode(void **state)
+{
+    struct host_config config = host_config_default();
+
+    (void)state;
+    config.activations_max = 0;
+    host_configure(host, &config);
+    begin();
+    step((struct host_event){.type = HOST_PEER_UP,
+                             .peer = LINK + 1,
+                             .role = ROLE_NODE,
+                             .name = "n2",
+                             .incarnation = OTHER});
+    (void)ask(SLOW, id_that_moves(), 0);
+    assert_int_equal(host->backpressure.cold_count, 1);
+    prepare(VERSION + 1);
+    for (int i = 0; i < 9 && host->txns.held_total == 0; i++) { // its image may go ahead of it
+        now_us += 100 * MS;
+        step((struct host_event){.type = HOST_TICK});
+    }
+    assert_int_equal(host->backpressure.cold_count, 0);
+    assert_int_equal(host->txns.held_total, 1);
+}
+
+/* What waits for an actor may end before its turn comes. */
+static void an_actor_whose_requests_expired_leaves_the_line(void **state)
+{
+    struct host_config config = host_config_default();
+
+    (void)state;
+    config.activations_max = 0;
+    host_configure(host, &config);
+    begin();
+    const uint64_t rid = ask(SLOW, "anna", 0);
+    now_us += 2000 * MS;
+    step((struct host_event){.type = HOST_TICK});
+    assert_int_equal(last_answer()->rid, rid);
+    assert_int_equal(last_answer()->code, ANSWER_EXPIRED);
+    config.activations_max = 1;
+    host_configure(host, &config);
+    step((struct host_event){.type = HOST_GO_ON});
+    assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+    assert_int_equal(host->actors.table.count, 0);
+    assert_int_equal(host->backpressure.cold_count, 0);
+}
+
 static void what_is_queued_of_a_dead_stream_does_not_run(void **state)
 {
     (void)state;
@@ -500,45 +636,6 @@ static void what_is_of_a_newer_ring_waits_for_it(void **state)
     e = effect_of(HOST_SUBMIT, VERB_RUN);
     complete(a, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
     assert_int_equal(last_answer()->rid, behind);
-}
-
-static void prepare(uint64_t txn)
-{
-    Rh__Control c = RH__CONTROL__INIT;
-    Rh__Prepare p = RH__PREPARE__INIT;
-    Rh__Arc arc = RH__ARC__INIT;
-    Rh__Arc *arcs[] = {&arc};
-    struct host_event durable = {.type = HOST_PERSISTED};
-
-    p.txn = txn;
-    p.base_version = cluster.ring.version;
-    p.arcs = arcs;
-    p.n_arcs = 1;
-    arc.from = 0;
-    arc.to = (1u << RING_GRID_MIN) / VNODES;
-    arc.out = true;
-    arc.peer = 2;
-    arc.peer_incarnation = OTHER;
-    c.body_case = RH__CONTROL__BODY_PREPARE;
-    c.prepare = &p;
-    say(&c);
-    const struct host_effect *e = effect_of(HOST_PERSIST, VERB_NONE);
-    assert_non_null(e);
-    durable.ticket = e->ticket;
-    step(durable);
-}
-
-/* An id in the first vnode. */
-static const char *id_that_moves(void)
-{
-    static char id[16];
-
-    for (unsigned i = 0;; i++) {
-        (void)snprintf(id, sizeof id, "k%u", i);
-        if (ring_point_cell(host_position(host, SLOW, text(id))) < (1u << RING_GRID_MIN) / VNODES) {
-            return id;
-        }
-    }
 }
 
 /* A vnode is held, with one request that waits. Returns its rid. */
@@ -1072,6 +1169,9 @@ int main(void)
         CASE(what_a_link_lost_comes_again_from_the_log),
         CASE(one_that_is_refused_keeps_back_what_was_sent_behind),
         CASE(what_is_queued_of_a_dead_stream_does_not_run),
+        CASE(who_stands_in_line_is_activated_in_turn_and_keeps_its_order),
+        CASE(who_stands_in_line_is_held_with_its_vnode),
+        CASE(an_actor_whose_requests_expired_leaves_the_line),
         CASE(a_stream_that_was_forgotten_is_gone),
         CASE(a_frame_that_cannot_be_costs_the_link),
         CASE(what_is_of_a_newer_ring_waits_for_it),
