@@ -288,9 +288,9 @@ enum pause_keep {
     PAUSE_KEEPS
 };
 
-/* Who speaks streams. No process that ships does yet (decision 074). */
+/* Who speaks streams: the others are of an older version. */
 enum fleet_streams {
-    STREAMS_DRAWN, /* all in a quarter of the seeds, or all but one */
+    STREAMS_DRAWN, /* all in three quarters of the seeds, or all but one */
     STREAMS_NEVER,
     STREAMS_ALWAYS, /* all, or all but one */
 };

@@ -13,7 +13,7 @@ void streams_draw(struct fleet *f, uint64_t seed)
     struct prng aside = {.state = seed ^ 0x73747265616d73u};
     const bool mixed = prng_between(&aside, 1, ONE_OF) == 1;
     const uint64_t older = prng_between(&aside, 0, f->nodes + f->gateways - 1);
-    const bool drawn = prng_between(&aside, 1, ONE_OF) == 1;
+    const bool drawn = prng_between(&aside, 1, ONE_OF) > 1;
     const bool any =
         f->options.streams == STREAMS_DRAWN ? drawn : f->options.streams != STREAMS_NEVER;
 
