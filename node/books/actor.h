@@ -85,8 +85,8 @@ struct actor_work {
     uint64_t since_us;   /* in its state since; BUSY: EXPORTING for the first time */
     struct delay delay;  /* FAILING, BUSY: until when; else: its failures are forgotten then */
     struct list_link leaseless; /* in the host's list: it wants a turn, or to retire */
-    struct list_link to_export; /* in the host's list: EXPORTING, but not asked for its state yet */
-    struct list_link cold;      /* in the host's line: ABSENT, and something waits or has expired */
+    struct list_link to_export; /* in the host's list: EXPORTING, but not asked for its state yet;
+                                   ABSENT: in its line of those to be activated */
     bool unready;               /* asked to hand over, it said "not now" */
     bool saving_later;          /* asked to retire, it could not save: not before `delay` */
     uint8_t failures;           /* in a row: it was broken, did not start, or could not save */

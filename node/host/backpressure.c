@@ -99,16 +99,16 @@ bool backpressure_line_is_full(const struct host *h)
 
 void backpressure_line_up(struct host *h, struct actor *a)
 {
-    if (!list_linked(&a->work->cold)) {
-        list_push_back(&h->backpressure.cold, &a->work->cold);
+    if (!list_linked(&a->work->to_export)) {
+        list_push_back(&h->backpressure.cold, &a->work->to_export);
         h->backpressure.cold_count++;
     }
 }
 
 void backpressure_leave_line(struct host *h, const struct actor *a)
 {
-    if (a->work != NULL && list_linked(&a->work->cold)) {
-        list_remove(&a->work->cold);
+    if (a->state == ACTOR_ABSENT && a->work != NULL && list_linked(&a->work->to_export)) {
+        list_remove(&a->work->to_export);
         h->backpressure.cold_count--;
     }
 }
@@ -134,7 +134,7 @@ static void go_on_later(struct host *h)
 static void go_on_cold(struct host *h)
 {
     struct list_link *l = list_front(&h->backpressure.cold);
-    struct actor *a = CONTAINER_OF(l, struct actor_work, cold)->actor;
+    struct actor *a = CONTAINER_OF(l, struct actor_work, to_export)->actor;
 
     backpressure_leave_line(h, a);
     actor_proceed(h, a);

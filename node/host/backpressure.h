@@ -47,7 +47,7 @@ bool backpressure_may_activate(const struct host *h, const struct request_record
 bool backpressure_line_is_full(const struct host *h);
 /* An actor that is ABSENT, and in whose mailbox something waits, is activated in its turn. */
 void backpressure_line_up(struct host *h, struct actor *a);
-/* It is, or needs it no more. Nothing happens if it stands in no line. */
+/* The actor stands in no line from now on. */
 void backpressure_leave_line(struct host *h, const struct actor *a);
 /* Take up what was put off to another step. */
 void backpressure_go_on(struct host *h);

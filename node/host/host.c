@@ -539,8 +539,10 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
     ASSERT(IMPLIES(a->state == ACTOR_RETIRING || a->state == ACTOR_BUSY, a->live));
     ASSERT(IMPLIES(none, !a->live && hold == NULL));
-    ASSERT(IMPLIES(a->state == ACTOR_ABSENT && actor_waiting(a) > 0, list_linked(&a->work->cold)));
-    ASSERT(IMPLIES(a->work != NULL && list_linked(&a->work->cold), a->state == ACTOR_ABSENT));
+    ASSERT(IMPLIES(a->state == ACTOR_ABSENT && actor_waiting(a) > 0,
+                   list_linked(&a->work->to_export)));
+    ASSERT(IMPLIES(a->work != NULL && list_linked(&a->work->to_export),
+                   a->state == ACTOR_ABSENT || a->state == ACTOR_EXPORTING));
     ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
                    delay_runs(&a->work->delay))); // it will go on
     ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->work->leaseless)));
