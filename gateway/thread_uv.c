@@ -261,7 +261,7 @@ static void open_cores(struct thread *t, uint16_t port)
     router.gateway = thread_id(t);
     router.seed = random_u64(); // ids of two threads are too much alike
     router.threads = t->config.count;
-    router.streams = LINK_PROTOCOL_TODAY >= LINK_PROTOCOL_STREAMS;
+    router.streams = true;
     (void)snprintf(router.name, sizeof router.name, "%s", options->name);
     t->router = router_new(&router);
     random_fill(&clients.secret, sizeof clients.secret);

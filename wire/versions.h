@@ -22,7 +22,7 @@ enum { VERSIONS_AHEAD = 0 };
 enum {
     /* Versions of the protocol on a link: each link's two ends choose one. */
     LINK_PROTOCOL_OLDEST = 4,
-    LINK_PROTOCOL_TODAY = 4,
+    LINK_PROTOCOL_TODAY = 5,
     LINK_PROTOCOL_OPERATOR_REQUESTS = 4, /* what operators send to one actor */
     LINK_PROTOCOL_STREAMS = 5,           /* the frames of wire/stream.h */
     LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,

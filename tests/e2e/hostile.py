@@ -218,7 +218,7 @@ class Peer:
         self.socket = plain
         if stem is not None:
             self.socket = context_of(stem, not self.dials).wrap_socket(plain, server_side=not self.dials)
-        self.hello = {"product": "ringhold 0", "protocol": 4, "protocol_min": 4, "cluster": cluster,
+        self.hello = {"product": "ringhold 0", "protocol": 5, "protocol_min": 4, "cluster": cluster,
                       "role": ROLES[role], "name": name, "format": 99, "format_min": 1, **hello}
         self.there = None  # the other's hello
         self.frames = queue.Queue()

@@ -128,7 +128,7 @@ def field(number, value):
     return bytes([number << 3 | 2, len(value)]) + value.encode()
 
 
-def hello(cluster, role, name, protocol=4):
+def hello(cluster, role, name, protocol=5):
     """The frame that a link begins with. Role: 1 coordinator, 2 node, 3 gateway, 4 cli."""
     fields = ((1, "ringhold 0"), (2, protocol), (3, protocol), (4, cluster), (5, role), (6, name))
     body = b"".join(field(*f) for f in fields)

@@ -139,6 +139,7 @@ static void two_of_the_next_protocol_speak_that(void **state)
 
 static void one_that_welcomes_another_protocol_than_was_chosen_is_cut(void **state)
 {
+    const uint8_t next[4] = {LINK_PROTOCOL_TODAY + 1};
     struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
     struct buffer hello = {0};
 
@@ -149,7 +150,7 @@ static void one_that_welcomes_another_protocol_than_was_chosen_is_cut(void **sta
     assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
     plain_hello(&hello, ROLE_NODE);
     hello.size -= FRAME_HEADER_SIZE; // its welcome
-    frame_put(&hello, FRAME_WELCOME, 1, bytes_of("\5\0\0\0", 4));
+    frame_put(&hello, FRAME_WELCOME, 1, bytes_of(next, sizeof next));
     plain_fd = plain_connect();
     plain_send(plain_fd, buffer_bytes(&hello));
     until(plain_closed);

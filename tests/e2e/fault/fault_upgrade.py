@@ -19,6 +19,7 @@ NODES = ["n1", "n2", "n3"]
 GATEWAYS = ["g1", "g2"]
 NEXT = "build/gcc-next/ringhold"
 TODAY = 3  # the newest format that the older one reads: a new fleet begins with it
+LINKS_NEXT = 6  # the newest protocol of links that the next one speaks
 
 
 class Mixed(Fleet):
@@ -107,7 +108,7 @@ def versions_are_mixed_then_the_older_is_refused(binary):
         # A restored file of before the upgrade must not be needed: nothing new was written so far.
         assert not fleet.events("format") and not fleet.events("ahead")
         b = until("all may rise", lambda: (b := fleet.builds())["format_next"] == TODAY + 1 and b)
-        assert all(x["link_protocol"] == 5 for x in b["builds"]), b
+        assert all(x["link_protocol"] == LINKS_NEXT for x in b["builds"]), b
         out = fleet.tell("upgrade", "--finish")
         assert f"format is {TODAY + 1}" in out, out
         until("the new command came", lambda: fleet.events("ahead"))
