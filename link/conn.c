@@ -352,6 +352,17 @@ static void send_start(struct conn *conn)
     }
 }
 
+/* A crash test wants a frame lost: of a stream none is, but with its link. */
+static bool is_lost(struct conn *conn, struct bytes span)
+{
+    const bool lost = conn->half_left == 0 && inject_frame(true, span.data[4], span);
+
+    if (lost) {
+        conn_close(conn, "a frame of a stream is to be lost");
+    }
+    return lost;
+}
+
 /* Write what the source has, from where it lies, until the network takes no more, or we have
  * something to say ourselves. */
 static void write_source(struct conn *conn)
@@ -371,6 +382,9 @@ static void write_source(struct conn *conn)
         }
         if (is_late(conn, source->gated)) {
             conn_mark_dirty(conn); // the next flush looks again
+            return;
+        }
+        if (is_lost(conn, span)) {
             return;
         }
         const int error = ops_of(conn)->write(conn->stream, span, &count);
@@ -399,6 +413,9 @@ static void copy_source(struct conn *conn)
 
         if (span.size == 0) {
             conn->feeding = false;
+            return;
+        }
+        if (is_lost(conn, span)) {
             return;
         }
         conn->gathering = false;
@@ -516,6 +533,9 @@ void conn_flush(struct conn *conn)
     if (conn->half_left == 0) {
         if (!in_place && conn->feeding && !conn->halted && has_source(conn)) {
             copy_source(conn);
+        }
+        if (conn->closing) {
+            return;
         }
         flush_own(conn);
     }

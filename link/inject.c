@@ -124,9 +124,11 @@ static bool frame_name(uint8_t type, struct bytes body, char out[NAME_MAX_SIZE])
     case FRAME_CONTROL:
         return control_name(body, out);
     case FRAME_REQUEST:
+    case FRAME_STREAM_REQUEST:
         (void)snprintf(out, NAME_MAX_SIZE, "request");
         return true;
     case FRAME_ANSWER:
+    case FRAME_STREAM_ANSWER:
         (void)snprintf(out, NAME_MAX_SIZE, "answer");
         return true;
     case FRAME_STATE:
@@ -178,6 +180,7 @@ bool inject_frame(bool sent, uint8_t type, struct bytes body)
     }
     (void)snprintf(point, sizeof point, "%s-%s", name, sent ? "sent" : "received");
     if (lose && is_lost(point)) {
+        (void)fprintf(stderr, "inject: losing %s\n", point);
         return true;
     }
     if (!hit(point)) {

@@ -14,7 +14,8 @@
  * A place is a step of the coordinator (begin-applied, commit-proposed, …) or a
  * frame of any process: MESSAGE-sent, MESSAGE-received, with the names of
  * wire/control.proto (prepare, prepared, commit, cancel, poll, grant, …) and
- * request, answer, state, state_ack. A process dies of what it sent when the
+ * request, answer, state, state_ack; requests and answers of streams likewise, of
+ * which what leaves is lost with its link. A process dies of what it sent when the
  * frame has left. Of COMMITs only those that move vnodes count.
  *
  * Some places are faults to plant (spoil-ring, stray): the process does not die
