@@ -228,7 +228,8 @@ static void add_voter(char *text, size_t size, bool first, uint64_t id, const ch
     (void)snprintf(text + used, size - used, "%s%" PRIu64 "=%s", first ? "" : ",", id, address);
 }
 
-/* "wished: 1=host:port,2=host:port" */
+/* "wished: 1=host:port,2=host:port". The question comes again to the next leader, when the one who
+ * noted it leads no more. */
 static void note_wish(struct daemon *d, const struct voters_wish *w, const char *by)
 {
     char what[VOTERS_TEXT_SIZE + 16] = "wished: ";
@@ -236,7 +237,9 @@ static void note_wish(struct daemon *d, const struct voters_wish *w, const char 
     for (size_t i = 0; i < w->count; i++) {
         add_voter(what, sizeof what, i == 0, w->wish[i].id, w->wish[i].address);
     }
-    put_note(d, what, by);
+    if (!state_db_ends_with_note(d->db, note_subject, what)) {
+        put_note(d, what, by);
+    }
 }
 
 /* The generation before could not say it: nothing is behind its seal. So whoever leads the new one

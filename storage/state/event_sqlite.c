@@ -220,6 +220,19 @@ bool event_has_note(sqlite3 *db, const char *subject, const char *what)
     return has;
 }
 
+bool event_ends_with_note(sqlite3 *db, const char *subject, const char *what)
+{
+    struct statement q = statement_open(db,
+                                        "SELECT why = ? FROM event WHERE command = 'note' AND "
+                                        "subject = ? ORDER BY id DESC LIMIT 1");
+
+    statement_text(&q, what);
+    statement_text(&q, subject);
+    const bool is = statement_row(&q) && statement_get_number(&q) != 0;
+    statement_close(&q);
+    return is;
+}
+
 void event_list(sqlite3 *db, uint32_t limit, Rh__AdminReply *reply)
 {
     struct statement q =

@@ -21,6 +21,8 @@ void event_put(struct statements *statements, sqlite3 *db, const Rh__Command *co
 void event_upgrade(sqlite3 *db);
 /* True if there is such a note. */
 bool event_has_note(sqlite3 *db, const char *subject, const char *what);
+/* True if the newest note with that subject says that. */
+bool event_ends_with_note(sqlite3 *db, const char *subject, const char *what);
 /* Append the newest to `reply->events`, newest first. */
 void event_list(sqlite3 *db, uint32_t limit, Rh__AdminReply *reply);
 

@@ -186,6 +186,11 @@ bool state_db_has_note(struct state_db *db, const char *subject, const char *wha
     return event_has_note(db->db, subject, what);
 }
 
+bool state_db_ends_with_note(struct state_db *db, const char *subject, const char *what)
+{
+    return event_ends_with_note(db->db, subject, what);
+}
+
 void state_db_events(struct state_db *db, uint32_t limit, Rh__AdminReply *reply)
 {
     event_list(db->db, limit, reply);

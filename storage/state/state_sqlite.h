@@ -40,6 +40,8 @@ struct sqlite3 *state_db_handle(const struct state_db *db);
 
 /* True if that note stands in the audit history. */
 bool state_db_has_note(struct state_db *db, const char *subject, const char *what);
+/* True if it is the newest with that subject there. */
+bool state_db_ends_with_note(struct state_db *db, const char *subject, const char *what);
 /* Append the newest commands of the audit history to `reply->events`, newest first. */
 void state_db_events(struct state_db *db, uint32_t limit, Rh__AdminReply *reply);
 

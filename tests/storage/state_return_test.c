@@ -402,10 +402,43 @@ static void what_comes_back_is_what_was_applied(void **state)
     }
 }
 
+static void put_note(struct history *h, char *subject, char *what)
+{
+    Rh__CommandNote note = RH__COMMAND_NOTE__INIT;
+
+    note.subject = subject;
+    note.what = what;
+    give(h, RH__COMMAND__BODY_NOTE, &note);
+}
+
+/* An operator's question that comes again, to the next leader, is noted once; asked for again
+ * later, it is noted again. */
+static void the_newest_note_of_a_subject_is_known(void **state)
+{
+    static struct history h;
+    char group[] = "coordinators";
+    char node[] = "node n2";
+    char wish[] = "wished: 1,2,3";
+    char other[] = "wished: 2,3,4";
+
+    (void)state;
+    history_begin(&h, 1);
+    assert_false(state_db_ends_with_note(h.db, group, wish));
+    put_note(&h, group, wish);
+    put_note(&h, node, other);
+    assert_true(state_db_ends_with_note(h.db, group, wish));
+    put_note(&h, group, other);
+    assert_false(state_db_ends_with_note(h.db, group, wish));
+    assert_true(state_db_has_note(h.db, group, wish));
+    state_fini(&h.state);
+    state_db_close(h.db);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(what_comes_back_is_what_was_applied),
+        cmocka_unit_test(the_newest_note_of_a_subject_is_known),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
