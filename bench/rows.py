@@ -116,10 +116,11 @@ def switches(*pids):
     return tuple(sums.values())
 
 
-def instructions(*words):
-    """Instructions that a run of this program takes, by callgrind. Take the difference of two runs of different
-    length, so that what is done once does not count. Slow: fifty times."""
-    words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words]
+def instructions(*words, within=()):
+    """Instructions that a run of this program takes, by callgrind; or only what runs in the functions `within`. Take
+    the difference of two runs of different length, so that what is done once does not count. Slow: fifty times."""
+    only = [f"--toggle-collect={function}" for function in within]
+    words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *only, *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 
