@@ -482,6 +482,7 @@ static void look_at(struct router *r, struct peer *peer)
 static void look_for_silent(struct router *r)
 {
     r->by_stream.looked_us = r->now_us;
+    asker_look(&r->by_stream.asker);
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
         struct peer *peer = r->peers.at[slot];
 
@@ -649,7 +650,6 @@ static enum err take_some(struct router *r, struct peer *peer, struct router_fra
         }
     }
     if (f->left == 0) {
-        asker_read(&r->by_stream.asker, peer->stream);
         route_settle_peer(r, peer);
     }
     return ERR_OK;

@@ -254,10 +254,11 @@ static inline bool asker_wants_turn(const struct stream_asker *a)
 {
     return a->uncounted > 0 || !list_empty(&a->ready);
 }
-/* A frame's answers were all taken: the stream owes an `ack`, which its log says. */
-void asker_read(struct stream_asker *a, struct stream_client *c);
-/* The next stream whose log has begun a frame or owes an `ack` since this was asked; NULL = none.
- */
+/* The link of that stream may have room: its log is named again. */
+void asker_feed(struct stream_asker *a, struct stream_client *c);
+/* Some 10 ms have passed: what was read, and no request has said since, gets an ACK. */
+void asker_look(struct stream_asker *a);
+/* The next stream whose log has begun a frame since this was asked, or has an ACK; NULL = none. */
 struct stream_client *asker_unsent(struct stream_asker *a);
 /* Abort unless all counts are right, and each settling request is in a stream. O(requests). */
 void asker_check(const struct stream_asker *a);

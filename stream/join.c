@@ -62,10 +62,21 @@ void asker_remove(struct stream_asker *a, struct stream_client *c)
     mem_free(c);
 }
 
-void asker_read(struct stream_asker *a, struct stream_client *c)
+void asker_feed(struct stream_asker *a, struct stream_client *c)
 {
     if (!list_linked(&c->unsent)) {
         list_push_back(&a->unsent, &c->unsent);
+    }
+}
+
+void asker_look(struct stream_asker *a)
+{
+    for (size_t i = 0; i < a->stream_cap; i++) {
+        struct stream_client *c = a->stream[i];
+
+        if (c != NULL && c->joined && sendlog_look(&c->log)) {
+            asker_feed(a, c);
+        }
     }
 }
 

@@ -111,6 +111,7 @@ void sendlog_grow(struct sendlog *l, size_t size)
     l->tail->used += STREAM_HEADER_SIZE;
     l->said.first = l->next;
     l->told = l->said.ack;
+    l->ack_due = false;
     stream_head_store(l->frame, l->type, &l->said);
 }
 
@@ -126,13 +127,22 @@ struct bytes sendlog_unsent(struct sendlog *l)
     if (l->ack_left == 0 && l->send != NULL && l->send->sent < l->send->used) {
         return bytes_of(l->send->data + l->send->sent, l->send->used - l->send->sent);
     }
-    if (l->ack_left == 0 && l->told != l->said.ack) {
+    if (l->ack_left == 0 && l->ack_due && l->told != l->said.ack) {
         const struct stream_head head = sendlog_say(l, 0);
 
         stream_head_store(l->ack, STREAM_ACK, &head);
         l->ack_left = sizeof l->ack;
     }
     return bytes_of(l->ack + sizeof l->ack - l->ack_left, l->ack_left);
+}
+
+bool sendlog_look(struct sendlog *l)
+{
+    const bool owes = l->told != l->said.ack;
+
+    l->ack_due = owes && (l->ack_due || l->told == l->looked);
+    l->looked = l->told;
+    return l->ack_due;
 }
 
 void sendlog_sent(struct sendlog *l, size_t size)
@@ -157,6 +167,7 @@ struct stream_head sendlog_say(struct sendlog *l, uint64_t first)
     sendlog_close(l); // it was begun before, and its `ack` is not this one
     head.first = first;
     l->told = head.ack;
+    l->ack_due = false;
     return head;
 }
 

@@ -48,7 +48,9 @@ struct sendlog {
     uint8_t *frame;            /* open, in the tail; or NULL */
     struct stream_head said;   /* in the next frame; `first` is of the open one */
     uint64_t next;             /* number of the next record, from 1 */
-    uint64_t told;             /* `ack` of the last frame */
+    uint64_t told;             /* `ack` of the last frame, … */
+    uint64_t looked;           /* … and of the last one when sendlog_look() was called last */
+    bool ack_due;              /* a frame may say `ack` and nothing else */
     size_t size;               /* bytes of its chunks */
     enum stream_frame type;
     uint8_t
@@ -88,10 +90,14 @@ static inline void sendlog_put(struct sendlog *l, size_t size)
 void sendlog_close(struct sendlog *l);
 
 /* Bytes for the network, which sendlog_sent() is told of when it took them; size 0 = there are
- * none. Closes the open frame. When all is sent, and `ack` has grown since a frame said it, there
- * is one that says nothing else. Borrowed until the next call with this log. */
+ * none. Closes the open frame. When all is sent, and sendlog_look() wants it, there is one that
+ * says `ack` and nothing else. Borrowed until the next call with this log. */
 struct bytes sendlog_unsent(struct sendlog *l);
 void sendlog_sent(struct sendlog *l, size_t size);
+/* From time to time: an `ack` that no frame has said since the last call gets one of its own. At
+ * once it would cost a small load as much again: a frame written, read and woken for, where most
+ * often a request is about to say the same. Returns true if there is one for the network. */
+bool sendlog_look(struct sendlog *l);
 /* The head of a frame without records; counts as one that says `ack`. */
 struct stream_head sendlog_say(struct sendlog *l, uint64_t first);
 

@@ -276,7 +276,7 @@ static enum err on_requests(struct stream_servers *v, struct stream_served *s, u
 
     switch (server_open(&s->stream, connection, &head, v->version)) {
     case SERVER_OPEN:
-        servers_feed(v, s); // it owes an `ack`
+        servers_feed(v, s); // what is answered at once lies in the log then
         return behind                       ? park(v, s, frame)
                : servers_is_beyond(v, s, 2) ? ERR_TOO_BIG
                                             : take(v, s, &what, &in);
@@ -413,6 +413,9 @@ size_t servers_tick(struct stream_servers *v, uint64_t now_ms)
         struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
 
         next = list_next(&v->all, l);
+        if (s->stream.connection != 0 && sendlog_look(&s->stream.log)) {
+            servers_feed(v, s);
+        }
         if (!server_may_forget(&s->stream)) {
             s->lost_ms = 0;
         } else if (s->lost_ms == 0) {

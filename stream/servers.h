@@ -135,13 +135,14 @@ static inline bool servers_is_full(const struct stream_servers *v, const struct 
            (__builtin_expect(servers_size(v) >= v->config.size_max, false) &&
             servers_is_beyond(v, s, 1));
 }
-/* The next stream with a connection whose log has something for the network, or owes it an `ack`,
- * since this was asked; NULL = none. */
+/* The next stream with a connection whose log has something for the network since this was asked;
+ * NULL = none. */
 struct stream_served *servers_unsent(struct stream_servers *v);
 /* True: frames wait for a newer ring. O(streams). */
 bool servers_wait(const struct stream_servers *v);
-/* From time to time: forgets streams that were away for T_gone (R15), and frees what is over.
- * Returns how many were forgotten. */
+/* Some 10 to 50 ms have passed: what was taken, and no answer has said since, gets an ACK. Forgets
+ * streams that were away for T_gone (R15), and frees what is over. Returns how many were forgotten.
+ */
 size_t servers_tick(struct stream_servers *v, uint64_t now_ms);
 
 #endif

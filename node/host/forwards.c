@@ -212,6 +212,7 @@ void forwards_tick(struct host *h)
         }
     }
     join_again(h);
+    asker_look(a);
     asker_turn(a, h->now_us / MS);
     if (!mutant(M_PASSEDLATE)) {
         forward_expire(a, h->now_us / MS);
@@ -288,9 +289,6 @@ static enum err on_answers(struct host *h, struct stream_client *c, const struct
             host_want_version(h, answer.aux);
         }
     }
-    if (e == ERR_OK) {
-        asker_read(a, c);
-    }
     if (e == ERR_NOT_FOUND) {
         streams_stray(h); // it is not joined
     }
@@ -340,7 +338,7 @@ void forwards_feed(struct host *h, uint64_t link)
     struct stream_client *c = forwards_by(h, link);
 
     if (c != NULL) {
-        asker_read(&h->forwards.asker, c);
+        asker_feed(&h->forwards.asker, c);
     }
 }
 

@@ -301,7 +301,7 @@ size_t host_serve(struct host *h, const struct host_event *event, const struct r
  * as all of a stream do. What is another node's goes into the log of a stream to that node. A
  * HOST_SEND_PEER of such a type is a whole frame without records.
  *
- * The next log that has something for the network, or owes its peer an `ack`, since this was asked,
+ * The next log that has something for the network since this was asked,
  * and the link that it goes by; NULL = none. It is an output: called when the effects of a step are
  * done, before host_gate_us() only. */
 struct sendlog;

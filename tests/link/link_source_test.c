@@ -215,6 +215,7 @@ static void a_log_goes_out_and_its_ack(void **state)
     assert_true(sides[0].frame_bytes > kept.count * FILLER);
     kept.own = sides[0].frames;
     log.said.ack = 7;
+    assert_true(sendlog_look(&log));
     link_feed(link);
     until(first_heard_ack);
     assert_int_equal(sides[0].frames, kept.own + 1);
@@ -249,6 +250,7 @@ static void an_ack_without_room_is_said_later(void **state)
     }
     mem_free(filler);
     log.said.ack = 7;
+    assert_true(sendlog_look(&log));
     link_feed(link);
     until(first_heard_ack);
     assert_int_equal(sides[0].frames, kept.own + 1); // behind all that had filled the link

@@ -1015,6 +1015,7 @@ static void step(void)
     }
     if (a->up && chance(500)) {
         asker_turn(&a->asker, w.now_ms);
+        asker_look(&a->asker);
         if (!planted()) {
             asker_check(&a->asker);
         }
@@ -1092,6 +1093,7 @@ static void calm_down(void)
             }
             if (w.client[c].up) {
                 asker_turn(&w.client[c].asker, w.now_ms);
+                asker_look(&w.client[c].asker);
             }
         }
         for (size_t i = 0; i < CONNS; i++) {

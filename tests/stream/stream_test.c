@@ -219,6 +219,7 @@ static void an_idle_stream_keeps_no_chunk(void **state)
     assert_int_equal(p.asker.under_way, 0);
     assert_int_equal(p.asker.chunks.count, 0);
     assert_int_equal(p.chunks.count, 1); // until they are acknowledged
+    asker_look(&p.asker);
     hand_over(&p.client->log, &p.there);
     node_takes(&p);
     assert_int_equal(p.chunks.count, 0);
@@ -233,6 +234,14 @@ static void what_it_owes_is_said_when_there_is_room(void **state)
     (void)state;
     pair_init(&p, KIB * KIB);
     turn(&p, 1, 10);
+    assert_int_equal(sendlog_unsent(&p.client->log).size, 0); // the next request may say it
+    asker_look(&p.asker);
+    turn(&p, 1, 10); // it does
+    assert_int_equal(sendlog_unsent(&p.client->log).size, 0);
+    asker_look(&p.asker);
+    assert_int_equal(sendlog_unsent(&p.client->log).size, 0); // since the last look, too
+    asker_look(&p.asker);
+    assert_ptr_equal(asker_unsent(&p.asker), p.client);
     struct bytes out = sendlog_unsent(&p.client->log);
     assert_int_equal(out.size, STREAM_HEADER_SIZE);
     out = sendlog_unsent(&p.client->log); // there was no room
@@ -241,7 +250,7 @@ static void what_it_owes_is_said_when_there_is_room(void **state)
     (void)ask(&p, 1, 0, 10);
     out = sendlog_unsent(&p.client->log); // nothing comes in the midst of it
     assert_int_equal(out.size, STREAM_HEADER_SIZE - 10);
-    assert_int_equal(load_u64(out.data + out.size - 16), 1);
+    assert_int_equal(load_u64(out.data + out.size - 16), 2);
     // The rest of it went with the connection.
     asker_lost(&p.asker, p.client, 1);
     join(&p, 2);
