@@ -230,7 +230,7 @@ static void an_ack_without_room_is_said_later(void **state)
 {
     struct link *link = start_stream_pair();
     struct stream_chunks chunks = {.spare_max = 1};
-    const size_t filler_max = 1024 * 1024;
+    const size_t filler_max = (size_t)1024 * 1024;
     struct sendlog log;
 
     (void)state;

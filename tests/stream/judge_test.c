@@ -487,7 +487,7 @@ static void node_start(void)
     config.take = take;
     config.lost = on_lost;
     // One of them has little room: two streams that have something are too much for it.
-    config.size_max = node % LIVE == 2 ? 2 * STREAM_CHUNK_SIZE : config.size_max;
+    config.size_max = node % LIVE == 2 ? (size_t)2 * STREAM_CHUNK_SIZE : config.size_max;
     servers_init(&n->served, &config);
     servers_ring(&n->served, w.version);
     for (unsigned e = 0; e < ENTITIES; e++) {

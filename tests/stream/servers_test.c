@@ -163,7 +163,7 @@ static void beyond_the_sum_each_has_its_share(void **state)
     open_node(&config);
     begin(0);
     begin(1);
-    body_size = 32 * 1024;
+    body_size = (size_t)32 * 1024;
     while (full == 0) {
         assert_int_equal(ask(0, number++, 0, VERSION), ERR_OK);
         assert_true(number < 100);
@@ -205,7 +205,7 @@ static void what_waited_is_refused_if_there_is_no_room_for_answers(void **state)
     config.size_max = (size_t)4 * STREAM_CHUNK_SIZE;
     open_node(&config);
     begin(0);
-    body_size = 60 * 1024;
+    body_size = (size_t)60 * 1024;
     for (uint64_t i = 1; i <= 3; i++) {
         assert_int_equal(ask(0, i, 0, VERSION), ERR_OK);
     }
