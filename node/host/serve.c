@@ -180,9 +180,6 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
     struct stream_server *s = &t->by->stream;
     struct at_once run;
 
-    if (h->streams.kind == NULL || h->streams.kind->kind != r->kind) {
-        h->streams.kind = host_kind_find(h, r->kind);
-    }
     if (!steady_request(r) || !steady_kind(h->streams.kind) || !steady_cell(h, t->position) ||
         servers_is_full(&h->streams.servers, t->by) || s->passed_count > 0) {
         return false;

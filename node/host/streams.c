@@ -15,21 +15,22 @@ enum { MS = 1000 };
 /* ---- requests ---- */
 
 /* Of another kind than the request before it. */
-__attribute__((noinline)) static uint64_t on_kind(struct host *h, const struct stream_request *r)
+/* Most of a frame are of one kind. It is found again when they are taken, some at a time. */
+static inline const struct kind_state *kind_of(struct host *h, const struct stream_request *r)
 {
-    h->streams.kind = host_kind_find(h, r->kind);
-    return host_position(h, r->kind, r->id);
+    if (h->streams.kind == NULL || h->streams.kind->kind != r->kind) {
+        h->streams.kind = host_kind_find(h, r->kind);
+    }
+    return h->streams.kind;
 }
 
 static uint64_t on_position(void *context, const struct stream_request *r)
 {
     struct host *h = context;
-    const struct kind_state *kind = h->streams.kind;
+    const struct kind_state *kind = kind_of(h, r);
 
-    if (kind == NULL || kind->kind != r->kind) { // most of a frame are of one
-        return on_kind(h, r);
-    }
-    return ring_point(&h->topology.view.ring, r->kind, kind->key, r->id);
+    return kind == NULL ? host_position(h, r->kind, r->id)
+                        : ring_point(&h->topology.view.ring, r->kind, kind->key, r->id);
 }
 
 /* The same as a record; what no stream needs is 0. */
@@ -139,6 +140,7 @@ static void on_take(void *context, const struct stream_taken *t)
     if (h->streams.server != NULL && ++h->streams.unlooked >= A_LOOK) {
         look_at_clock(h);
     }
+    (void)kind_of(h, t->request);
     if (h->streams.server == NULL || !serve_taken(h, t, h->streams.server)) {
         admit_taken(h, t);
     }
