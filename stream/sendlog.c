@@ -186,7 +186,8 @@ bool sendlog_is_cut(const struct sendlog *l)
     while (l->send != NULL && at < l->send->sent) {
         at += load_u32(l->send->data + at);
     }
-    return l->send != NULL && at > l->send->sent;
+    return (l->ack_left > 0 && l->ack_left < sizeof l->ack) ||
+           (l->send != NULL && at > l->send->sent);
 }
 
 void sendlog_again(struct sendlog *l, uint64_t number)

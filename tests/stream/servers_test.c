@@ -16,6 +16,7 @@ enum { NODE = 9, ASKER = 100, CONNECTION = 500, VERSION = 3 };
 /* The node answers at once, and its answers are not read. */
 static struct stream_servers node;
 static size_t body_size;
+static bool leaves_open; /* it answers nothing any more */
 static size_t taken;
 static size_t full;
 static uint64_t ack;  /* of the askers */
@@ -34,6 +35,9 @@ static void take(void *context, const struct stream_taken *t)
 
     (void)context;
     taken++;
+    if (leaves_open) {
+        return;
+    }
     if (servers_is_full(&node, t->by)) {
         full++;
         server_refuse(&t->by->stream, t->request->rid, t->position, ANSWER_OVERLOAD, 1);
@@ -69,6 +73,7 @@ static void open_node(const struct stream_servers_config *config)
     taken = full = 0;
     lost = ack = 0;
     body_size = 0;
+    leaves_open = false;
 }
 
 static enum err feed(uint64_t connection, const struct buffer *whole, struct buffer *said)
@@ -287,6 +292,27 @@ static void a_connection_with_half_a_frame_is_not_joined_again(void **state)
     servers_fini(&node);
 }
 
+/* Nor in the middle of an ACK. */
+static void a_connection_with_half_an_ack_is_not_joined_again(void **state)
+{
+    const struct stream_servers_config config = config_of_test();
+    enum err e = ERR_OK;
+
+    (void)state;
+    open_node(&config);
+    leaves_open = true;
+    begin(0);
+    assert_int_equal(ask(0, 1, 0, VERSION), ERR_OK);
+    struct sendlog *log = &servers_find(&node, ASKER)->stream.log;
+    (void)sendlog_look(log);
+    assert_true(sendlog_look(log));
+    assert_int_equal(sendlog_unsent(log).size, STREAM_HEADER_SIZE);
+    sendlog_sent(log, 20);
+    assert_int_equal(join(0, STREAM_JOIN, 2, &e), 0);
+    assert_int_equal(e, ERR_STOPPED);
+    servers_fini(&node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_frame_that_waited_and_cannot_be_is_told),
         cmocka_unit_test(the_one_away_for_longest_goes_for_one_more),
         cmocka_unit_test(a_connection_with_half_a_frame_is_not_joined_again),
+        cmocka_unit_test(a_connection_with_half_an_ack_is_not_joined_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
