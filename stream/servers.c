@@ -83,6 +83,15 @@ static void bury(struct stream_servers *v, struct stream_served *s)
     list_push_back(&v->dead, &s->in);
 }
 
+/* Likewise, and nothing is left of it if nobody has to end anything of it. */
+static void end(struct stream_servers *v, struct stream_served *s)
+{
+    bury(v, s);
+    if (server_over(&s->stream)) {
+        served_free(v, s);
+    }
+}
+
 /* Forget who was away for longest: it is told GONE. */
 static void forget_one(struct stream_servers *v)
 {
@@ -97,21 +106,18 @@ static void forget_one(struct stream_servers *v)
         }
     }
     if (longest != NULL) {
-        bury(v, longest);
+        end(v, longest);
         v->forgotten++;
-        if (server_over(&longest->stream)) {
-            served_free(v, longest);
-        }
     }
 }
 
 /* NULL: there is no room for one more. */
 static struct stream_served *serve(struct stream_servers *v, uint64_t asker)
 {
-    if (v->count >= v->config.streams_max) {
+    if (v->by_asker.count >= v->config.streams_max) {
         forget_one(v);
     }
-    if (v->count >= v->config.streams_max) {
+    if (v->by_asker.count >= v->config.streams_max) {
         return NULL;
     }
     struct stream_served *s = mem_new(1, sizeof *s);
@@ -144,8 +150,12 @@ static enum err on_join(struct stream_servers *v, uint64_t connection, enum stre
     enum server_join join =
         s == NULL ? SERVER_ANEW : server_join(&s->stream, connection, type, head);
     if (join == SERVER_ANEW) {
+        if (s != NULL && v->count - v->by_asker.count >= v->config.streams_max) {
+            return ERR_TOO_BIG; // the dead cost the living nothing, so they have a limit of their
+                                // own
+        }
         if (s != NULL) {
-            bury(v, s);
+            end(v, s);
         }
         s = serve(v, head->from);
         if (s == NULL) {

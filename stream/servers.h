@@ -56,9 +56,11 @@ struct stream_servers_config {
     /* Bytes of frames of one stream that wait; what an asker's window may have: 16 MiB, and
      * STREAM_PARKED_EXTRA more for each of 65536 frames. */
     size_t parked_max;
-    size_t log_max;      /* bytes of one stream's answers; 64 MiB */
-    size_t size_max;     /* bytes of all of both; 256 MiB */
-    size_t streams_max;  /* 2048: beyond it who was away for longest is forgotten at once */
+    size_t log_max;  /* bytes of one stream's answers; 64 MiB */
+    size_t size_max; /* bytes of all of both; 256 MiB */
+    /* Living ones: 2048; beyond it who was away for longest is forgotten at once. While there are
+     * so many dead ones, too, nobody begins anew who has one. */
+    size_t streams_max;
     size_t chunks_spare; /* 64 */
     void *context;
     /* Where a request's entity is on the ring. */

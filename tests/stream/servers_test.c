@@ -313,6 +313,35 @@ static void a_connection_with_half_an_ack_is_not_joined_again(void **state)
     servers_fini(&node);
 }
 
+/* Who begins again and again, with something under way each time, takes no stream from others. */
+static void who_begins_without_end_costs_the_others_nothing(void **state)
+{
+    struct stream_servers_config config = config_of_test();
+    enum err e = ERR_OK;
+    uint64_t epoch = 1;
+
+    (void)state;
+    config.streams_max = 3;
+    open_node(&config);
+    begin(1);
+    servers_lost(&node, ASKER + 1, CONNECTION + 1);
+    assert_int_equal(servers_tick(&node, 1), 0);
+    while (epoch < 10) { // nothing is left of what was answered
+        assert_int_equal(join(0, STREAM_BEGIN, epoch++, &e), FRAME_STREAM_JOINED);
+        assert_int_equal(ask(0, 1, 0, VERSION), ERR_OK);
+        assert_int_equal(node.count, 2);
+    }
+    leaves_open = true;
+    while (join(0, STREAM_BEGIN, epoch++, &e) == FRAME_STREAM_JOINED) {
+        assert_int_equal(ask(0, 1, 0, VERSION), ERR_OK);
+        assert_true(epoch < 20);
+    }
+    assert_int_equal(e, ERR_TOO_BIG);
+    begin(2);
+    assert_int_equal(join(1, STREAM_JOIN, 2, &e), FRAME_STREAM_JOINED);
+    servers_fini(&node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +352,7 @@ int main(void)
         cmocka_unit_test(the_one_away_for_longest_goes_for_one_more),
         cmocka_unit_test(a_connection_with_half_a_frame_is_not_joined_again),
         cmocka_unit_test(a_connection_with_half_an_ack_is_not_joined_again),
+        cmocka_unit_test(who_begins_without_end_costs_the_others_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
