@@ -87,7 +87,7 @@ static bool is_turned_away(struct host *h, const struct stream_taken *t, struct 
 {
     const struct neighbour *n = neighbour_by_link(&h->links.neighbours, t->by->stream.connection);
 
-    if (n == NULL || n->standing != STANDING_KNOWN) { // it may have joined a moment ago
+    if (n == NULL || n->standing != STANDING_KNOWN) { // its link is about to end
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
         return true;
     }
@@ -480,9 +480,9 @@ void streams_on_frame(struct host *h, const struct host_event *event)
     if (n == NULL) {
         return;
     }
-    // Who is over may not know yet: what it asks for must not run behind its death.
-    if (n->role == ROLE_NODE && n->standing == STANDING_KNOWN &&
-        streams_is_over(h, n->incarnation) && !mutant(M_DEADFWD)) {
+    // Who is over may not know yet: what it asks for must not run behind its death. Who is not in
+    // the ring yet begins again in a second; and it may have said that it was any incarnation.
+    if (n->role == ROLE_NODE && streams_is_over(h, n->incarnation) && !mutant(M_DEADFWD)) {
         h->streams.dropped[STREAM_DROP_OVER]++;
         return;
     }

@@ -1023,6 +1023,32 @@ static void what_a_dead_node_sends_on_is_not_heard(void **state)
     }
 }
 
+/* A node may say that it was any incarnation that the ring does not name, a gateway's id, too. */
+static void a_node_that_the_ring_does_not_name_has_no_stream(void **state)
+{
+    struct buffer out = {0};
+    const struct stream_head head = {
+        .from = GATEWAY, .to = SELF, .first = UINT64_MAX - FRAME_RECORDS_MAX, .version = VERSION};
+
+    (void)state;
+    step((struct host_event){.type = HOST_PEER_UP,
+                             .peer = ROAD,
+                             .role = ROLE_NODE,
+                             .name = "m",
+                             .incarnation = GATEWAY});
+    put_head(&out, STREAM_BEGIN, &head);
+    feed(ROAD, &out);
+    assert_null(effect_of(HOST_SEND_PEER, VERB_NONE));
+    begin();
+    (void)wake(BRIEF, "anna");
+    put_head(&out, STREAM_JOIN, &head);
+    feed(ROAD, &out);
+    assert_null(effect_of(HOST_SEND_PEER, VERB_NONE));
+    expect_counted(STREAM_DROP_OVER, 2);
+    const uint64_t rid = ask(BRIEF, "anna", answer_count);
+    assert_int_equal(last_answer()->rid, rid);
+}
+
 /* ---- costs: of the host alone, its actors do nothing */
 
 static void put_requests(struct buffer *out, uint16_t kind, unsigned count)
@@ -1184,6 +1210,7 @@ int main(void)
         CASE(what_a_broken_link_lost_is_refused),
         CASE(what_was_sent_on_to_a_dead_node_is_unknown),
         CASE(what_a_dead_node_sends_on_is_not_heard),
+        CASE(a_node_that_the_ring_does_not_name_has_no_stream),
         CASE(a_long_frame_looks_at_the_clock),
         CASE(each_drop_has_its_reason),
         CASE(without_room_what_comes_and_what_waited_is_refused),
