@@ -19,7 +19,8 @@ struct stream_asker_config asker_config_default(void)
 
 void asker_init(struct stream_asker *a, const struct stream_asker_config *config)
 {
-    *a = (struct stream_asker){.config = *config, .chunks = {.spare_max = config->chunks_spare}};
+    *a = (struct stream_asker){
+        .config = *config, .chunks = {.spare_max = config->chunks_spare}, .rested_ms = UINT64_MAX};
     list_init(&a->ready);
     list_init(&a->resting);
     list_init(&a->ringless);

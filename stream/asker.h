@@ -145,7 +145,8 @@ struct stream_asker {
     uint64_t now_ms;
     struct table lanes; /* those with a record: struct stream_lane of lanes.c */
     struct list ready;
-    struct list resting;  /* until their rest is over */
+    struct list resting;  /* until their rest is over, … */
+    uint64_t rested_ms;   /* … none of them before that */
     struct list ringless; /* nobody's who takes them, until another ring is adopted */
     size_t uncounted;     /* lanes that do not know how many of theirs are SENT */
     struct list unsent;   /* struct stream_client: their logs have begun a frame */

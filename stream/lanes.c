@@ -95,8 +95,11 @@ static void lane_settle(struct stream_asker *a, struct stream_lane *lane)
         lane_move(lane, NULL);
     } else if (lane->first == 0) {
         lane_free(a, lane);
+    } else if (lane->due_ms > a->now_ms) {
+        a->rested_ms = lane->due_ms < a->rested_ms ? lane->due_ms : a->rested_ms;
+        lane_move(lane, &a->resting);
     } else {
-        lane_move(lane, lane->due_ms > a->now_ms ? &a->resting : &a->ready);
+        lane_move(lane, &a->ready);
     }
 }
 
@@ -292,7 +295,10 @@ void asker_turn(struct stream_asker *a, uint64_t now_ms)
     }
     struct list now;
     list_init(&now);
-    list_splice_back(&now, &a->resting);
+    if (now_ms >= a->rested_ms) {
+        a->rested_ms = UINT64_MAX;
+        list_splice_back(&now, &a->resting);
+    }
     while ((l = list_front(&now)) != NULL) {
         lane_settle(a, CONTAINER_OF(l, struct stream_lane, in));
     }

@@ -630,6 +630,39 @@ static void an_older_join_does_not_take_the_stream(void **state)
     pair_fini(&p);
 }
 
+/* Lanes that all rest: a turn in which none is due looks at none of them. */
+static void a_turn_of_resting_lanes(void *context)
+{
+    enum { LANES = 1000, REST_MS = 50 };
+    uint64_t rid[LANES];
+    struct pair p;
+
+    (void)context;
+    pair_init(&p, KIB * KIB);
+    for (unsigned i = 0; i < LANES; i++) {
+        rid[i] = ask(&p, i, 0, 10);
+    }
+    for (unsigned i = 0; i < LANES; i++) {
+        const struct stream_answer busy = {.rid = rid[i], .aux = REST_MS, .code = ANSWER_BUSY};
+
+        ASSERT(asker_answer(&p.asker, p.client, i + 1, 0, &busy) == ERR_OK);
+    }
+    asker_turn(&p.asker, 1);
+    ASSERT(p.client->count == 0);
+    steps_begin();
+    asker_turn(&p.asker, 2);
+    steps_next();
+}
+
+static void who_rests_costs_a_turn_nothing(void **state)
+{
+    long count = 0;
+
+    (void)state;
+    steps_count(a_turn_of_resting_lanes, NULL, &count, 1);
+    assert_in_range(count, 1, 200);
+}
+
 static void a_steady_request_allocates_nothing(void **state)
 {
     struct pair p;
@@ -703,6 +736,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_waits_in_its_order),
         cmocka_unit_test(a_frame_of_another_stream_is_refused),
         cmocka_unit_test(an_older_join_does_not_take_the_stream),
+        cmocka_unit_test(who_rests_costs_a_turn_nothing),
         cmocka_unit_test(a_steady_request_allocates_nothing),
         cmocka_unit_test(a_steady_request_takes_few_instructions),
     };
