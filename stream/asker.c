@@ -500,8 +500,10 @@ __attribute__((always_inline)) static inline void learn_reply(struct stream_clie
 /* The server takes nothing more: what it did not take goes elsewhere (R16). */
 static void on_left(struct stream_asker *a, struct stream_client *c, uint64_t taken)
 {
+    const bool again = c->left; // which no server says: a frame of it costs a pass for each
+
     c->left = true;
-    for (size_t i = 0; i < a->slot_cap; i++) {
+    for (size_t i = 0; i < a->slot_cap && !again; i++) {
         struct stream_slot *s = &a->slot[i];
 
         if (slot_is_sent(s) && s->stream == c->index && s->number > taken) {

@@ -612,6 +612,25 @@ static void a_frame_of_another_stream_is_refused(void **state)
     pair_fini(&p);
 }
 
+static void a_node_leaves_once(void **state)
+{
+    const struct stream_answer left = {.aux = 2, .code = STREAM_CODE_LEFT};
+    const struct stream_answer again = {.aux = 1, .code = STREAM_CODE_LEFT};
+    struct pair p;
+
+    (void)state;
+    pair_init(&p, KIB * KIB);
+    for (unsigned i = 1; i <= 3; i++) {
+        (void)ask(&p, i, 0, 10);
+    }
+    assert_int_equal(asker_answer(&p.asker, p.client, 1, 0, &left), ERR_OK);
+    assert_int_equal(p.client->count, 2);
+    assert_int_equal(asker_answer(&p.asker, p.client, 2, 0, &again), ERR_OK);
+    assert_int_equal(p.client->count, 2);
+    asker_check(&p.asker);
+    pair_fini(&p);
+}
+
 static void an_older_join_does_not_take_the_stream(void **state)
 {
     struct pair p;
@@ -735,6 +754,7 @@ int main(void)
         cmocka_unit_test(a_slow_answer_pins_no_chunks),
         cmocka_unit_test(what_does_not_fit_waits_in_its_order),
         cmocka_unit_test(a_frame_of_another_stream_is_refused),
+        cmocka_unit_test(a_node_leaves_once),
         cmocka_unit_test(an_older_join_does_not_take_the_stream),
         cmocka_unit_test(who_rests_costs_a_turn_nothing),
         cmocka_unit_test(a_steady_request_allocates_nothing),
