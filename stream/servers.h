@@ -13,8 +13,9 @@
  * Logs and frames that wait have one sum (`size_max`). Beyond it a stream that has
  * its share, the same for all, is full: what comes by it is refused, which lies in
  * its log, too, and no frame of it waits. Beyond twice that sum nothing is taken of
- * such a stream: it loses its connection. So the sum is hardly more than three times
- * what it may be, and those that have little do not notice.
+ * such a stream: it loses its connection. Beyond three times the caller ends one that
+ * grows by what was under way. So the sum is hardly more than that, and those that have
+ * little do not notice.
  *
  * Pure. The caller names connections and the time.
  */

@@ -501,7 +501,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
         answer.body = trace_ran(h, c->bytes, a->work->since_us);
     }
     if (running->mark.by != NULL) {
-        streams_end(h, &running->mark, &answer);
+        streams_ran(h, &running->mark, &answer);
         return;
     }
     running->order->running = false;

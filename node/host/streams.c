@@ -12,6 +12,8 @@
 
 enum { MS = 1000 };
 
+static void on_lost(void *context, uint64_t connection, enum err why);
+
 /* ---- requests ---- */
 
 /* Of another kind than the request before it. */
@@ -180,11 +182,35 @@ bool streams_may_run(struct host *h, struct admission *in, uint64_t position)
     return streams_may_go_on(h, in, position, true) && !has_no_room(h, in);
 }
 
+/* Requests that began when there was room may all be answered when there is none, as many as there
+ * are actors. So what nobody reads ends here, unless a forward of it may run yet (R15). */
+static void has_grown(struct host *h, struct stream_served *s)
+{
+    const uint64_t connection = s->stream.connection;
+
+    if (s->stream.dead) {
+        return;
+    }
+    if (s->stream.passed_count > 0 || !servers_is_beyond(&h->streams.servers, s, 3)) {
+        servers_feed(&h->streams.servers, s);
+        return;
+    }
+    servers_dead(&h->streams.servers, s->stream.log.said.to);
+    h->streams.dropped[STREAM_DROP_FORGOTTEN]++;
+    if (connection != 0) {
+        on_lost(h, connection, ERR_TOO_BIG);
+    }
+}
+
 void streams_relayed(struct host *h, struct stream_server *s)
 {
-    if (!s->dead) {
-        servers_feed(&h->streams.servers, CONTAINER_OF(s, struct stream_served, stream));
-    }
+    has_grown(h, CONTAINER_OF(s, struct stream_served, stream));
+}
+
+void streams_ran(struct host *h, const struct stream_mark *mark, const struct answer_record *a)
+{
+    streams_end(h, mark, a);
+    has_grown(h, mark->by);
 }
 
 void streams_end(struct host *h, const struct stream_mark *mark, const struct answer_record *a)
@@ -208,8 +234,6 @@ void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t pos
 }
 
 /* ---- streams ---- */
-
-static void on_lost(void *context, uint64_t connection, enum err why);
 
 static void begin(struct host *h, uint64_t incarnation)
 {

@@ -68,13 +68,16 @@ bool streams_may_run(struct host *h, struct admission *in, uint64_t position);
 bool streams_may_go_on(struct host *h, struct admission *in, uint64_t position, bool mine);
 /* The entry of a request that ran. */
 void streams_end(struct host *h, const struct stream_mark *mark, const struct answer_record *a);
+/* Likewise, of one that began some time ago. If three times the sum is in logs then, and its stream
+ * has its share, that is over, and loses its connection. */
+void streams_ran(struct host *h, const struct stream_mark *mark, const struct answer_record *a);
 /* The entry of one that did not run, and of its fence. */
 void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t position,
                     enum answer_code code, uint64_t aux);
 /* Count a frame of what would be another node's stream, and is dropped: none that is joined has it.
  */
 void streams_stray(struct host *h);
-/* The log of that stream has grown by what came back of a forward. */
+/* The log of that stream has grown by what came back of a forward: as streams_ran(). */
 void streams_relayed(struct host *h, struct stream_server *s);
 
 /* ---- who is over */

@@ -598,6 +598,46 @@ static void without_room_what_comes_and_what_waited_is_refused(void **state)
     assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
 }
 
+/* What began when there was room is answered when there is none: a log that nobody reads ends. */
+static void a_log_does_not_grow_without_end_by_what_was_under_way(void **state)
+{
+    enum { ACTORS = 8 };
+    static const uint8_t body[STREAM_CHUNK_SIZE - 100];
+    struct host_effect run[ACTORS];
+    struct actor *a[ACTORS];
+    struct host_stats stats;
+
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < ACTORS; i++) {
+        const char id[] = {(char)('a' + i), 0};
+
+        a[i] = wake(SLOW, id);
+        (void)ask(SLOW, id, answer_count);
+        run[i] = *effect_of(HOST_SUBMIT, VERB_RUN);
+    }
+    host->streams.servers.config.size_max = STREAM_CHUNK_SIZE;
+    for (unsigned i = 0; i < ACTORS; i++) {
+        complete(a[i],
+                 (struct completion){.verb = VERB_RUN,
+                                     .ticket = run[i].submission.ticket,
+                                     .bytes = bytes_of(body, sizeof body)});
+        if (effect_of(HOST_DROP_PEER, VERB_NONE) != NULL) {
+            expect_dropped(0);
+            assert_true(i > 0 && i < 4);
+        }
+        host_stats(host, &stats);
+        assert_true(stats.streams_size <= (size_t)3 * STREAM_CHUNK_SIZE);
+    }
+    assert_int_equal(stats.streams_dropped[STREAM_DROP_FULL], 1);
+    assert_int_equal(stats.streams_dropped[STREAM_DROP_FORGOTTEN], 1);
+    step((struct host_event){.type = HOST_TICK});
+    assert_int_equal(join(STREAM_JOIN, answer_count), FRAME_STREAM_GONE);
+    begin();
+    (void)ask(SLOW, "a", 0);
+    assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
+}
+
 /* A link had no room for an `ack`: when it has, the log is named again. */
 static void what_a_full_link_owes_is_said_when_it_has_room(void **state)
 {
@@ -1214,6 +1254,7 @@ int main(void)
         CASE(a_long_frame_looks_at_the_clock),
         CASE(each_drop_has_its_reason),
         CASE(without_room_what_comes_and_what_waited_is_refused),
+        CASE(a_log_does_not_grow_without_end_by_what_was_under_way),
         CASE(what_a_full_link_owes_is_said_when_it_has_room),
         CASE(a_log_waits_for_a_joined_that_was_lost),
         CASE(who_is_not_joined_asks_again),
