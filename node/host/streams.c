@@ -398,10 +398,11 @@ bool streams_rest(const struct host *h)
     const struct list *all = &h->streams.servers.all;
 
     for (struct list_link *l = list_front(all); l != NULL; l = list_next(all, l)) {
-        const struct stream_server *s = &CONTAINER_OF(l, struct stream_served, in)->stream;
+        const struct stream_served *s = CONTAINER_OF(l, struct stream_served, in);
 
-        // Without a connection it comes again, or is forgotten (R15).
-        if (s->connection == 0 || !server_idle(s)) {
+        // Without a connection it comes again, or is forgotten (R15). What is of a newer ring may
+        // be for this node by that.
+        if (s->stream.connection == 0 || !server_idle(&s->stream) || s->parked.size > 0) {
             return false;
         }
     }

@@ -172,6 +172,17 @@ static void put_head(struct buffer *out, enum stream_frame type, const struct st
     out->size += STREAM_HEADER_SIZE;
 }
 
+/* The gateway has all answers up to that. */
+static void acknowledge(uint64_t got)
+{
+    struct buffer out = {0};
+
+    put_head(&out,
+             STREAM_ACK,
+             &(struct stream_head){.from = GATEWAY, .to = SELF, .ack = got, .version = VERSION});
+    feed(LINK, &out);
+}
+
 /* What the host says to BEGIN or JOIN. */
 static enum frame_type join(enum stream_frame type, uint64_t got)
 {
@@ -679,6 +690,18 @@ static void what_is_of_a_newer_ring_waits_for_it(void **state)
 }
 
 /* A vnode is held, with one request that waits. Returns its rid. */
+static void who_leaves_waits_for_what_is_parked(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    assert_false(streams_rest(host)); // the answer may be lost
+    acknowledge(answer_count);
+    assert_true(streams_rest(host));
+    (void)ask_at(BRIEF, "anna", answer_count, VERSION + 1);
+    assert_false(streams_rest(host));
+}
+
 static uint64_t hold_one(void)
 {
     begin();
@@ -1241,6 +1264,7 @@ int main(void)
         CASE(a_stream_that_was_forgotten_is_gone),
         CASE(a_frame_that_cannot_be_costs_the_link),
         CASE(what_is_of_a_newer_ring_waits_for_it),
+        CASE(who_leaves_waits_for_what_is_parked),
         CASE(a_held_request_runs_when_the_move_is_cancelled),
         CASE(a_held_request_is_refused_when_its_vnode_went),
         CASE(what_is_held_goes_to_the_new_owner_in_order),
