@@ -689,7 +689,6 @@ static void what_is_of_a_newer_ring_waits_for_it(void **state)
     assert_int_equal(last_answer()->rid, behind);
 }
 
-/* A vnode is held, with one request that waits. Returns its rid. */
 static void who_leaves_waits_for_what_is_parked(void **state)
 {
     (void)state;
@@ -702,6 +701,7 @@ static void who_leaves_waits_for_what_is_parked(void **state)
     assert_false(streams_rest(host));
 }
 
+/* A vnode is held, with one request that waits. Returns its rid. */
 static uint64_t hold_one(void)
 {
     begin();
