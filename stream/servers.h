@@ -110,7 +110,7 @@ MUST_CHECK enum err servers_frame(struct stream_servers *v, uint64_t connection,
 /* That connection of the asker is gone: so is what came by it and waits. */
 void servers_lost(struct stream_servers *v, uint64_t asker, uint64_t connection);
 /* The asker is dead by the ring that is being adopted: before servers_ring(), and before anything
- * that was queued comes to run. */
+ * that was queued comes to run. Or its stream is to end, of which no forward is unanswered. */
 void servers_dead(struct stream_servers *v, uint64_t asker);
 /* A ring is being adopted: what is said from now on says so. Before anything that was queued comes
  * to run. */
