@@ -16,7 +16,6 @@ static void on_lost(void *context, uint64_t connection, enum err why);
 
 /* ---- requests ---- */
 
-/* Of another kind than the request before it. */
 /* Most of a frame are of one kind. It is found again when they are taken, some at a time. */
 static inline const struct kind_state *kind_of(struct host *h, const struct stream_request *r)
 {
