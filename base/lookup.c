@@ -85,6 +85,31 @@ void lookup_remove(struct lookup *t, uint32_t handle)
     t->count--;
 }
 
+/* Its lowest bit first. */
+static uint64_t reversed(uint64_t hash)
+{
+    hash = (hash >> 1 & 0x5555555555555555) | (hash & 0x5555555555555555) << 1;
+    hash = (hash >> 2 & 0x3333333333333333) | (hash & 0x3333333333333333) << 2;
+    hash = (hash >> 4 & 0x0f0f0f0f0f0f0f0f) | (hash & 0x0f0f0f0f0f0f0f0f) << 4;
+    return __builtin_bswap64(hash);
+}
+
+uint32_t lookup_walk(const struct lookup *t, uint64_t *at)
+{
+    const uint64_t hash = reversed(*at);
+    const size_t half = t->mask >> 1;
+
+    if (t->count == 0) {
+        *at = 0;
+        return 0;
+    }
+    const size_t bucket = lookup_bucket(t, hash);
+    // One that has not parted yet has those of two.
+    const bool parted = bucket > half || bucket + half + 1 < t->bucket_count;
+    *at = reversed(bucket | ~(uint64_t)(parted ? t->mask : half)) + 1;
+    return t->bucket[bucket];
+}
+
 void lookup_fini(struct lookup *t)
 {
     ASSERT(t->count == 0);

@@ -32,6 +32,12 @@ void lookup_put(struct lookup *t, uint32_t handle);
 void lookup_remove(struct lookup *t, uint32_t handle);
 /* Frees the buckets; there are no records. */
 void lookup_fini(struct lookup *t);
+/* Go through the buckets in an order that no growth changes: by the lowest bit of the hash first,
+ * so that the two into which a bucket parts come one after the other, in its place. `*at` is 0 to
+ * begin with, then as the call left it: 0 = that was the last. Returns the bucket's first record; 0
+ * = it is empty. A record that is there from the first call to the last is in exactly one of the
+ * buckets, whatever is put or removed between the calls. */
+uint32_t lookup_walk(const struct lookup *t, uint64_t *at);
 
 static inline size_t lookup_bucket(const struct lookup *t, uint64_t hash)
 {

@@ -162,6 +162,84 @@ static void a_table_by_handles_finds_what_was_put_and_not_removed(void **state)
     lookup_fini(&t);
 }
 
+/* Walk in pages of `buckets`; between them `others` come until all are in, then each second goes.
+ */
+static void walk_while_others_come_and_go(size_t buckets)
+{
+    enum { LASTING = COUNT / 10 };
+    struct lookup t = {.pool = &pool, .same = offsetof(struct record, same), .hash = hash_of};
+    static uint8_t met[COUNT];
+    uint64_t place = 0;
+    size_t put = LASTING;
+    size_t gone = LASTING;
+
+    fill();
+    memset(met, 0, sizeof met);
+    for (size_t i = 0; i < LASTING; i++) {
+        lookup_put(&t, handle[i]);
+    }
+    do {
+        for (size_t i = 0; i < buckets && (i == 0 || place != 0); i++) {
+            for (uint32_t r = lookup_walk(&t, &place); r != 0; r = at(r)->same) {
+                met[at(r)->key]++;
+            }
+        }
+        for (size_t i = 0; i < 3 * buckets && put < COUNT; i++) {
+            lookup_put(&t, handle[put++]);
+        }
+        for (size_t i = 0; i < buckets && put == COUNT && gone < COUNT; i++, gone += 2) {
+            lookup_remove(&t, handle[gone]);
+        }
+    } while (place != 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        ASSERT(i < LASTING ? met[i] == 1 : met[i] <= 1);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        if (is_in(&t, i)) {
+            lookup_remove(&t, handle[i]);
+        }
+    }
+    assert_int_equal(lookup_walk(&t, &place) | place, 0);
+    lookup_fini(&t);
+    pool_fini(&pool);
+}
+
+static void a_walk_meets_once_who_is_there_all_the_time(void **state)
+{
+    (void)state;
+    walk_while_others_come_and_go(1);
+    walk_while_others_come_and_go(3);
+    walk_while_others_come_and_go(100);
+    walk_while_others_come_and_go(SIZE_MAX / 4);
+}
+
+/* Every size, for the buckets part one by one. */
+static void a_walk_meets_all_at_each_size(void **state)
+{
+    struct lookup t = {.pool = &pool, .same = offsetof(struct record, same), .hash = hash_of};
+    uint64_t place = 0;
+
+    (void)state;
+    fill();
+    for (size_t i = 0; i < COUNT / 10; i++) {
+        size_t met = 0;
+        size_t buckets = 0;
+
+        lookup_put(&t, handle[i]);
+        do {
+            for (uint32_t r = lookup_walk(&t, &place); r != 0; r = at(r)->same) {
+                met++;
+            }
+            buckets++;
+        } while (place != 0);
+        ASSERT(met == i + 1 && buckets == t.bucket_count);
+    }
+    for (size_t i = 0; i < COUNT / 10; i++) {
+        lookup_remove(&t, handle[i]);
+    }
+    lookup_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +247,8 @@ int main(void)
         cmocka_unit_test_teardown(a_list_by_handles_keeps_order, end),
         cmocka_unit_test_teardown(one_leaves_a_list_that_is_not_known, end),
         cmocka_unit_test_teardown(a_table_by_handles_finds_what_was_put_and_not_removed, end),
+        cmocka_unit_test_teardown(a_walk_meets_once_who_is_there_all_the_time, end),
+        cmocka_unit_test_teardown(a_walk_meets_all_at_each_size, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
