@@ -99,6 +99,8 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(REPAIR,         "Repair",          0, TO_N | TO_G,        0,    0,    0)    \
     X(OPERATOR_REQUEST,         "OperatorRequest",        0, TO_G,               0,    0,    0)    \
     X(OPERATOR_REQUEST_ANSWER,  "OperatorRequestAnswer",  0, 0,                  0,    TO_C, 0)  \
+    X(ACTORS,         "Actors",        0, TO_N,               0,    0,    0)    \
+    X(ACTORS_ANSWER,  "ActorsAnswer",  0, 0,                  TO_C, 0,    0)    \
     X(PROBE,          "Probe",         0, 0,                  TO_N, 0,    0)                  \
     X(SETTLE,         "Settle",        0, 0,                  TO_N, 0,    0)                  \
     X(SETTLED,        "Settled",       0, 0,                  TO_N, 0,    0)
@@ -123,6 +125,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(PREVIEW,      "preview",      0, 0, 0, 0, TO_C) \
     X(WEIGHT,       "weight",       0, 0, 0, 0, TO_C) \
     X(OPERATOR_REQUEST,       "operator_request",0, 0, 0, 0, TO_C) \
+    X(ACTORS,       "actors",       0, 0, 0, 0, TO_C) \
     X(COORDINATORS, "coordinators", 0, 0, 0, 0, TO_C)
 
 // clang-format on

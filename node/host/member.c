@@ -266,6 +266,10 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
         host_inspect(h, coordinator, c->inspect); // whatever the era: it changes nothing
         return;
     }
+    if (c->body_case == RH__CONTROL__BODY_ACTORS) {
+        host_list_residents(h, coordinator, c->actors); // likewise
+        return;
+    }
     if (!is_for_me(h, c)) {
         return;
     }

@@ -3,6 +3,7 @@
  * What each process tells `ringhold check`, what `ringhold fix` has it do, and how a
  * kick or a trace leaves: ring, node, gateway, coordinator, each by itself.
  */
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "link/link.h"
@@ -16,6 +17,8 @@
 
 #include "tests/gateway/router_rig.h"
 #include "tests/test.h"
+
+#include <time.h>
 
 enum { VNODES = 16, CLI_LINK = 1, GATEWAY_LINK = 2, NODE_LINK = 3, GATEWAY = 77 };
 
@@ -171,6 +174,7 @@ struct stage {
     struct host_effects effects;
     struct view leader;
     uint64_t now_us;
+    clock_t longest; /* page of who lives there, in CPU time */
 };
 
 static void host_hears(struct stage *s, const Rh__Control *c)
@@ -268,6 +272,160 @@ static Rh__Control *inspect_host(struct stage *s)
     assert_non_null(said);
     assert_int_equal(said->inspect_answer->tag, 4);
     return said;
+}
+
+/* ---- who lives there ---- */
+
+/* A page, owned. */
+static Rh__Control *page_of(struct stage *s, Rh__AdminActors *what)
+{
+    Rh__Control question = RH__CONTROL__INIT;
+    Rh__Actors actors = RH__ACTORS__INIT;
+
+    actors.tag = 4;
+    actors.route = 5;
+    actors.what = what;
+    question.era = 9; // it does not matter
+    question.body_case = RH__CONTROL__BODY_ACTORS;
+    question.actors = &actors;
+    const clock_t began = clock();
+    host_hears(s, &question);
+    const clock_t took = clock() - began;
+    s->longest = took > s->longest ? took : s->longest;
+    Rh__Control *said = host_said(s, RH__CONTROL__BODY_ACTORS_ANSWER);
+    assert_non_null(said);
+    assert_int_equal(said->actors_answer->tag, 4);
+    assert_int_equal(said->actors_answer->route, 5);
+    assert_string_equal(said->actors_answer->name, "n1");
+    return said;
+}
+
+static struct actor *make_actor(struct stage *s, uint16_t kind, const char *id)
+{
+    const struct bytes bytes = bytes_of(id, strlen(id));
+    const struct image_name name = {
+        .position = host_position(s->host, kind, bytes), .kind = kind, .id = bytes};
+
+    return actor_new(&s->host->actors, name);
+}
+
+static size_t rows_of(struct stage *s, Rh__AdminActors *what)
+{
+    Rh__Control *said = page_of(s, what);
+    const size_t count = said->actors_answer->n_rows;
+
+    assert_int_equal(said->actors_answer->next, 0);
+    control_free(said);
+    return count;
+}
+
+static void a_page_has_who_is_wanted(void **state)
+{
+    Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    what.any_kind = true;
+    assert_int_equal(rows_of(&s, &what), 0);
+    struct actor *a = make_actor(&s, 0, "boss-7");
+    a->live = true;
+    a->state = ACTOR_FROZEN; // it moves, and is still here
+    a->used_ms = (uint32_t)(s.now_us / 1000) - 250;
+    make_actor(&s, 0, "boss-70")->state = ACTOR_ACTIVATING;
+    (void)make_actor(&s, 0, "boss-9"); // absent: it waits for something, or its state does
+    make_actor(&s, 3, "boss-7")->live = true;
+    assert_int_equal(rows_of(&s, &what), 3);
+    what.any_kind = false;
+    assert_int_equal(rows_of(&s, &what), 2);
+    what.kind = UINT16_MAX + 1 + 3;
+    assert_int_equal(rows_of(&s, &what), 0);
+    what.kind = 0;
+    what.prefix = proto_bytes(bytes_of("boss-70", 7));
+    assert_int_equal(rows_of(&s, &what), 1);
+    what.prefix.len = 8; // longer than its id
+    what.prefix.data = (uint8_t *)proto_text("boss-701");
+    assert_int_equal(rows_of(&s, &what), 0);
+    what.prefix.len = 6;
+    what.prefix.data = (uint8_t *)proto_text("boss-7");
+    assert_int_equal(rows_of(&s, &what), 2);
+    what.whole = true;
+    Rh__Control *said = page_of(&s, &what);
+    assert_int_equal(said->actors_answer->n_rows, 1);
+    assert_int_equal(said->actors_answer->rows[0]->id.len, 6);
+    assert_int_equal(said->actors_answer->rows[0]->unused_ms, 250);
+    assert_string_equal(said->actors_answer->rows[0]->state, "frozen");
+    control_free(said);
+    what.any_kind = true;
+    assert_int_equal(rows_of(&s, &what), 2);
+    what.any_kind = false;
+    what.kind = 77; // not hosted
+    assert_int_equal(rows_of(&s, &what), 0);
+    what.prefix.data = (uint8_t *)proto_text("boss-9");
+    what.kind = 0;
+    assert_int_equal(rows_of(&s, &what), 0);
+    stage_close(&s);
+}
+
+/* All pages; who is in them is counted in `met`, by the number in his id. Returns how many. */
+static size_t list_all(struct stage *s, Rh__AdminActors *what, uint8_t *met)
+{
+    const clock_t began = clock();
+    size_t pages = 0;
+
+    s->longest = 0;
+    what->cursor = 0;
+    do {
+        Rh__Control *said = page_of(s, what);
+        const Rh__ActorsAnswer *page = said->actors_answer;
+
+        ASSERT(page->n_rows < RESIDENTS_ROWS_MAX + 16); // with the rest of a bucket
+        for (size_t i = 0; i < page->n_rows; i++) {
+            uint32_t number = 0;
+
+            memcpy(&number, page->rows[i]->id.data + 1, sizeof number);
+            met[number]++;
+        }
+        what->cursor = page->next;
+        pages++;
+        control_free(said);
+    } while (what->cursor != 0);
+    print_message("%zu pages in %ld ms; the longest held the loop for %ld us\n",
+                  pages,
+                  (long)(clock() - began) * 1000 / CLOCKS_PER_SEC,
+                  (long)s->longest * 1000000 / CLOCKS_PER_SEC);
+    return pages;
+}
+
+static void a_page_costs_the_same_with_a_million(void **state)
+{
+    enum { MANY = 1000000 };
+    Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
+    uint8_t *met = mem_new(MANY, 1);
+    struct stage s;
+
+    (void)state;
+    stage_open(&s);
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint8_t id[5] = {'p'};
+
+        memcpy(&id[1], &i, sizeof i);
+        const struct bytes bytes = bytes_of(id, sizeof id);
+        const struct image_name name = {.position = host_position(s.host, 0, bytes), .id = bytes};
+        actor_new(&s.host->actors, name)->live = true;
+    }
+    what.any_kind = true;
+    (void)list_all(&s, &what, met);
+    for (size_t i = 0; i < MANY; i++) {
+        ASSERT(met[i] == 1);
+    }
+    // Where nobody is wanted a page is so many buckets.
+    what.prefix = proto_bytes(bytes_of("q", 1));
+    const size_t buckets = s.host->actors.table.bucket_count;
+    assert_int_equal(list_all(&s, &what, met),
+                     (buckets + RESIDENTS_BUCKETS_MAX - 1) / RESIDENTS_BUCKETS_MAX);
+    mem_free(met);
+    stage_close(&s);
 }
 
 static void repair_host(struct stage *s, uint32_t what)
@@ -716,6 +874,97 @@ static void the_threads_of_a_gateway_are_one_in_the_overview(void **state)
     bench_close(&b);
 }
 
+/* ---- who lives ---- */
+
+static void ask_actors(struct bench *b, const char *node)
+{
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
+
+    what.node = proto_text(node);
+    what.any_kind = true;
+    what.prefix = proto_bytes(bytes_of("boss", 4));
+    what.cursor = 77;
+    what.limit = 20;
+    admin.tag = 9;
+    admin.what_case = RH__ADMIN__WHAT_ACTORS;
+    admin.actors = &what;
+    bench_admin(b, &admin);
+}
+
+static void node_comes(struct bench *b, uint64_t link, const char *name, uint32_t protocol)
+{
+    bench_step(b,
+               (struct coordinator_event){.type = COORDINATOR_PEER_UP,
+                                          .peer = link,
+                                          .role = ROLE_NODE,
+                                          .name = name,
+                                          .protocol = protocol});
+}
+
+static void expect_error(const struct bench *b, const char *text)
+{
+    Rh__Control *said = sent_to(b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+
+    assert_non_null(said);
+    assert_string_equal(said->admin_reply->error, text);
+    control_free(said);
+}
+
+static void the_leader_has_a_node_tell_who_lives_there(void **state)
+{
+    Rh__Control back = RH__CONTROL__INIT;
+    Rh__ActorsAnswer answer = RH__ACTORS_ANSWER__INIT;
+    Rh__ActorRow row = RH__ACTOR_ROW__INIT;
+    Rh__ActorRow *rows = &row;
+    Rh__Control *said = NULL;
+    struct bench b;
+
+    (void)state;
+    bench_open(&b);
+    node_comes(&b, 5, "n1", LINK_PROTOCOL_ACTORS);
+    node_comes(&b, 6, "old", LINK_PROTOCOL_ACTORS - 1);
+    ask_actors(&b, "n1"); // it does not lead
+    assert_null(sent_to(&b, 5, RH__CONTROL__BODY_ACTORS));
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    ask_actors(&b, "n2");
+    expect_error(&b, "no node has the name 'n2'");
+    ask_actors(&b, "g1"); // a gateway's
+    expect_error(&b, "no node has the name 'g1'");
+    ask_actors(&b, "old");
+    expect_error(&b, "node old speaks protocol 4, and this command needs 5: upgrade the node");
+    assert_null(sent_to(&b, 6, RH__CONTROL__BODY_ACTORS));
+    ask_actors(&b, "n1");
+    assert_null(sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY)); // not yet
+    said = sent_to(&b, 5, RH__CONTROL__BODY_ACTORS);
+    assert_non_null(said);
+    assert_int_equal(said->actors->tag, 9);
+    assert_int_equal(said->actors->route, CLI_LINK);
+    assert_int_equal(said->actors->what->cursor, 77);
+    assert_int_equal(said->actors->what->limit, 20);
+    assert_int_equal(said->actors->what->prefix.len, 4);
+    control_free(said);
+
+    row.id = proto_bytes(bytes_of("boss-7", 6));
+    answer.tag = 9;
+    answer.route = CLI_LINK;
+    answer.name = proto_text("n1");
+    answer.n_rows = 1;
+    answer.rows = &rows;
+    answer.next = 78;
+    back.body_case = RH__CONTROL__BODY_ACTORS_ANSWER;
+    back.actors_answer = &answer;
+    bench_step(
+        &b, (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = 5, .message = &back});
+    said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    assert_non_null(said);
+    assert_int_equal(said->admin_reply->tag, 9);
+    assert_int_equal(said->admin_reply->actors->next, 78);
+    assert_memory_equal(said->admin_reply->actors->rows[0]->id.data, "boss-7", 6);
+    control_free(said);
+    bench_close(&b);
+}
+
 /* ---- operator requests ---- */
 
 static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
@@ -855,6 +1104,9 @@ static void a_kick_stands_in_the_history_before_it_leaves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_has_who_is_wanted),
+        cmocka_unit_test(a_page_costs_the_same_with_a_million),
+        cmocka_unit_test(the_leader_has_a_node_tell_who_lives_there),
         cmocka_unit_test(a_ring_that_contradicts_itself_is_told_of),
         cmocka_unit_test(views_and_states_differ_in_any_field),
         cmocka_unit_test(a_gateway_tells_its_ring_and_fetches_when_told),

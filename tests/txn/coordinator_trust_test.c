@@ -88,6 +88,28 @@ static void an_operator_requests_answer_is_its_gateways(void **state)
     stop(&r);
 }
 
+static void who_lives_at_a_node_it_says_itself(void **state)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__ActorsAnswer answer = RH__ACTORS_ANSWER__INIT;
+    char name[] = "n1";
+    struct rig r;
+
+    (void)state;
+    start(&r);
+    answer.route = OPERATOR;
+    answer.name = name;
+    control.body_case = RH__CONTROL__BODY_ACTORS_ANSWER;
+    control.actors_answer = &answer;
+    assert_int_equal(relayed(&r, NODE, &control), 1);
+    name[1] = '2';
+    assert_int_equal(relayed(&r, NODE, &control), 0);
+    name[1] = '1';
+    answer.route = GATEWAY; // no operator
+    assert_int_equal(relayed(&r, NODE, &control), 0);
+    stop(&r);
+}
+
 static void what_a_process_is_like_it_says_itself(void **state)
 {
     Rh__Control control = RH__CONTROL__INIT;
@@ -205,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operator_requests_answer_is_its_gateways),
+        cmocka_unit_test(who_lives_at_a_node_it_says_itself),
         cmocka_unit_test(what_a_process_is_like_it_says_itself),
         cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
         cmocka_unit_test(numbers_of_a_gateway_are_counted_and_fill_no_log),

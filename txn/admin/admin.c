@@ -16,9 +16,9 @@ bool admin_waits(const Rh__Admin *in)
 {
     // What tells how the group is must be told when the group is not well. A wish about which
     // nothing is to be read first is judged where it is applied: its own entry is all the barrier
-    // it needs.
+    // it needs. Who lives at a node the log does not tell, and a list of all has many pages.
     return in->what_case != RH__ADMIN__WHAT_STATUS && in->what_case != RH__ADMIN__WHAT_NODES &&
-           in->what_case != RH__ADMIN__WHAT_QUARANTINE;
+           in->what_case != RH__ADMIN__WHAT_ACTORS && in->what_case != RH__ADMIN__WHAT_QUARANTINE;
 }
 
 Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag)
@@ -148,6 +148,8 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         return wish_weight(c, peer, reply, in->weight);
     case RH__ADMIN__WHAT_OPERATOR_REQUEST:
         return operator_request_ask(c, peer, reply, in->operator_request);
+    case RH__ADMIN__WHAT_ACTORS:
+        return residents_ask(c, peer, reply, in->actors);
     case RH__ADMIN__WHAT_PREVIEW:
         admin_preview(c, reply, in->preview);
         return false;

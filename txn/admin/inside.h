@@ -72,6 +72,12 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
 bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
                           Rh__AdminReply *reply, const Rh__AdminOperatorRequest *in);
 
+/* ---- residents.c ---- */
+
+/* Have a node tell who lives there. True: the answer comes later. */
+bool residents_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                   const Rh__AdminActors *in);
+
 /* ---- quarantine.c ---- */
 
 /* Actors in quarantine, and those with strikes. */

@@ -36,6 +36,11 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
 /* A gateway answers. */
 void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnswer *answer);
 
+/* ---- residents.c ---- */
+
+/* A node tells who lives there. */
+void residents_relay(struct coordinator *c, const Rh__ActorsAnswer *answer);
+
 /* ---- quarantine.c ---- */
 
 /* Log who came into the quarantine and who left it, by a command that was applied. */

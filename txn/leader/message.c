@@ -90,6 +90,9 @@ static bool is_its_own(const struct leader_peer *peer, const Rh__Control *messag
     if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {
         return strcmp(peer->name, message->operator_request_answer->gateway) == 0;
     }
+    if (message->body_case == RH__CONTROL__BODY_ACTORS_ANSWER) {
+        return strcmp(peer->name, message->actors_answer->name) == 0;
+    }
     return message->body_case != RH__CONTROL__BODY_INSPECT_ANSWER ||
            ((uint32_t)peer->role == message->inspect_answer->role &&
             strcmp(peer->name, message->inspect_answer->name) == 0);
@@ -140,6 +143,10 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
     }
     if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {
         operator_request_relay(c, message->operator_request_answer);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ACTORS_ANSWER) {
+        residents_relay(c, message->actors_answer);
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who lives here, for `ringhold actors`: page by page, in the order of the table
+ * of actors, which no growth of it changes.
+ */
+#include "node/host/inside.h"
+
+#include "base/mem.h"
+#include "wire/control.h"
+
+#include <string.h>
+
+/* As those that host_stats.live counts: it has an instance, or is about to. */
+static bool lives(const struct actor *a)
+{
+    return a->live || a->state == ACTOR_ACTIVATING;
+}
+
+static bool is_wanted(const Rh__AdminActors *what, const struct actor *a)
+{
+    return (what->any_kind || what->kind == a->kind) && lives(a) &&
+           (what->whole ? a->id_size == what->prefix.len : a->id_size >= what->prefix.len) &&
+           bytes_match(a->id, what->prefix.data, what->prefix.len);
+}
+
+static void add_row(const struct host *h, Rh__ActorsAnswer *out, const struct actor *a)
+{
+    Rh__ActorRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__ActorRow)RH__ACTOR_ROW__INIT;
+    row->kind = a->kind;
+    row->id.len = a->id_size;
+    row->id.data = mem_copy(a->id, a->id_size);
+    row->state = mem_string(machine_name(&actor_machine, a->state));
+    row->unused_ms = a->live ? idle_age_ms(a, h->now_us) : 0;
+    out->rows = mem_resize(out->rows, (out->n_rows + 1) * sizeof(Rh__ActorRow *));
+    out->rows[out->n_rows++] = row;
+}
+
+/* A bucket is in one page with all that are in it, so that the next page begins behind it. */
+static void add_bucket(const struct host *h, Rh__ActorsAnswer *out, const Rh__AdminActors *what)
+{
+    const struct actor *a = actor_at(&h->actors, lookup_walk(&h->actors.table, &out->next));
+
+    for (; a != NULL; a = actor_at(&h->actors, a->same)) {
+        if (is_wanted(what, a)) {
+            add_row(h, out, a);
+        }
+    }
+}
+
+static void add_page(const struct host *h, Rh__ActorsAnswer *out, const Rh__AdminActors *what)
+{
+    const size_t limit =
+        what->limit == 0 || what->limit > RESIDENTS_ROWS_MAX ? RESIDENTS_ROWS_MAX : what->limit;
+
+    out->next = what->cursor;
+    for (size_t i = 0; i < RESIDENTS_BUCKETS_MAX; i++) {
+        add_bucket(h, out, what);
+        if (out->next == 0 || out->n_rows >= limit) {
+            return;
+        }
+    }
+}
+
+/* Whoever has a name is found without going through a table. */
+static void add_named(const struct host *h, Rh__ActorsAnswer *out, const Rh__AdminActors *what)
+{
+    const uint16_t kind = (uint16_t)what->kind;
+    const struct bytes id = bytes_of(what->prefix.data, what->prefix.len);
+
+    if (what->kind > UINT16_MAX || !host_has_kind(h, kind) || id.size > RECORD_ID_MAX) {
+        return;
+    }
+    const struct image_name name = {.position = host_position(h, kind, id), .kind = kind, .id = id};
+    const struct actor *a = actor_find(&h->actors, name);
+    if (a != NULL && lives(a)) {
+        add_row(h, out, a);
+    }
+}
+
+void host_list_residents(struct host *h, int coordinator, const Rh__Actors *question)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__ActorsAnswer *out = mem_new(1, sizeof *out);
+
+    *out = (Rh__ActorsAnswer)RH__ACTORS_ANSWER__INIT;
+    out->tag = question->tag;
+    out->route = question->route;
+    out->name = mem_string(h->config.name);
+    if (question->what != NULL && question->what->whole && !question->what->any_kind) {
+        add_named(h, out, question->what);
+    } else if (question->what != NULL) {
+        add_page(h, out, question->what);
+    }
+    c.body_case = RH__CONTROL__BODY_ACTORS_ANSWER;
+    c.actors_answer = out;
+    host_tell(h, coordinator, &c);
+    proto_free(&out->base);
+}
