@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static bool parse_id(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
+bool actor_parse_id(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
 {
     size_t size = 0;
 
@@ -35,11 +35,11 @@ bool actor_parse(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
         return false;
     }
     actor->kind = (uint32_t)kind;
-    return parse_id(end + 1, actor, id);
+    return actor_parse_id(end + 1, actor, id);
 }
 
 bool actor_parse_short(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
 {
     actor->kind = 0;
-    return actor_parse(text, actor, id) || parse_id(text, actor, id);
+    return actor_parse(text, actor, id) || actor_parse_id(text, actor, id);
 }

@@ -17,5 +17,7 @@ enum { ACTOR_ID_MAX = 255, ACTOR_KIND_MAX = 65535 };
 bool actor_parse(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
 /* Like actor_parse(), but also takes a bare ID, which gets kind 0. */
 bool actor_parse_short(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
+/* A bare ID, into `actor->id` alone. */
+bool actor_parse_id(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
 
 #endif

@@ -1,34 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold where`: which node owns an id.
+ * `ringhold where`: which node owns an id, and does it live there?
  */
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "wire/control.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ID_SIZE_MAX = 255, KIND_MAX = 65535 };
+enum { ID_SIZE_MAX = 255, KIND_MAX = 65535, LIFE_WAIT_MS = 1000 /* for an owner that hangs */ };
 
-static int print_where(const struct query *q, const Rh__AdminReply *reply)
+/* How it lives at its owner; "none": it does not, "unknown": the owner does not tell. */
+struct life {
+    char state[32];
+    uint64_t unused_ms; /* UINT64_MAX: it does not live, or is not known to */
+};
+
+static struct life ask_life(const struct query *q, const char *node, const Rh__AdminWhere *whom)
+{
+    struct life life = {.state = "unknown", .unused_ms = UINT64_MAX};
+    Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
+
+    what.node = proto_text(node);
+    what.kind = whom->kind;
+    what.prefix = whom->id;
+    what.whole = true;
+    Rh__AdminReply *reply =
+        query_try(q, &what.base, q->timeout_ms < LIFE_WAIT_MS ? q->timeout_ms : LIFE_WAIT_MS);
+    if (reply != NULL && reply->actors != NULL && reply->actors->n_rows > 0) {
+        const Rh__ActorRow *row = reply->actors->rows[0];
+
+        (void)snprintf(life.state, sizeof life.state, "%s", row->state);
+        life.unused_ms = row->unused_ms;
+    } else if (reply != NULL && reply->actors != NULL) {
+        (void)snprintf(life.state, sizeof life.state, "none");
+    }
+    admin_free(reply);
+    return life;
+}
+
+static void print_life(const struct query *q, const struct life *life)
+{
+    const bool lives = life->unused_ms != UINT64_MAX;
+    char text[32];
+
+    if (q->json && lives) {
+        (void)printf(",\"state\":\"%s\",\"unused_ms\":%" PRIu64, life->state, life->unused_ms);
+    } else if (q->json) {
+        (void)printf(",\"state\":\"%s\",\"unused_ms\":null", life->state);
+    } else if (lives) {
+        (void)printf("it lives there: %s, unused for %s\n",
+                     life->state,
+                     duration_text(life->unused_ms * 1000, text, sizeof text));
+    } else if (strcmp(life->state, "none") == 0) {
+        (void)printf("it does not live there now\n");
+    }
+}
+
+static int print_where(const struct query *q, const Rh__AdminReply *reply,
+                       const Rh__AdminWhere *whom)
 {
     if (reply->n_vnodes == 0) {
         (void)fprintf(stderr, "ringhold where: no node owns anything yet\n");
         return 1;
     }
     const Rh__VnodeRow *v = reply->vnodes[0];
+    const struct life life = ask_life(q, v->owner, whom);
     if (q->json) {
         (void)printf("{\"node\":");
         json_print_string(v->owner);
         (void)printf(",\"role\":");
         json_print_string(role_text(v->role));
         (void)printf(",\"vnode\":%u,\"generation\":%" PRIu64 ",\"version\":%" PRIu64
-                     ",\"moving_in\":%" PRIu64 "}\n",
+                     ",\"moving_in\":%" PRIu64,
                      v->id,
                      v->generation,
                      reply->version,
                      v->txn);
+        print_life(q, &life);
+        (void)printf("}\n");
     } else {
         (void)printf("node %s  role %s  vnode %u  generation %" PRIu64 "  ring version %" PRIu64
                      "\n",
@@ -40,6 +92,7 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply)
         if (v->txn != 0) {
             (void)printf("moving to %s in transaction %" PRIu64 "\n", v->to_node, v->txn);
         }
+        print_life(q, &life);
     }
     return 0;
 }
@@ -52,7 +105,7 @@ int cmd_where(int argc, char **argv)
         option_number("kind", &kind, (struct option_range){0, KIND_MAX}, "kind of the entity (0)");
     const struct command command = {
         .name = "where",
-        .summary = "Show which node owns an id, by the leader's ring.",
+        .summary = "Show which node owns an id, by the leader's ring, and whether it lives there.",
         .arguments = "ID",
         .options = query_options(&q, &kind_option),
         .arguments_min = 1,
@@ -77,7 +130,7 @@ int cmd_where(int argc, char **argv)
     if (reply == NULL) {
         return 1;
     }
-    code = print_where(&q, reply);
+    code = print_where(&q, reply, &what);
     admin_free(reply);
     return code;
 }

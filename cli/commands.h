@@ -13,6 +13,7 @@ int cmd_gateway(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_actors(int argc, char **argv);
 int cmd_where(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_kick(int argc, char **argv);

@@ -123,6 +123,20 @@ Rh__AdminReply *query_ask(const struct query *q, ProtobufCMessage *what)
     return reply;
 }
 
+Rh__AdminReply *query_try(const struct query *q, ProtobufCMessage *what, uint32_t timeout_ms)
+{
+    const struct admin_where where = query_where(q);
+    struct admin *admin = admin_open(&where);
+    Rh__AdminReply *reply = admin == NULL ? NULL : admin_try(admin, what, timeout_ms);
+
+    admin_close(admin);
+    if (reply != NULL && reply->error[0] != '\0') {
+        admin_free(reply);
+        reply = NULL;
+    }
+    return reply;
+}
+
 static void say(const struct query *q, const char *text)
 {
     if (q->json) {

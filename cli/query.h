@@ -43,6 +43,9 @@ struct admin_where query_where(const struct query *q);
 /* Ask once, as admin_ask(). NULL after printing why: also when the reply carries an error. */
 Rh__AdminReply *query_ask(const struct query *q, ProtobufCMessage *what);
 
+/* Like query_ask(), but for `timeout_ms` at most, and prints nothing. */
+Rh__AdminReply *query_try(const struct query *q, ProtobufCMessage *what, uint32_t timeout_ms);
+
 /* Number a wish before it is sent, for it may arrive more than once and late: random, and what is
  * known now. False after printing why. */
 bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen);

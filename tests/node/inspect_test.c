@@ -928,9 +928,9 @@ static void the_leader_has_a_node_tell_who_lives_there(void **state)
     assert_null(sent_to(&b, 5, RH__CONTROL__BODY_ACTORS));
     bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
     ask_actors(&b, "n2");
-    expect_error(&b, "no node has the name 'n2'");
+    expect_error(&b, "unknown node 'n2'");
     ask_actors(&b, "g1"); // a gateway's
-    expect_error(&b, "no node has the name 'g1'");
+    expect_error(&b, "unknown node 'g1'");
     ask_actors(&b, "old");
     expect_error(&b, "node old speaks protocol 4, and this command needs 5: upgrade the node");
     assert_null(sent_to(&b, 6, RH__CONTROL__BODY_ACTORS));

@@ -27,7 +27,7 @@ static bool put_fault(const struct coordinator *c, const struct leader_peer *nod
                       char text[ADMIN_TEXT_SIZE])
 {
     if (node == NULL && state_node_named(c->state, name) == NULL) {
-        (void)snprintf(text, ADMIN_TEXT_SIZE, "no node has the name '%.63s'", name);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "unknown node '%.63s'", name);
     } else if (node == NULL) {
         (void)snprintf(text, ADMIN_TEXT_SIZE, "node %.63s is not linked to the leader", name);
     } else if (node->protocol < LINK_PROTOCOL_ACTORS) {

@@ -63,6 +63,7 @@ def seen_in(fleet):
         "ring": fleet.ask("ring"),
         "ring --diff drain n1": fleet.ask("ring", "--diff", "drain", "n1"),
         "where k1": fleet.ask("where", "k1"),
+        "actors": fleet.ask("actors"),
         "trace k1": fleet.ask("trace", "k1"),
         "kick nobody": once("kick", "nobody", *at),
         "coordinators list": fleet.ask("coordinators", "list"),
