@@ -46,10 +46,15 @@ static void print_life(const struct query *q, const struct life *life)
     const bool lives = life->unused_ms != UINT64_MAX;
     char text[32];
 
-    if (q->json && lives) {
-        (void)printf(",\"state\":\"%s\",\"unused_ms\":%" PRIu64, life->state, life->unused_ms);
-    } else if (q->json) {
-        (void)printf(",\"state\":\"%s\",\"unused_ms\":null", life->state);
+    if (q->json) {
+        (void)printf(",\"state\":");
+        json_print_string(life->state);
+        (void)printf(",\"unused_ms\":");
+        if (lives) {
+            (void)printf("%" PRIu64, life->unused_ms);
+        } else {
+            (void)printf("null");
+        }
     } else if (lives) {
         (void)printf("it lives there: %s, unused for %s\n",
                      life->state,
