@@ -416,7 +416,8 @@ static int run(struct settings *s, int argc, char **argv)
 {
     struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
     struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
-    const struct http_fleet fleet = {.context = &overview, .put = overview_put};
+    const struct http_fleet fleet = {
+        .context = &overview, .put = overview_put, .put_actors = overview_put_actors};
     struct daemon_services services;
     struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->http};

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the leader for the whole fleet and writes the JSON of /fleet.
+ * Asks the leader for the whole fleet and writes the JSON of /fleet; and that of /actors.
  */
 #include "coordinator/overview.h"
 
+#include "base/history.h"
 #include "daemon/admin.h"
 #include "daemon/json.h"
+#include "wire/control.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ASK_MS = 1000, TXNS_MAX = 50 };
@@ -185,9 +189,9 @@ void overview_set_coordinators(struct overview *o, const char *coordinators)
     (void)pthread_mutex_unlock(&o->lock);
 }
 
-bool overview_put(void *overview, const char *known, struct buffer *out)
+/* NULL: there is no way to ask. */
+static struct admin *open_admin(struct overview *o)
 {
-    struct overview *o = overview;
     char coordinators[OVERVIEW_COORDINATORS_SIZE];
 
     (void)pthread_mutex_lock(&o->lock);
@@ -195,7 +199,13 @@ bool overview_put(void *overview, const char *known, struct buffer *out)
     (void)pthread_mutex_unlock(&o->lock);
     const struct admin_where where = {
         .cluster = o->cluster, .coordinators = coordinators, .tls = o->tls};
-    struct admin *a = admin_open(&where);
+    return admin_open(&where);
+}
+
+bool overview_put(void *overview, const char *known, struct buffer *out)
+{
+    struct overview *o = overview;
+    struct admin *a = open_admin(o);
 
     json_begin(out, NULL, '{');
     json_number(out, "schema", 1);
@@ -204,8 +214,104 @@ bool overview_put(void *overview, const char *known, struct buffer *out)
         json_text(out, "error", "no coordinator answers as leader");
     }
     json_end(out, '}');
-    if (a != NULL) {
-        admin_close(a);
-    }
+    admin_close(a);
     return answered;
+}
+
+/* ---- who lives at a node ---- */
+
+/* Digits alone, at most `max`; NULL is `missing`. */
+static bool parse(const char *text, uint64_t missing, uint64_t max, uint64_t *out)
+{
+    char *end = NULL;
+
+    *out = missing;
+    if (text == NULL) {
+        return true;
+    }
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *out <= max;
+}
+
+/* NULL, or what is wrong. `what` borrows of `asked`. */
+static const char *fault_of(const struct http_actors *asked, Rh__AdminActors *what)
+{
+    const char *prefix = asked->prefix == NULL ? "" : asked->prefix;
+    uint64_t kind;
+    uint64_t limit;
+
+    if (asked->node == NULL || asked->node[0] == '\0') {
+        return "node: the name of a node is needed";
+    }
+    if (!parse(asked->kind, 0, UINT16_MAX, &kind)) {
+        return "kind: must be a whole number from 0 to 65535";
+    }
+    if (!parse(asked->limit, 0, UINT32_MAX, &limit)) {
+        return "limit: must be a whole number";
+    }
+    if (!parse(asked->cursor, 0, UINT64_MAX, &what->cursor)) {
+        return "cursor: must be what the page before said as next";
+    }
+    what->node = proto_text(asked->node);
+    what->any_kind = asked->kind == NULL;
+    what->kind = (uint32_t)kind;
+    what->limit = (uint32_t)limit;
+    what->prefix = proto_bytes(bytes_of(prefix, strlen(prefix)));
+    return NULL;
+}
+
+static void put_residents(const Rh__ActorsAnswer *page, struct buffer *out)
+{
+    char word[HISTORY_WORD_SIZE];
+    char next[24];
+
+    json_text(out, "node", page->name);
+    json_begin(out, "actors", '[');
+    for (size_t i = 0; i < page->n_rows; i++) {
+        const Rh__ActorRow *row = page->rows[i];
+
+        json_begin(out, NULL, '{');
+        json_number(out, "kind", row->kind);
+        json_text(out, "id", history_word(bytes_of(row->id.data, row->id.len), word));
+        json_text(out, "state", row->state);
+        json_number(out, "unused_ms", row->unused_ms);
+        json_end(out, '}');
+    }
+    json_end(out, ']');
+    (void)snprintf(next, sizeof next, "%" PRIu64, page->next);
+    json_text(out, "next", next);
+}
+
+/* NULL, or why there is no page. */
+static const char *ask_page(struct overview *o, Rh__AdminActors *what, Rh__AdminReply **reply)
+{
+    struct admin *a = open_admin(o);
+
+    *reply = a == NULL ? NULL : admin_try(a, &what->base, ASK_MS);
+    admin_close(a);
+    return *reply == NULL               ? "neither the node nor a leader answers"
+           : (*reply)->error[0] != '\0' ? (*reply)->error
+           : (*reply)->actors == NULL   ? "the leader is an older version"
+                                        : NULL;
+}
+
+enum http_told overview_put_actors(void *overview, const struct http_actors *asked,
+                                   struct buffer *out)
+{
+    Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
+    Rh__AdminReply *reply = NULL;
+    const char *malformed = fault_of(asked, &what);
+    const char *fault = malformed != NULL ? malformed : ask_page(overview, &what, &reply);
+
+    json_begin(out, NULL, '{');
+    json_number(out, "schema", 1);
+    if (fault == NULL) {
+        put_residents(reply->actors, out);
+    } else {
+        json_text(out, "error", fault);
+    }
+    json_end(out, '}');
+    admin_free(reply);
+    return malformed != NULL ? HTTP_TOLD_MALFORMED : fault != NULL ? HTTP_TOLD_NOT : HTTP_TOLD;
 }

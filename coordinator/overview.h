@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The whole fleet as one JSON text, for the web page: asked of the leader, as
- * `ringhold status`, `ring` and `txn list` ask it.
+ * `ringhold status`, `ring` and `txn list` ask it; and a page of who lives at a
+ * node, as `ringhold actors` asks for it.
  */
 #ifndef COORDINATOR_OVERVIEW_H
 #define COORDINATOR_OVERVIEW_H
 
 #include "base/bytes.h"
+#include "daemon/http_mhd.h"
 #include "link/link.h"
 
 #include <pthread.h>
@@ -29,5 +31,9 @@ void overview_set_coordinators(struct overview *o, const char *coordinators);
  * and nothing moves: they are the largest part. False: no leader answered within a second; the text
  * says so. Blocks; call it in any thread but a daemon's loop. */
 bool overview_put(void *overview, const char *known, struct buffer *out);
+
+/* Likewise: append {"schema":1,"node":…}, of which docs/metrics.md has the fields, too. */
+enum http_told overview_put_actors(void *overview, const struct http_actors *asked,
+                                   struct buffer *out);
 
 #endif

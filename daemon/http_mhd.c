@@ -40,6 +40,7 @@ enum {
 /* Answers, by status code, for /metrics. */
 enum answer {
     ANSWERED_200,
+    ANSWERED_400,
     ANSWERED_401,
     ANSWERED_404,
     ANSWERED_405,
@@ -47,8 +48,8 @@ enum answer {
     ANSWERED_503,
     ANSWERS
 };
-static const unsigned status_of[ANSWERS] = {200, 401, 404, 405, 421, 503};
-static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "421", "503"};
+static const unsigned status_of[ANSWERS] = {200, 400, 401, 404, 405, 421, 503};
+static const char *const status_word[ANSWERS] = {"200", "400", "401", "404", "405", "421", "503"};
 
 struct http {
     struct MHD_Daemon *server;
@@ -284,6 +285,25 @@ static enum MHD_Result answer_fleet(struct http *h, struct MHD_Connection *conne
                   &text);
 }
 
+/* Likewise. */
+static enum MHD_Result answer_actors(struct http *h, struct MHD_Connection *connection)
+{
+    static const enum answer which[] = {[HTTP_TOLD] = ANSWERED_200,
+                                        [HTTP_TOLD_MALFORMED] = ANSWERED_400,
+                                        [HTTP_TOLD_NOT] = ANSWERED_503};
+    const enum MHD_ValueKind url = MHD_GET_ARGUMENT_KIND;
+    const struct http_actors asked = {
+        .node = MHD_lookup_connection_value(connection, url, "node"),
+        .kind = MHD_lookup_connection_value(connection, url, "kind"),
+        .prefix = MHD_lookup_connection_value(connection, url, "prefix"),
+        .cursor = MHD_lookup_connection_value(connection, url, "cursor"),
+        .limit = MHD_lookup_connection_value(connection, url, "limit")};
+    struct buffer text = {0};
+    const enum http_told told = h->fleet->put_actors(h->fleet->context, &asked, &text);
+
+    return answer(h, connection, which[told], "application/json; charset=utf-8", &text);
+}
+
 static enum MHD_Result answer_file(struct http *h, struct MHD_Connection *connection,
                                    const struct web_asset *file)
 {
@@ -311,6 +331,9 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
     }
     if (h->fleet != NULL && strcmp(path, "/fleet") == 0) {
         return answer_fleet(h, connection);
+    }
+    if (h->fleet != NULL && strcmp(path, "/actors") == 0) {
+        return answer_actors(h, connection);
     }
     return strcmp(path, "/") == 0 ? answer_text(h, connection, ANSWERED_200, index_text)
                                   : answer_text(h, connection, ANSWERED_404, "no such page\n");

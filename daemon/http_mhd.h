@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A daemon's administration over HTTP: /metrics, /healthz, /readyz, /status; of
- * coordinators also the web page, and /fleet, which it shows. A thread of its own (libmicrohttpd)
- * that asks the daemon's loop for each page, so a slow or hostile client of it costs the loop
- * nothing.
+ * coordinators also the web page, /fleet, which it shows, and /actors. A thread of its own
+ * (libmicrohttpd) that asks the daemon's loop for each page, so a slow or hostile client of it
+ * costs the loop nothing.
  */
 #ifndef DAEMON_HTTP_MHD_H
 #define DAEMON_HTTP_MHD_H
@@ -26,13 +26,31 @@ struct option http_token_option(struct http_options *o);
  * without a token, or a file that is none. */
 bool http_check(const struct http_options *o, const char *daemon);
 
-/* Data source of the web page. */
+/* Which page of a node's actors is asked for: the words of the URL, NULL = not there. */
+struct http_actors {
+    const char *node;
+    const char *kind;
+    const char *prefix;
+    const char *cursor;
+    const char *limit;
+};
+
+enum http_told {
+    HTTP_TOLD,
+    HTTP_TOLD_MALFORMED, /* no question: the text says why */
+    HTTP_TOLD_NOT,       /* it could not be had: likewise */
+};
+
+/* Data source of the web page and of /actors. */
 struct http_fleet {
     void *context;
     /* Append it as JSON. `known` is the version of the ring that the page has, "" = none. False: it
      * could not be had, and the text says why. Called on the thread of HTTP, for a second at most.
      */
     bool (*put)(void *context, const char *known, struct buffer *out);
+    /* Likewise, a page of who lives at a node. */
+    enum http_told (*put_actors)(void *context, const struct http_actors *asked,
+                                 struct buffer *out);
 };
 
 struct http;

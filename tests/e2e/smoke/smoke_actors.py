@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Who lives: `ringhold actors` lists all of several nodes, page by page, while others come and go; and what it says when it
 can't. `ringhold where` tells whether an id lives."""
+import http.client
+import json
 import signal
 import sys
 import threading
+import urllib.parse
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import Fleet, Resp, main, until
@@ -20,10 +23,11 @@ LASTING = [f"lasting-{i}" for i in range(4000)]  # of each node there are severa
 
 class Game(Fleet):
     def begin(self, *names):
+        self.admin = f"127.0.0.1:{self.port()}"
         script = self.data("game.lua")
         with open(script, "w") as f:
             f.write(GAME)
-        self.coordinators(1)
+        self.coordinators(1, extra=["--admin", self.admin])
         for name in names:
             self.node(name, ["--lua", script])
         self.gateway("g1")
@@ -33,6 +37,15 @@ class Game(Fleet):
     def names(self, *words):
         """(kind, id), of each row."""
         return [(r["kind"], r["id"]) for r in self.ask("actors", *words)]
+
+    def page(self, **asked):
+        """(status, what is told), over HTTP."""
+        c = http.client.HTTPConnection(self.admin, timeout=10)
+        c.request("GET", "/actors?" + urllib.parse.urlencode(asked))
+        answer = c.getresponse()
+        told = json.loads(answer.read())
+        c.close()
+        return answer.status, told
 
     def fails(self, *words):
         code, out, err = self.run("actors", *words, "--coordinators", self.addresses)
@@ -115,6 +128,38 @@ def who_stays_is_listed_once_while_others_come_and_go(binary):
         )
 
 
+def a_program_reads_it_page_by_page(binary):
+    with Game(binary) as fleet:
+        redis = fleet.begin("n1", "n2")
+        wake(redis, 3, LASTING)
+        wake(redis, 4, ["an/&=%"])
+        for words in ({}, {"limit": 300}):
+            seen = []
+            for node in ("n1", "n2"):
+                cursor = "0"
+                while True:
+                    status, told = fleet.page(node=node, prefix="lasting-", kind=3, cursor=cursor, **words)
+                    assert status == 200 and (told["schema"], told["node"]) == (1, node), told
+                    assert len(told["actors"]) <= words.get("limit", 1000) + 20, "and the rest of a bucket"
+                    seen += [a["id"] for a in told["actors"]]
+                    cursor = told["next"]
+                    if cursor == "0":
+                        break
+            assert sorted(seen) == sorted(LASTING)
+        owner = fleet.ask("actors", "--kind", "4")[0]["node"]
+        [row] = fleet.page(node=owner, prefix="an/&")[1]["actors"]
+        assert (row["kind"], row["id"], row["state"]) == (4, "an/&=%25", "idle"), row
+        for asked, status, why in (
+            ({}, 400, "node"),
+            ({"node": "n1", "kind": "x"}, 400, "kind"),
+            ({"node": "n1", "limit": "-1"}, 400, "limit"),
+            ({"node": "n1", "cursor": "99999999999999999999"}, 400, "cursor"),
+            ({"node": "n9"}, 503, "unknown node 'n9'"),
+        ):
+            got, told = fleet.page(**asked)
+            assert got == status and why in told["error"], (asked, got, told)
+
+
 def what_can_not_be_listed_is_said(binary):
     with Game(binary) as fleet:
         redis = fleet.begin("n1", "n2")
@@ -146,5 +191,6 @@ def what_can_not_be_listed_is_said(binary):
 main([
     a_list_has_who_is_asked_for,
     who_stays_is_listed_once_while_others_come_and_go,
+    a_program_reads_it_page_by_page,
     what_can_not_be_listed_is_said,
 ])  # fmt: skip

@@ -151,7 +151,7 @@ def a_page_of_the_web_is_not_answered(binary):
         port = fleet.port()
         address = f"127.0.0.1:{port}"
         fleet.coordinators(1, extra=["--admin", address])
-        pages = ("/", "/metrics", "/status", "/fleet", "/readyz", "/healthz", "/none")
+        pages = ("/", "/metrics", "/status", "/fleet", "/actors", "/readyz", "/healthz", "/none")
         bad = ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil.example", "a b", "[::1", "1.2.3")
         for host in bad:
             for page in pages:
@@ -173,12 +173,12 @@ def who_asks_beyond_needs_the_token(binary):
         fleet.coordinators(1, extra=words)
         good = {"Authorization": f"Bearer {TOKEN}"}
         for bad in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}, {"Authorization": "Bearer "}):
-            for page in ("/metrics", "/status", "/fleet", "/none"):
+            for page in ("/metrics", "/status", "/fleet", "/actors", "/none"):
                 assert get(address, page, headers=bad)[0] == 401, (bad, page)
         assert get(address, "/healthz")[0] == 200
         until("it leads", lambda: get(address, "/readyz")[0] == 200)
         assert get(address, "/")[0] == 200 == get(address, "/fleet", headers=good)[0], "the page itself tells nothing"
-        assert metrics(address, good)['ringhold_admin_answers_total{code="401"}'] == 16
+        assert metrics(address, good)['ringhold_admin_answers_total{code="401"}'] == 20
         # The token's file is a secret's; a port that is taken is said.
         os.chmod(path, 0o644)
         for words, why in (
