@@ -108,7 +108,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_FIRSTPUSHED] = PROFILE_SESSIONS,
         [M_FIRSTMOVES] = PROFILE_SESSIONS,
         [M_TOOMANY] = PROFILE_SESSIONS,
-        [M_REBINDONCE] = PROFILE_LEASE,
+        [M_REBINDONCE] = PROFILE_CALM,
         [M_JOINTWICE] = PROFILE_SESSIONS,
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
