@@ -70,11 +70,11 @@ struct client_bond *bonds_due(const struct rh_actor *a)
     return c;
 }
 
-/* The first to give its place: who was told to go, then who has no connection, then who has had its
- * own for longest. */
+/* The first to give its place: who was told to go or won't come back, then who has no connection,
+ * whether its actor was told of that or not, then who has had its own for longest. */
 static unsigned claim_of(const struct client_bond *c)
 {
-    if (bond_is_over(&c->bond) || c->due == RH_SESSION_LOST) {
+    if (bond_is_over(&c->bond) || (!c->away && c->due == RH_SESSION_LOST)) {
         return 0;
     }
     return c->away ? 1 : 2;

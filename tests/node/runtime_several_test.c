@@ -243,6 +243,32 @@ static void one_more_takes_the_place_of_the_oldest(void **state)
     runtime_rig_close(&d.t);
 }
 
+/* fleet_sim --streams always --profile sessions --seed 130011210: its gateway was missed, and one
+ * more was bound in front of the turn that tells so. */
+static void who_may_come_back_stays_longer_than_who_was_told_to_go(void **state)
+{
+    struct devices d;
+
+    (void)state;
+    open_stage(&d);
+    struct note first = note_of(NOTE_KEEP, 1);
+    first.gateway = GATEWAY + 1;
+    notes(&d, &first, BOUND_NEW);
+    const uint64_t one = d.told[0].session;
+    (void)binds(&d, 2);
+    const uint64_t three = binds(&d, 3);
+    (void)asks(&d, "rebind", three, RH_OK);
+    runtime_gateway_gone(d.t.runtime, GATEWAY + 1);
+    const uint64_t four = binds(&d, 4);
+    told(&d, RH_SESSION_REPLACED, four, three);
+    runtime_turn(d.t.actor, 1);
+    told(&d, RH_SESSION_LOST, one, 0);
+    const struct note back = note_of(NOTE_RETURN, 1);
+    notes(&d, &back, BOUND_KEPT);
+    told(&d, RH_SESSION_RESUMED, one, 0);
+    runtime_rig_close(&d.t);
+}
+
 /* Four come again when their actor has lost its memory: the kick of one was lost with it. */
 static void of_those_that_come_again_the_newest_stay(void **state)
 {
@@ -430,6 +456,7 @@ int main(void)
         cmocka_unit_test(each_comes_back_to_its_own),
         cmocka_unit_test(a_connection_has_one_session),
         cmocka_unit_test(one_more_takes_the_place_of_the_oldest),
+        cmocka_unit_test(who_may_come_back_stays_longer_than_who_was_told_to_go),
         cmocka_unit_test(of_those_that_come_again_the_newest_stay),
         cmocka_unit_test(a_renewal_brings_back_nobody_whose_place_is_taken),
         cmocka_unit_test(nor_does_a_resume_of_a_plain_one),
