@@ -21,11 +21,12 @@
 
 enum {
     US = 1000000,
-    ROOM_US = 20000, /* as much may go at once as in that time */
-    IDLE_SHARE = 3,  /* of the time of each batch */
-    EACH_US = 1000,  /* for an actor whose image went there is so much more time, … */
-    ROUNDS_MAX = 3,  /* … up to so many times that of a round without */
-    STAGED_SHARE = 8 /* no more of what a target takes goes ahead */
+    ROOM_US = 20000,    /* as much may go at once as in that time */
+    PAID_US = 60000000, /* more time pays for nothing, so that all fits in 64 bits */
+    IDLE_SHARE = 3,     /* of the time of each batch */
+    EACH_US = 1000,     /* for an actor whose image went there is so much more time, … */
+    ROUNDS_MAX = 3,     /* … up to so many times that of a round without */
+    STAGED_SHARE = 8    /* no more of what a target takes goes ahead */
 };
 
 bool ahead_is_over(const struct hold *hold)
@@ -164,11 +165,12 @@ static void go_on(struct host *h, struct hold *hold)
     }
 }
 
+/* An image may be larger than all the room. Time in which nothing waits pays for that, too. */
 static void make_room(struct host *h)
 {
     struct ahead_pace *pace = &h->txns.ahead;
     const uint64_t passed_us =
-        h->now_us - pace->at_us < ROOM_US ? h->now_us - pace->at_us : ROOM_US;
+        h->now_us - pace->at_us < PAID_US ? h->now_us - pace->at_us : PAID_US;
     const int64_t most = (int64_t)(h->config.move_rate * ROOM_US / US);
 
     pace->room += (int64_t)(h->config.move_rate * passed_us / US);
