@@ -13,14 +13,14 @@
 enum { ID_SIZE_MAX = 255, KIND_MAX = 65535, LIFE_WAIT_MS = 1000 /* for an owner that hangs */ };
 
 /* How it lives at its owner; "none": it does not, "unknown": the owner does not tell. */
-struct life {
+struct liveness {
     char state[32];
     uint64_t unused_ms; /* UINT64_MAX: it does not live, or is not known to */
 };
 
-static struct life ask_life(const struct query *q, const char *node, const Rh__AdminWhere *whom)
+static struct liveness ask_life(const struct query *q, const char *node, const Rh__AdminWhere *whom)
 {
-    struct life life = {.state = "unknown", .unused_ms = UINT64_MAX};
+    struct liveness life = {.state = "unknown", .unused_ms = UINT64_MAX};
     Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
 
     what.node = proto_text(node);
@@ -41,7 +41,7 @@ static struct life ask_life(const struct query *q, const char *node, const Rh__A
     return life;
 }
 
-static void print_life(const struct query *q, const struct life *life)
+static void print_life(const struct query *q, const struct liveness *life)
 {
     const bool lives = life->unused_ms != UINT64_MAX;
     char text[32];
@@ -72,7 +72,7 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
         return 1;
     }
     const Rh__VnodeRow *v = reply->vnodes[0];
-    const struct life life = ask_life(q, v->owner, whom);
+    const struct liveness life = ask_life(q, v->owner, whom);
     if (q->json) {
         (void)printf("{\"node\":");
         json_print_string(v->owner);
