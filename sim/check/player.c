@@ -257,8 +257,9 @@ static void on_response(struct fleet *f, struct device *d, const struct rhc_even
            "request %llu ran and is answered %s",
            (unsigned long long)number,
            rhc_status_name(e->status));
-    // An actor may be asked more than it can do.
-    const bool over = e->status == RHC_TIMEOUT &&
+    // An actor may be asked more than it can do. Who returns asks again what its gateway gave up,
+    // if the line took that TIMEOUT along. Later ones have run since: the owner can't say any more.
+    const bool over = (e->status == RHC_TIMEOUT || e->status == RHC_UNKNOWN) &&
                       f->world.now_us >= a->asked_us + (uint64_t)f->deadline_ms * 1000;
     if (f->profile == PROFILE_CALM && e->status != RHC_OK && e->status != RHC_ACTOR_FAILED &&
         !over) {
