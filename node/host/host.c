@@ -379,7 +379,7 @@ static void dispatch(struct host *h, const struct host_event *event)
     case HOST_PEER_ROOM:
         backpressure_on_link(h, event->peer, event->type == HOST_PEER_FULL);
         if (event->type == HOST_PEER_ROOM) {
-            host_feed(h, event->peer); // it may owe an `ack` for which there was no room
+            host_feed(h, event->peer); // what its log has may go now
         }
         break;
     case HOST_GO_ON:
