@@ -253,6 +253,11 @@ void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
                       (unsigned long long)incarnation);
     }
     n->last_incarnation = incarnation;
+    // The answer to its registration may come after all that it owned was given to others.
+    const struct state_node *known = state_node_named(&f->raft.truth, process_says(&n->process));
+    if (known != NULL && known->barred && known->incarnation == incarnation) {
+        n->reassigned = incarnation;
+    }
     check_trouble(f, n);
     // In one life: it was of another era, or barred, and dropped all it had. Of what had come by a
     // hand-over, and did not live just then, no instance told so.
