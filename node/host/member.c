@@ -159,10 +159,23 @@ static void leave_when_ready(struct host *h)
     }
 }
 
+/* With other nodes, as the leader wishes, but at most an eighth later than by myself. */
+static void renew_together(struct host *h, const Rh__Grant *grant)
+{
+    const uint64_t wished_us = h->now_us + grant->renew_us;
+    const uint64_t latest_us = h->membership.renew_us + lease_policy_renew_every_us(h) / 8;
+
+    if (grant->renew_us != 0 && grant->seq == h->membership.renew_seq &&
+        h->lease_policy.lease.state == LEASE_ACTIVE) {
+        h->membership.renew_us = wished_us < latest_us ? wished_us : latest_us;
+    }
+}
+
 static void on_grant(struct host *h, const Rh__Grant *grant)
 {
     if (h->membership.life == LIFE_SERVING) {
         lease_policy_granted(h, grant);
+        renew_together(h, grant);
         if (grant->last && !h->membership.told_last) {
             // It serves on until another node comes, or until it is killed with its actors.
             log_warn(

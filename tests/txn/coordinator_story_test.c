@@ -822,6 +822,9 @@ static void play_message(char **word)
         play_register(word, link);
     } else if (strcmp(word[0], "renew") == 0) {
         play_renew(link, word[2]);
+        if (!w.hold) { // or it would wait for a tick
+            step((struct coordinator_event){.type = COORDINATOR_TICK});
+        }
     } else if (strcmp(word[0], "clock") == 0) {
         play_clock(&w.wire[link], number(word[2]));
     } else if (strcmp(word[0], "bye") == 0) {

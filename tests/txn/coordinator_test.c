@@ -27,6 +27,7 @@ struct fake {
     uint64_t link;
     uint64_t nonce;
     uint64_t incarnation;
+    uint64_t renew_us; /* in a calm fleet: when it renews next */
     struct view view;
 };
 
@@ -55,6 +56,7 @@ static struct {
     struct view follower[FOLLOWERS]; /* they see every delta */
     uint64_t committed;
     uint64_t aborted;
+    unsigned barriers;
 } w;
 
 static bool chance(uint64_t percent)
@@ -111,6 +113,8 @@ static void on_send(uint64_t link, const Rh__Control *m)
             on_prepare(i, m->prepare);
         } else if (m->body_case == RH__CONTROL__BODY_COMMIT) {
             assert_int_not_equal(view_apply(&node->view, m->commit->delta), VIEW_DIFFERS);
+        } else if (m->body_case == RH__CONTROL__BODY_GRANT) {
+            node->renew_us = w.now_us + m->grant->renew_us;
         } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
             node->incarnation = 0;
             node->nonce = prng_u64(&w.prng);
@@ -134,6 +138,7 @@ static void step(struct coordinator_event event)
             on_send(e->peer, control);
             control_free(control);
         } else {
+            w.barriers += e->type == COORDINATOR_BARRIER;
             (void)proposed_add(&w.log, &w.effects, e);
         }
     }
@@ -322,7 +327,31 @@ static void run(uint64_t ms)
     }
 }
 
-static void start(uint64_t seed)
+/* Return how many barriers there are in a second of a calm fleet. */
+static unsigned run_calm_second(void)
+{
+    const uint64_t end_us = w.now_us + 1000000;
+
+    w.barriers = 0;
+    while (w.now_us < end_us) {
+        w.now_us += 1000;
+        for (unsigned i = 0; i < NODES; i++) {
+            Rh__Renew renew = RH__RENEW__INIT;
+
+            if (w.now_us >= w.node[i].renew_us) {
+                w.node[i].renew_us = w.now_us + 500000;
+                message(&w.node[i], RH__CONTROL__BODY_RENEW, &renew);
+            }
+        }
+        if (w.now_us % 10000 == 0) {
+            step((struct coordinator_event){.type = COORDINATOR_TICK});
+        }
+        run_log();
+    }
+    return w.barriers;
+}
+
+static void start(uint64_t seed, uint32_t lease_ms)
 {
     struct coordinator_config config = coordinator_config_default();
 
@@ -336,6 +365,9 @@ static void start(uint64_t seed)
     config.key = (struct ring_key){1, seed};
     config.vnodes_per_weight = 16;
     config.prepare_ms = 2000;
+    if (lease_ms > 0) {
+        coordinator_config_lease(&config, lease_ms);
+    }
     state_init(&w.state);
     w.c = coordinator_new(&config, &w.state);
     for (unsigned i = 0; i < NODES; i++) {
@@ -409,7 +441,7 @@ static void after_any_storm_everything_comes_to_rest(void **state)
     (void)state;
     log_set_level(LOG_ERROR);
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        start(only != NULL ? strtoull(only, NULL, 10) : seed);
+        start(only != NULL ? strtoull(only, NULL, 10) : seed, 0);
         run(60000);
         w.storm = false;
         run(120000);
@@ -426,10 +458,29 @@ static void after_any_storm_everything_comes_to_rest(void **state)
     assert_true(committed > 1000 && aborted > 100); // it was a storm
 }
 
+/* Each barrier is an entry of the log that all coordinators sync. */
+static void nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, 3000);
+    w.storm = false;
+    run(60000);
+    for (unsigned i = 0; i < NODES; i++) {
+        assert_int_not_equal(w.node[i].incarnation, 0);
+        w.node[i].renew_us = w.now_us + i * 70000;
+    }
+    assert_in_range(run_calm_second(), NODES, 2 * NODES); // each renews at a moment of its own
+    assert_int_equal(run_calm_second(), 2);
+    assert_int_equal(run_calm_second(), 2);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(after_any_storm_everything_comes_to_rest),
+        cmocka_unit_test(nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

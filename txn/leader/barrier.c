@@ -30,6 +30,7 @@ void barrier_forget(struct coordinator *c)
 {
     drop(c, c->barrier.count);
     c->barrier.tag = 0;
+    c->barrier.urgent = false;
 }
 
 void barrier_fini(struct coordinator *c)
@@ -37,18 +38,19 @@ void barrier_fini(struct coordinator *c)
     mem_free(c->barrier.waiting);
 }
 
-void barrier_start(struct coordinator *c)
+void barrier_start(struct coordinator *c, bool tick)
 {
     if (!c->leading || c->barrier.tag != 0 || c->barrier.count == 0 ||
-        c->now_us < c->proposals.quiet_us) {
+        c->now_us < c->proposals.quiet_us || !(c->barrier.urgent || tick)) {
         return;
     }
+    c->barrier.urgent = false;
     c->barrier.tag = proposals_next_tag(c);
     c->barrier.riding = c->barrier.count;
     coordinator_put(c, COORDINATOR_BARRIER, c->barrier.tag, c->out->bytes.size);
 }
 
-void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message)
+void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message, bool urgent)
 {
     struct barrier *own = &c->barrier;
     struct buffer bytes = {0};
@@ -63,6 +65,7 @@ void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *messa
     buffer_fini(&bytes);
     if (own->waiting[own->count].message != NULL) {
         own->count++;
+        own->urgent = own->urgent || urgent;
     }
 }
 

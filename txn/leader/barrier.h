@@ -17,11 +17,14 @@ struct barrier {
     size_t count;
     size_t riding;
     uint64_t tag; /* of the barrier in flight, 0 = none is */
+    bool urgent;  /* what waits for the next one should not wait for a tick as well */
 };
 
-/* Start a barrier, one at a time; what comes while it is under way waits for the next. */
-void barrier_start(struct coordinator *c);
-void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message);
+/* Start a barrier, one at a time; what comes while it is under way waits for the next. Each is an
+ * entry of the log, which all coordinators sync: where nothing that waits is urgent, one starts
+ * only at a `tick`. */
+void barrier_start(struct coordinator *c, bool tick);
+void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message, bool urgent);
 /* One of these waits. */
 bool barrier_has(const struct coordinator *c, Rh__Control__BodyCase body);
 void barrier_done(struct coordinator *c, enum err error);

@@ -212,13 +212,13 @@ static void on_voters(struct coordinator *c, const struct coordinator_event *eve
 }
 
 /* Whatever the state shows as unfinished goes on: after any event, and after any loss. */
-static void go_on(struct coordinator *c)
+static void go_on(struct coordinator *c, bool tick)
 {
     if (!c->leading) {
         return;
     }
     if (past_found(c)) {
-        barrier_start(c);
+        barrier_start(c, tick);
         return;
     }
     if (c->state->begun) {
@@ -238,7 +238,7 @@ static void go_on(struct coordinator *c)
     } else {
         found_cluster(c);
     }
-    barrier_start(c);
+    barrier_start(c, tick);
 }
 
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
@@ -286,7 +286,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
         on_tick(c);
         break;
     }
-    go_on(c);
+    go_on(c, event->type == COORDINATOR_TICK);
     c->out = NULL;
     c->steps++;
     coordinator_check(c);

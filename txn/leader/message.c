@@ -69,7 +69,11 @@ static void on_leaders_message(struct coordinator *c, struct leader_peer *peer,
         register_on_renew(c, peer, message);
         return;
     }
-    barrier_wait(c, peer->id, message);
+    barrier_wait(c,
+                 peer->id,
+                 message,
+                 message->body_case != RH__CONTROL__BODY_RENEW || node == NULL ||
+                     register_is_urgent(c, node, message->renew));
 }
 
 static bool is_for_leader(const Rh__Control *message)
@@ -137,7 +141,7 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         // One gateway's word says what many would, and takes no place of those who want a lease.
         if (c->leading && past_knows_more(c, message) &&
             (peer->role == ROLE_NODE || !barrier_has(c, RH__CONTROL__BODY_GET_CONFIG))) {
-            barrier_wait(c, peer->id, message);
+            barrier_wait(c, peer->id, message, true);
         }
         return;
     }

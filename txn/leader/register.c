@@ -15,7 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGISTER_RETRY_MS = 1000, REGISTER_RETRY_MS_MIN = 50 };
+enum {
+    REGISTER_RETRY_MS = 1000,
+    REGISTER_RETRY_MS_MIN = 50,
+    RENEWALS = 6,      /* in a lease, by specification §4.1 */
+    RENEW_US = 500000, /* and so often at least */
+    URGENT_PART = 3,   /* of a lease without a grant: the renewal doesn't wait */
+    EARLY_PART = 8,    /* of the time between two renewals: so soon after one there is none */
+    TOGETHER = 32,     /* nodes that renew at one moment */
+};
 
 /* ---- Register ---- */
 
@@ -385,6 +393,22 @@ static void judge_clock(const struct coordinator *c, const struct state_node *no
     }
 }
 
+/* When it should renew next, from now on: at the same moment as some others, so that one entry of
+ * the log proves for all of them that I lead; 0 = leases are not in force. */
+static uint32_t next_renewal_us(const struct coordinator *c, const struct state_node *node)
+{
+    const uint64_t part_us = c->config.lease_us / RENEWALS;
+    const uint64_t every_us = part_us < RENEW_US ? part_us : RENEW_US;
+    const uint64_t groups = c->state->node_count / TOGETHER + 1;
+    const uint64_t phase_us = node->slot / TOGETHER % groups * every_us / groups;
+
+    if (every_us == 0) {
+        return 0;
+    }
+    const uint64_t left_us = every_us - (c->now_us + every_us - phase_us) % every_us;
+    return (uint32_t)(left_us < every_us / EARLY_PART ? left_us + every_us : left_us);
+}
+
 static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
                   const struct seen *seen)
 {
@@ -398,6 +422,7 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
     body.clock_parts = seen->clock.parts;
     body.version = c->state->view.ring.version;
     body.pending = pending;
+    body.renew_us = next_renewal_us(c, node);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 
@@ -439,6 +464,14 @@ static void refuse_other_map(struct coordinator *c, const struct leader_peer *pe
     seen->other_map = true;
     c->registration.other_maps++;
     inspect_tell_repair(c, peer, REPAIR_TASK_FETCH);
+}
+
+bool register_is_urgent(struct coordinator *c, const struct state_node *node, const Rh__Renew *in)
+{
+    const struct seen *seen = peers_seen(c, node);
+
+    return seen == NULL || seen->granted_us == 0 || in->stopping ||
+           c->now_us - seen->granted_us > c->config.lease_us / URGENT_PART;
 }
 
 void register_note(struct seen *seen, const Rh__Renew *in)

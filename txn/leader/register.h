@@ -15,6 +15,8 @@ struct registration {
 
 void register_on_register(struct coordinator *c, struct leader_peer *peer, const Rh__Register *in);
 void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
+/* False: this renewal of `node` can wait some milliseconds, for most of its lease is left. */
+bool register_is_urgent(struct coordinator *c, const struct state_node *node, const Rh__Renew *in);
 /* Keep what a node tells of itself, for status. */
 void register_note(struct seen *seen, const Rh__Renew *in);
 void register_on_bye(struct coordinator *c, struct leader_peer *peer, uint64_t incarnation);
