@@ -144,7 +144,6 @@ static void open_both(void)
     mill_open(&plain, IDS, 1);
     mill_open_inline(&served, IDS, 1);
     plain.kind[MILL_ECHO].ops = served.kind[MILL_ECHO].ops = moody;
-    served.node.now_us = plain.node.now_us;
 }
 
 static void close_both(void)
