@@ -267,11 +267,13 @@ static void on_response(struct fleet *f, struct device *d, const struct rhc_even
     }
 }
 
-/* What it hears next tells whether it was kicked: that ends what it had asked. */
+/* What it hears next tells whether its session was over: who was kicked, or is bound afresh, for
+ * which on_bound() wants a reason. That ends what it had asked. */
 static void judge_blamed(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
     UNLESS(f,
-           d->blamed == 0 || e->type == RHC_EVENT_RESPONSE || e->type == RHC_EVENT_KICKED,
+           d->blamed == 0 || e->type == RHC_EVENT_RESPONSE || e->type == RHC_EVENT_KICKED ||
+               (e->type == RHC_EVENT_BOUND && e->fresh != 0),
            "request %llu has no answer for no reason",
            (unsigned long long)d->blamed);
     d->blamed = e->type == RHC_EVENT_RESPONSE ? d->blamed : 0;

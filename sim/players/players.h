@@ -195,7 +195,7 @@ struct device {
     bool leaves;                             /* its gateway stops */
     uint64_t unordered;                      /* those to this one may run in any order */
     uint64_t open;                           /* without an answer */
-    uint64_t blamed;     /* a request that got none, for no reason unless it is kicked now */
+    uint64_t blamed;     /* a request that got none, for no reason unless its session is over now */
     uint64_t offline_us; /* nobody answers its calls until then */
     uint64_t wake_us;    /* when it is looked at next */
     uint64_t begin_us;   /* it logs in again then; 0 = it need not */
