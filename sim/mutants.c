@@ -108,11 +108,9 @@ static enum profile hunting_ground(enum mutant m)
         [M_FIRSTPUSHED] = PROFILE_SESSIONS,
         [M_FIRSTMOVES] = PROFILE_SESSIONS,
         [M_TOOMANY] = PROFILE_SESSIONS,
-        [M_REBINDONCE] = PROFILE_CALM,
         [M_JOINTWICE] = PROFILE_SESSIONS,
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
-        [M_OLDLINE] = PROFILE_CALM,
         [M_UNVOUCHED] = PROFILE_COPIES,
         [M_CASTMOVED] = PROFILE_SESSIONS,
         [M_CASTSHORT] = PROFILE_CALM,
@@ -201,6 +199,10 @@ static const struct {
      "who ends so leaves records, which are its newest image: host_story_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of broadcasts plants it"},
     {"M_CASTEDGE", "no broadcast pauses, likewise: the test of broadcasts plants it"},
+    {"M_OLDLINE",
+     "who is back asks again for what it hears too soon: the story router/resume plants it"},
+    {"M_REBINDONCE",
+     "it is lost in the one moment in which its gateway goes, too: runtime_keep_test.c plants it"},
     {"M_UNFOUNDED",
      "it takes a crash between two writes: raft_sim --change takes the same rule off"},
 };
@@ -240,7 +242,7 @@ static void hunt(const struct campaign *c, struct prey *p)
 static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
-           m == M_TOOSURE || m == M_BACKUPLEASE;
+           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
@@ -254,8 +256,7 @@ static bool needs_node_calls(enum mutant m)
  */
 static bool needs_players(enum mutant m)
 {
-    return m == M_REBINDONCE || m == M_NOTETWICE || m == M_STALERETURN || m == M_OLDLINE ||
-           m == M_CASTMOVED;
+    return m == M_NOTETWICE || m == M_STALERETURN || m == M_CASTMOVED;
 }
 
 static bool is_of_streams(enum mutant m)

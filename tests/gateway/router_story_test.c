@@ -20,6 +20,7 @@
 #include "tests/gateway/router_rig.h"
 
 #include "route/effects.h"
+#include "tests/planted.h"
 #include "tests/stories.h"
 
 #include <inttypes.h>
@@ -416,11 +417,18 @@ static void every_story_of_the_router_plays_as_written(void **state)
     rig_fini(&rig);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(every_story_of_the_router_plays_as_written),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_OLDLINE};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

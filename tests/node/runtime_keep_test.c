@@ -5,6 +5,7 @@
 #include "tests/test.h"
 
 #include "tests/node/runtime_rig.h"
+#include "tests/planted.h"
 
 enum { GATEWAY = 70, OTHER = 71, CONNECTION = 5, KEY = 11, SESSION = 12 };
 
@@ -587,7 +588,7 @@ static void one_that_comes_cold_hears_whether_its_client_is_there(void **state)
     runtime_rig_close(&told.t);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_lost_comes_back_and_gets_what_it_missed),
@@ -613,4 +614,11 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_REBINDONCE};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
