@@ -263,7 +263,7 @@ struct sim_gateway {
     struct net_end **node; /* owned; by slot */
     struct view_seen seen;
     uint64_t lost_us[FLEET_NODES_MAX]; /* when it lost a link to one last */
-    uint64_t put_off_us;               /* so long it sent next to nothing to a silent node … */
+    uint64_t put_off_us;               /* so long it spared a silent node, or lacked a link … */
     uint64_t put_off_from_us;          /* … and since then; 0 = it does not */
     struct clients *clients;           /* NULL while down, or there are no players */
     struct router_effects wanted;      /* of what these do */
@@ -528,7 +528,8 @@ void gateway_frame(struct fleet *f, struct sim_gateway *g, struct net_end *from,
                    const struct frame *frame);
 void gateway_room(struct fleet *f, struct sim_gateway *g, struct net_end *to);
 void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event);
-/* So long it has made requests wait because a node answered nothing, in all. */
+/* So long it has made requests wait because a node answered nothing or a link was broken, in all.
+ */
 uint64_t gateway_put_off_us(const struct fleet *f, const struct sim_gateway *g);
 /* Do what its clients want. */
 void gateway_do(struct fleet *f, struct sim_gateway *g, const struct router_effects *wanted);

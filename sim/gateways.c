@@ -294,10 +294,24 @@ uint64_t gateway_put_off_us(const struct fleet *f, const struct sim_gateway *g)
     return g->put_off_us + (g->put_off_from_us == 0 ? 0 : f->world.now_us - g->put_off_from_us);
 }
 
-/* Requests wait in the gateway while a node answers nothing of what it was sent. */
+static bool lacks_a_link(const struct router *r)
+{
+    bool lacks = false;
+
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        const struct peer *peer = r->peers.at[slot];
+
+        lacks = lacks || (peer != NULL && !peer->removed && !peer->up);
+    }
+    return lacks;
+}
+
+/* Requests wait in the gateway while a node answers nothing of what it was sent, and where a link
+ * is broken. */
 static void note_put_off(const struct fleet *f, struct sim_gateway *g)
 {
-    const bool silent = !list_empty(&g->core->silent) || g->core->by_stream.silent > 0;
+    const bool silent =
+        !list_empty(&g->core->silent) || g->core->by_stream.silent > 0 || lacks_a_link(g->core);
 
     if (silent == (g->put_off_from_us == 0)) {
         g->put_off_us = gateway_put_off_us(f, g);

@@ -139,9 +139,9 @@ static bool excused(struct fleet *f, const struct sim_ask *a, enum reply_code co
     }
     if (f->profile == PROFILE_CALM &&
         (code == REPLY_TIMEOUT || (code == REPLY_REJECTED && a->streamed != 0))) {
-        // Others ran all the time, or were handed over, or the gateway spared a silent node. What
-        // waited at its node for that comes back from a stream without having run, behind one
-        // before it whose time was over there (R7).
+        // Others ran all the time, or were handed over, or the gateway spared a silent node or
+        // lacked a link. What waited at its node for that comes back from a stream without having
+        // run, behind one before it whose time was over there (R7).
         return entity_busy_us(f, e) - a->busy_us + entity_held_us(f, e) - a->held_us +
                    asker_put_off_us(f, a->session) - a->put_off_us + IDLE_US >=
                waited_us;

@@ -226,7 +226,7 @@ uint64_t entity_busy_us(const struct fleet *f, const struct entity *e);
 void entity_rests(const struct fleet *f, struct entity *e);
 /* How long it was kept from running by hand-overs. */
 uint64_t entity_held_us(const struct fleet *f, const struct entity *e);
-/* So long its gateway has spared silent nodes in all. */
+/* So long its gateway has spared silent nodes, or lacked a link, in all. */
 uint64_t asker_put_off_us(const struct fleet *f, const struct sim_session *s);
 struct sim_ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
 
