@@ -138,6 +138,24 @@ static uint32_t on_left(void *context, uint64_t ticket)
     return until_us <= r->now_us ? 0 : (uint32_t)((until_us - r->now_us + 999) / 1000);
 }
 
+/* Its time is over. True: it has some anew. */
+static bool renew(struct router *r, struct inquiry *q)
+{
+    if (!route_asks_anew(r, q->must, q->flags)) {
+        return false;
+    }
+    list_remove(&q->deadline.in);
+    deadlines_put(&r->by_stream.deadlines, &q->deadline, r->now_us, REQUEST_TTL_MAX_MS);
+    return true;
+}
+
+static uint32_t on_expired(struct router *r, struct inquiry *q, const struct stream_reply *reply)
+{
+    const enum reply_code code = reply->maybe ? REPLY_TIMEOUT : REPLY_REJECTED;
+
+    return renew(r, q) ? 1 : finish(r, q, reply->position, code, route_nothing);
+}
+
 /* The node has no room. For a while it is waited for; then the client is told. */
 static uint32_t on_overload(struct router *r, struct inquiry *q, const struct stream_reply *reply)
 {
@@ -227,8 +245,7 @@ static uint32_t on_reply(void *context, const struct stream_reply *reply)
     case ANSWER_OVERLOAD:
         return on_overload(r, q, reply);
     case ANSWER_EXPIRED:
-        return finish(
-            r, q, reply->position, reply->maybe ? REPLY_TIMEOUT : REPLY_REJECTED, route_nothing);
+        return on_expired(r, q, reply);
     case ANSWER_NO_KIND:
         return on_nobody(r, q, reply);
     default: // UNKNOWN; COLD and LOST are of no stream
@@ -409,6 +426,10 @@ static void expire(struct router *r)
 
     while ((d = deadlines_expired(&b->deadlines, r->now_us)) != NULL) {
         struct inquiry *q = CONTAINER_OF(d, struct inquiry, deadline);
+
+        if (renew(r, q)) {
+            continue;
+        }
         const struct stream_entity e = asker_entity(&b->asker, q->rid);
         const struct peer *owner = route_peer_of(r, e.position, e.kind, e.id);
         const bool lacks = owner != NULL && peer_takes_requests(owner) && peer_lacks(owner, e.kind);

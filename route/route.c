@@ -138,10 +138,38 @@ __attribute__((always_inline)) static inline void forget(struct router *r, struc
     pending_free(&r->spares, p);
 }
 
+/* Its time is over, but somebody has to be told, and nobody says it again: once more, as a request
+ * of its own, for no copy may outlive what guards against copies (hole 37). */
+static void ask_anew(struct router *r, const struct pending *p)
+{
+    const struct router_event event = {.session = p->session->id,
+                                       .origin = p->origin,
+                                       .ticket = p->ticket,
+                                       .kind = p->kind,
+                                       .flags = p->flags,
+                                       .must = true,
+                                       .id = pending_id(p),
+                                       .body = pending_body(p),
+                                       .timeout_ms = REQUEST_TTL_MAX_MS};
+
+    route_request(r, &event);
+}
+
+bool route_asks_anew(const struct router *r, bool must, uint8_t flags)
+{
+    return must && (flags & REQUEST_NO_REPLY) != 0 && !router_has(r, 2);
+}
+
 /* The request is over. What follows it in its lane names it as predecessor; if its owner can't
  * know that it ran, that one must be told that there is nothing to wait for (hole 41). */
 void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body)
 {
+    const bool late = code == REPLY_TIMEOUT || code == REPLY_REJECTED;
+    const bool anew = late && route_asks_anew(r, p->must, p->flags);
+
+    if (anew) {
+        ask_anew(r, p);
+    }
     struct pending *next = lane_next(p->lane, p);
     const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
 
@@ -153,7 +181,7 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
         by_stream_keep(r, p->session->id, p->lane->position);
     }
     // A connection that came after it is owed only what it has asked, too.
-    if (!p->session->closed && (p->epoch == p->session->epoch || mutant(M_OLDLINE))) {
+    if (!anew && !p->session->closed && (p->epoch == p->session->epoch || mutant(M_OLDLINE))) {
         const struct reply reply = {p->session->id, p->ticket, code, p->flags, p};
 
         route_put_reply(r, &reply, body);

@@ -125,7 +125,8 @@ struct router_event {
     uint32_t epoch;    /* of the session; a smaller one than before is replied to with UNKNOWN */
     bool again;        /* it was given to this gateway or another before */
     bool must;         /* it is taken however full the router is, and its node asked until its
-                          deadline: few, and small */
+                          deadline: few, and small. With REQUEST_NO_REPLY it is asked anew then,
+                          with REQUEST_TTL_MAX_MS each time, unless router_has(2) */
     struct bytes id;   /* borrowed */
     struct bytes body; /* borrowed */
     const struct args_command

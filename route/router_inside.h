@@ -146,6 +146,11 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
 /* The request is over: reply, free it, and send what waited behind it. */
 void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body);
 
+/* True if a request whose time is over is asked anew: it must be told, and nobody waits for an
+ * answer. Where much waits for its answer, it is not: what a fleet that is away leaves behind must
+ * not fill this process. */
+bool route_asks_anew(const struct router *r, bool must, uint8_t flags);
+
 /* SENT, and nothing says that it will be answered: to be sent again when its turn comes. */
 void route_to_waiting(struct router *r, struct pending *p);
 

@@ -64,9 +64,10 @@ static uint8_t note_flags(enum note_type type)
     return mutant(M_NOTETWICE) ? REQUEST_SESSION | REQUEST_IDEMPOTENT : REQUEST_SESSION;
 }
 
-/* What tells that a client has gone is told however long that takes: it goes behind all that the
- * client asked of the actor, nobody says it again, and an actor that isn't told refuses the next
- * client if its kind does. One for each client that goes. */
+/* What tells that a client has gone is told however long that takes, a fleet without leases
+ * included: it goes behind all that the client asked of the actor, nobody says it again, and an
+ * actor that isn't told keeps the client for ever, and refuses the next one if its kind does. One
+ * for each client that goes. */
 static bool must_be_told(enum note_type type)
 {
     return type == NOTE_LOST;

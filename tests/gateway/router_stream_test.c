@@ -54,6 +54,7 @@ struct world {
     int awaits;     /* as the last Adopted said */
     bool refuse;    /* nodes refuse at random */
     bool crashed;   /* one did */
+    bool must;      /* what is asked must be told */
 };
 
 static struct world *world;
@@ -349,6 +350,7 @@ static void ask(struct world *w, uint64_t session, size_t id, uint8_t flags)
                                .session = session,
                                .ticket = ticket,
                                .flags = flags,
+                               .must = w->must,
                                .origin = ticket % 3, // some are no client's
                                .id = id_of(id),
                                .body = bytes_of(&ticket, sizeof ticket)});
@@ -769,6 +771,40 @@ static void nobody_hears_what_a_closed_session_asked(void **state)
     end_fleet(w);
 }
 
+/* The shell tells with it that a client has gone: its fleet may be away for longer. */
+static void what_must_be_told_is_asked_until_it_is_answered(void **state)
+{
+    struct world *w = fleet();
+    struct router_stats stats;
+
+    (void)state;
+    w->must = true;
+    ask(w, 1, 0, REQUEST_NO_REPLY);
+    ask(w, 2, 0, 0);
+    step(w, (struct router_event){.type = ROUTER_SESSION_CLOSED, .session = 1});
+    arrive(w, 1);
+    const struct queued gone = w->queue[1][--w->queued[1]];
+    const struct queued told = w->queue[1][--w->queued[1]];
+    end(w, 1, &told, ANSWER_EXPIRED, 0);
+    end(w, 1, &gone, ANSWER_EXPIRED, 0);
+    stream_node_writes(&w->node[1]);
+    router_reads(w, 1);
+    assert_int_equal(reply_to(w, 1), REPLY_REJECTED); // somebody hears that
+    link_down(w, 1);
+    tick(w, 10001);
+    tick(w, REQUEST_TTL_MAX_MS + 1);
+    router_stats(w->rig.router, &stats);
+    assert_int_equal(stats.in_flight, 1);
+    link_up(w, 1);
+    pass(w);
+    tick(w, 10);
+    pass(w);
+    router_stats(w->rig.router, &stats);
+    assert_int_equal(stats.in_flight, 0);
+    assert_int_equal(w->runs[0], 1);
+    end_fleet(w);
+}
+
 static void who_leaves_hears_when_nothing_is_awaited(void **state)
 {
     struct world *w = fleet();
@@ -949,6 +985,7 @@ int main(void)
         cmocka_unit_test(at_its_deadline_a_request_ran_or_never_will),
         cmocka_unit_test(a_node_without_room_is_waited_for_a_second),
         cmocka_unit_test(nobody_hears_what_a_closed_session_asked),
+        cmocka_unit_test(what_must_be_told_is_asked_until_it_is_answered),
         cmocka_unit_test(who_leaves_hears_when_nothing_is_awaited),
         cmocka_unit_test(a_lane_keeps_to_records_while_a_copy_may_come),
         cmocka_unit_test(what_waits_goes_back_to_records),
