@@ -24,6 +24,7 @@ bool prepare_decode(struct prepare *p, const Rh__Prepare *message, uint32_t cell
         .base = message->base_version,
         .supersedes = message->supersedes,
         .arc_count = message->n_arcs,
+        .deadline_ms = message->deadline_ms,
     };
     if (p->arc_count == 0 || p->arc_count > PARTICIPANT_ARCS_MAX) {
         return false;

@@ -53,6 +53,7 @@ struct prepare {
     uint64_t supersedes;  /* 0 = none */
     struct part_arc *arc; /* owned */
     size_t arc_count;
+    uint32_t deadline_ms; /* it is aborted so long after this was sent; 0 = nobody said */
 };
 
 enum part_state { PART_PERSIST, PART_DRAINING, PART_PREPARED };

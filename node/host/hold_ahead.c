@@ -25,7 +25,8 @@ enum {
     PAID_US = 60000000, /* more time pays for nothing, so that all fits in 64 bits */
     IDLE_SHARE = 3,     /* of the time of each batch */
     EACH_US = 1000,     /* for an actor whose image went there is so much more time, … */
-    ROUNDS_MAX = 3,     /* … up to so many times that of a round without */
+    ROUNDS_MAX = 3,     /* … up to so many times that of a round without, … */
+    TIME_SHARE = 4,     /* … and to that part of the time that its transaction has */
     STAGED_SHARE = 8    /* no more of what a target takes goes ahead */
 };
 
@@ -135,15 +136,28 @@ static bool is_waiting(const struct host *h, const struct hold *hold)
     return s == NULL;
 }
 
+static void begin(const struct host *h, struct hold *hold)
+{
+    const uint64_t round_us = (uint64_t)h->config.ahead_ms * 1000;
+    const uint64_t time_us = (uint64_t)hold->part->prepare.deadline_ms * 1000;
+    const uint64_t share_us = hold->begun_us + time_us / TIME_SHARE;
+    struct ahead *ahead = &hold->ahead;
+
+    ahead->state = AHEAD_GOES;
+    ahead->until_us = h->now_us + round_us;
+    ahead->latest_us = h->now_us + round_us * ROUNDS_MAX;
+    if (time_us > 0 && share_us < ahead->latest_us) {
+        ahead->latest_us = share_us;
+    }
+}
+
 static void go_on(struct host *h, struct hold *hold)
 {
     struct ahead *ahead = &hold->ahead;
     uint32_t cell = 0;
 
     if (ahead->state == AHEAD_NOT_YET) {
-        ahead->state = AHEAD_GOES;
-        ahead->until_us = h->now_us + (uint64_t)h->config.ahead_ms * 1000;
-        ahead->latest_us = h->now_us + (uint64_t)h->config.ahead_ms * 1000 * ROUNDS_MAX;
+        begin(h, hold);
     }
     while (!is_time_up(h, ahead) && may_ask(h, hold)) {
         if (!next_cell(hold, &cell)) {

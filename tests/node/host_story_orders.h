@@ -182,7 +182,7 @@ static inline void move(const char *what, uint64_t txn, uint64_t version, Rh__De
     delta->digest1 = cluster.ring.digest[1];
 }
 
-/* prepare TXN out=V>S | in=V<S [base=] [supersedes=] */
+/* prepare TXN out=V>S | in=V<S [base=] [supersedes=] [deadline=MS] */
 static inline void do_prepare(void)
 {
     Rh__Control c = RH__CONTROL__INIT;
@@ -194,6 +194,7 @@ static inline void do_prepare(void)
     p.txn = word_number(1);
     p.base_version = number_of("base", cluster.ring.version);
     p.supersedes = number_of("supersedes", 0);
+    p.deadline_ms = (uint32_t)number_of("deadline", 0);
     p.arcs = arcs;
     for (size_t i = 0; i < 2; i++) {
         if (text[i] != NULL) {
