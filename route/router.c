@@ -428,8 +428,9 @@ struct sendlog *router_unsent(struct router *r, uint16_t *slot)
 struct sendlog *router_log(struct router *r, uint16_t slot)
 {
     const struct peer *peer = peer_find(&r->peers, slot);
+    const bool joined = peer != NULL && peer->stream != NULL && peer->stream->joined;
 
-    return peer == NULL || peer->stream == NULL ? NULL : &peer->stream->log;
+    return joined ? &peer->stream->log : NULL;
 }
 
 static void check_lane(const struct lane *lane, const struct router *r)

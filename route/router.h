@@ -251,7 +251,8 @@ struct router_frame {
 MUST_CHECK enum err router_frame(struct router *r, struct router_frame *f,
                                  struct router_effects *out);
 /* Return the log of a node's stream for its link, which takes from it by sendlog_unsent(), or
- * borrows it until this function returns another; NULL = there is no stream, or none any more. */
+ * borrows it until this function returns another; NULL = there is no stream, or none any more, or
+ * it is not joined: what lies in it then was for a connection before. */
 struct sendlog *router_log(struct router *r, uint16_t slot);
 /* The next stream that has something for its link since this was asked, or an `ack` to say; NULL =
  * none. To be asked at the end of a turn. */

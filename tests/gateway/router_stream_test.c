@@ -805,6 +805,23 @@ static void what_must_be_told_is_asked_until_it_is_answered(void **state)
     end_fleet(w);
 }
 
+static void nothing_is_sent_before_the_stream_is_joined(void **state)
+{
+    struct world *w = fleet();
+
+    (void)state;
+    assert_non_null(router_log(w->rig.router, 1));
+    ask(w, 1, 0, 0); // it lies in the log when the link breaks
+    link_down(w, 1);
+    link_up(w, 1);
+    assert_null(router_log(w->rig.router, 1));
+    pass(w);
+    assert_non_null(router_log(w->rig.router, 1));
+    assert_int_equal(reply_to(w, 0), REPLY_OK);
+    assert_int_equal(w->runs[0], 1);
+    end_fleet(w);
+}
+
 static void who_leaves_hears_when_nothing_is_awaited(void **state)
 {
     struct world *w = fleet();
@@ -986,6 +1003,7 @@ int main(void)
         cmocka_unit_test(a_node_without_room_is_waited_for_a_second),
         cmocka_unit_test(nobody_hears_what_a_closed_session_asked),
         cmocka_unit_test(what_must_be_told_is_asked_until_it_is_answered),
+        cmocka_unit_test(nothing_is_sent_before_the_stream_is_joined),
         cmocka_unit_test(who_leaves_hears_when_nothing_is_awaited),
         cmocka_unit_test(a_lane_keeps_to_records_while_a_copy_may_come),
         cmocka_unit_test(what_waits_goes_back_to_records),
