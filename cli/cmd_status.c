@@ -94,7 +94,7 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {
         "ROLE", "PLACEMENT", "KINDS", "ACTORS", "OWNER", "NODES", "AT LEAST", "UNALLOCATED", NULL};
-    static const char *const placements[] = {"hash", "singleton", "daemons"};
+    static const char *const placements[] = {"hash", "singleton", "daemons", "together"};
 
     rows_init(r, columns);
     for (size_t i = 0; i < reply->n_roles; i++) {
@@ -104,7 +104,11 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
 
         kinds_text(row, kinds, sizeof kinds);
         rows_text(r, "%s", role_text(row->role));
-        rows_text(r, "%s", row->placement < 3 ? placements[row->placement] : "?");
+        rows_text(r,
+                  "%s",
+                  row->placement < sizeof placements / sizeof placements[0]
+                      ? placements[row->placement]
+                      : "?");
         rows_text(r, "%s", kinds);
         rows_number(r, set ? row->kinds[0]->daemons : row->placement == 1 && row->n_kinds > 0);
         rows_text(r, "%s", row->owner);

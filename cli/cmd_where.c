@@ -2,6 +2,7 @@
  *
  * `ringhold where`: which node owns an id, and does it live there?
  */
+#include "base/history.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "wire/control.h"
@@ -73,6 +74,10 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
     }
     const Rh__VnodeRow *v = reply->vnodes[0];
     const struct liveness life = ask_life(q, v->owner, whom);
+    char tag[HISTORY_WORD_SIZE] = "";
+    if (v->tag.len > 0) {
+        (void)history_word(bytes_of(v->tag.data, v->tag.len), tag);
+    }
     if (q->json) {
         (void)printf("{\"node\":");
         json_print_string(v->owner);
@@ -84,6 +89,8 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
                      v->generation,
                      reply->version,
                      v->txn);
+        (void)printf(",\"tag\":");
+        json_print_string(tag);
         print_life(q, &life);
         (void)printf("}\n");
     } else {
@@ -94,6 +101,9 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
                      v->id,
                      v->generation,
                      reply->version);
+        if (tag[0] != '\0') {
+            (void)printf("tag %s decides: with it live all ids that have it\n", tag);
+        }
         if (v->txn != 0) {
             (void)printf("moving to %s in transaction %" PRIu64 "\n", v->to_node, v->txn);
         }

@@ -571,6 +571,10 @@ enum rh_placement {
     RH_PLACE_HASH = 0,      /* the ring says where each id lives */
     RH_PLACE_SINGLETON = 1, /* one actor of the kind in the fleet, always alive */
     RH_PLACE_DAEMONS = 2,   /* `daemons` actors, always alive, spread over the nodes */
+    /* Ids with one tag live on one node, and move as one: "room-7{match-42}" lives where
+     * "ann{match-42}" does, and "match-42" itself, of whatever kinds of the role that are placed
+     * so. */
+    RH_PLACE_TOGETHER = 3,
 };
 
 struct rh_kind {

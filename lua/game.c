@@ -246,7 +246,8 @@ int game_check(const struct game_options *options)
 {
     static const char *const places[] = {[RH_PLACE_HASH] = "hash",
                                          [RH_PLACE_SINGLETON] = "singleton",
-                                         [RH_PLACE_DAEMONS] = "daemons"};
+                                         [RH_PLACE_DAEMONS] = "daemons",
+                                         [RH_PLACE_TOGETHER] = "together"};
     struct game *g = game_open(options);
 
     if (g == NULL) {

@@ -99,33 +99,38 @@ static void read_seconds(lua_State *L, const struct field *f, struct kind_decl *
     memcpy(target(d, f), &ms, sizeof ms);
 }
 
-enum { WORDS = 3 };
-
-/* One of three words: its number. */
+/* One of some words, up to a NULL: its number. */
 static void read_word(lua_State *L, const struct field *f, struct kind_decl *d,
-                      const char *const words[WORDS])
+                      const char *const *words)
 {
     const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-    char text[80];
+    char text[80] = "must be one of";
 
-    for (uint32_t i = 0; i < WORDS; i++) {
+    for (uint32_t i = 0; words[i] != NULL; i++) {
         if (strcmp(word, words[i]) == 0) {
             memcpy(target(d, f), &i, sizeof i);
             return;
         }
     }
-    (void)snprintf(text, sizeof text, "is \"%s\", \"%s\" or \"%s\"", words[0], words[1], words[2]);
+    for (uint32_t i = 0; words[i] != NULL; i++) {
+        const size_t size = strlen(text);
+
+        (void)snprintf(text + size, sizeof text - size, " \"%s\"", words[i]);
+    }
     refuse(L, d, f->name, text);
 }
 
 static void read_field(lua_State *L, const struct field *f, struct kind_decl *d)
 {
-    static const char *const places[WORDS] = {[RH_PLACE_HASH] = "hash",
-                                              [RH_PLACE_SINGLETON] = "singleton",
-                                              [RH_PLACE_DAEMONS] = "daemons"};
-    static const char *const policies[WORDS] = {[RH_SESSIONS_KICK_OLD] = "kick_old",
-                                                [RH_SESSIONS_REJECT_NEW] = "reject_new",
-                                                [RH_SESSIONS_ALLOW] = "allow"};
+    static const char *const places[] = {[RH_PLACE_HASH] = "hash",
+                                         [RH_PLACE_SINGLETON] = "singleton",
+                                         [RH_PLACE_DAEMONS] = "daemons",
+                                         [RH_PLACE_TOGETHER] = "together",
+                                         NULL};
+    static const char *const policies[] = {[RH_SESSIONS_KICK_OLD] = "kick_old",
+                                           [RH_SESSIONS_REJECT_NEW] = "reject_new",
+                                           [RH_SESSIONS_ALLOW] = "allow",
+                                           NULL};
 
     switch (f->type) {
     case FIELD_COUNT:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SipHash-1-3: the keyed hash behind positions and digests.
+ * SipHash-1-3: the keyed hash behind positions and digests; the tag of an id.
  *
  * Keyed, because a client who can predict positions can aim all its ids at one
  * node. Fixed by its specification, so every process of every version agrees.
@@ -153,6 +153,11 @@ uint64_t siphash_bytes(struct ring_key key, struct bytes message);
 
 /* The key of one kind, from the cluster's key. Kind 0 has a key of its own too. */
 struct ring_key ring_key_of_kind(struct ring_key master, uint16_t kind);
+/* The key of tags, which are those of all kinds. */
+struct ring_key ring_key_of_tags(struct ring_key master);
+/* What decides where an id lives whose kind is placed by tags: what stands between its first '{'
+ * and the first '}' behind that, or the whole id where that is nothing. It points into `id`. */
+struct bytes ring_tag(struct bytes id);
 /* `id` is 1..255 bytes compared as bytes. */
 static inline uint64_t ring_position(struct ring_key key, struct bytes id)
 {

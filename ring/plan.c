@@ -694,6 +694,7 @@ static void make_segment(struct planner *p, const struct plan_input *in,
     }
     switch (s == NULL ? RING_HASH : s->policy) {
     case RING_HASH:
+    case RING_TOGETHER:
         balance(p, in->limits);
         return;
     case RING_OLDEST:

@@ -25,6 +25,9 @@
  *             default role      | role "match"   | singleton | daemons
  *             HASH              | HASH           | OLDEST    | SPREAD
  *
+ * Kinds that are placed TOGETHER share one segment of their role, in which the cell is the hash of
+ * the id's tag: ids of one tag, of whatever kind, have one cell, and no cell is ever cut.
+ *
  * Pure. Not thread safe: each thread that routes has a ring of its own.
  * Spec number RING_SPEC fixes hash, cells, encoding and digest for ever.
  */
@@ -63,14 +66,16 @@ struct ring_kinds {
 
 /* How the ids of a segment's kinds get their cells, and who should own them. */
 enum ring_policy {
-    RING_HASH = 0,   /* by hash; spread over the role's nodes by weight */
-    RING_OLDEST = 1, /* one cell for all; the role's longest-serving node */
-    RING_SPREAD = 2, /* "name/7" has cell 7; spread over the role's nodes, actor by actor */
+    RING_HASH = 0,     /* by hash; spread over the role's nodes by weight */
+    RING_OLDEST = 1,   /* one cell for all; the role's longest-serving node */
+    RING_SPREAD = 2,   /* "name/7" has cell 7; spread over the role's nodes, actor by actor */
+    RING_TOGETHER = 3, /* by hash of the id's tag, the same for all kinds; spread as HASH */
 };
 
 struct ring_segment {
     enum ring_policy policy;
-    uint8_t bits;  /* it has 2^bits cells: HASH 1..16, OLDEST 0, SPREAD RING_DAEMON_BITS */
+    uint8_t bits;  /* it has 2^bits cells: HASH and TOGETHER 1..16, OLDEST 0, SPREAD
+                    * RING_DAEMON_BITS */
     uint32_t from; /* first cell; it begins where the one before it ends */
     uint32_t open; /* SPREAD: that many actors, in the first cells; else 0 */
     char role[RING_ROLE_MAX + 1];
@@ -99,6 +104,7 @@ struct ring {
     size_t segment_count;
     uint32_t *slot; /* owned; vnode id -> index in `vnode` + 1, 0 = no such vnode */
     size_t slot_count;
+    struct ring_key tags; /* ring_key_of_tags(); not in its bytes: view_set_key() */
 };
 
 /* Result of one lookup: vnode:20 | node:12. */
@@ -127,14 +133,20 @@ static inline ring_hit ring_at(const struct ring *r, uint64_t position)
 
 /* The segment that a kind is bound to; NULL = the default one. */
 const struct ring_segment *ring_segment_of_kind(const struct ring *r, uint16_t kind);
+/* True: its ids have cells by hash, their own or their tags', spread by weight. */
+static inline bool ring_is_hashed(const struct ring_segment *s)
+{
+    return s == NULL || s->policy == RING_HASH || s->policy == RING_TOGETHER;
+}
 /* The segment a cell lies in; NULL = the default one. */
 const struct ring_segment *ring_segment_at(const struct ring *r, uint32_t cell);
 static inline uint32_t ring_segment_end(const struct ring_segment *s)
 {
     return s->from + ((uint32_t)1 << s->bits);
 }
-/* Return where an id lives, whatever segment its kind is bound to: the cell, and 40 bits of its
- * hash below. `key` is of the kind. A kind's points stay what they are while its binding does. */
+/* Return where an id lives, whatever segment its kind is bound to: the cell, and 40 bits of the
+ * whole id's hash below. `key` is of the kind. A kind's points stay what they are while its binding
+ * does. */
 uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id);
 /* The cell alone, for an id whose hash under that key is known. */
 uint32_t ring_cell_in(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id);

@@ -72,7 +72,8 @@ bool ring_daemon_number(struct bytes id, uint32_t *number)
     return *number >> RING_DAEMON_BITS == 0;
 }
 
-static uint32_t cell_in(const struct ring_segment *s, uint64_t hash, struct bytes id)
+static uint32_t cell_in(const struct ring_segment *s, struct ring_key tags, uint64_t hash,
+                        struct bytes id)
 {
     uint32_t number;
 
@@ -86,6 +87,9 @@ static uint32_t cell_in(const struct ring_segment *s, uint64_t hash, struct byte
             return s->from + number;
         }
         break; // no daemon has that id: whoever owns the cell says so
+    case RING_TOGETHER:
+        hash = siphash_bytes(tags, ring_tag(id)); // not inlined: the others need no room for it
+        break;
     }
     return s->from + (uint32_t)(hash >> (64 - s->bits));
 }
@@ -94,7 +98,7 @@ uint32_t ring_cell_in(const struct ring *r, uint16_t kind, uint64_t hash, struct
 {
     const struct ring_segment *s = ring_segment_of_kind(r, kind);
 
-    return s == NULL ? ring_cell_of(r, hash) : cell_in(s, hash, id);
+    return s == NULL ? ring_cell_of(r, hash) : cell_in(s, r->tags, hash, id);
 }
 
 uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id)
@@ -112,6 +116,8 @@ static bool shape_fits(const struct ring_segment *s)
     switch (s->policy) {
     case RING_HASH:
         return s->bits >= 1 && s->bits <= RING_SEGMENT_BITS_MAX && s->open == 0 && s->role[0] != 0;
+    case RING_TOGETHER:
+        return s->bits >= 1 && s->bits <= RING_SEGMENT_BITS_MAX && s->open == 0;
     case RING_OLDEST:
         return s->bits == 0 && s->open == 0 && s->kind_count <= 1;
     case RING_SPREAD:
@@ -178,6 +184,7 @@ static uint32_t count_runs(const struct ring_segment *s, uint32_t vnodes)
 
     switch (s->policy) {
     case RING_HASH:
+    case RING_TOGETHER:
         return vnodes < 1 ? 1 : vnodes < cells ? vnodes : cells;
     case RING_OLDEST:
         return 1;
@@ -277,6 +284,5 @@ bool ring_kinds_add(struct ring_kinds *k, uint16_t kind)
 
 bool ring_kinds_fit(const struct ring_kinds *k, const struct ring_segment *s)
 {
-    return s == NULL || s->policy == RING_HASH || s->kind_count == 0 ||
-           ring_kinds_have(k, s->kind[0]);
+    return ring_is_hashed(s) || s->kind_count == 0 || ring_kinds_have(k, s->kind[0]);
 }

@@ -41,6 +41,12 @@ void view_fini(struct view *v)
     *v = (struct view){0};
 }
 
+void view_set_key(struct view *v, struct ring_key key)
+{
+    v->key = key;
+    v->ring.tags = ring_key_of_tags(key);
+}
+
 /* True if the ring itself changes, not only its version. */
 static bool touches_ring(const Rh__Delta *delta)
 {
@@ -237,7 +243,7 @@ enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
         return VIEW_DIFFERS;
     }
     draft_adopt(&d, v);
-    v->key = (struct ring_key){config->key0, config->key1};
+    view_set_key(v, (struct ring_key){config->key0, config->key1});
     v->era = config->era;
     v->fleet = view_fleet(config);
     return VIEW_APPLIED;
@@ -260,7 +266,7 @@ static bool draft_create(struct view_draft *d, const Rh__Delta *delta)
 /* What the wire says of a segment; false: it is none. */
 static bool segment_read(struct ring_segment *s, const Rh__Segment *in)
 {
-    if (strlen(in->role) > RING_ROLE_MAX || in->policy > RING_SPREAD ||
+    if (strlen(in->role) > RING_ROLE_MAX || in->policy > RING_TOGETHER ||
         in->bits > RING_SEGMENT_BITS_MAX || in->n_kinds > RING_SEGMENT_KINDS_MAX) {
         return false;
     }

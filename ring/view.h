@@ -52,6 +52,8 @@ enum view_result {
 void view_init(struct view *v, uint8_t grid);
 void view_copy(struct view *to, const struct view *from); /* `to` is uninitialised */
 void view_fini(struct view *v);
+/* The fleet's key is this. */
+void view_set_key(struct view *v, struct ring_key key);
 
 /* Replace all by a whole configuration, if it is newer or `force`. VIEW_DIFFERS: it does not
  * decode, a vnode's owner is none of its members, or it is another fleet's. */

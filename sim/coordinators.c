@@ -374,6 +374,7 @@ void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *
                      : end->other->role == ROLE_COORDINATOR ? end->other->name + 1
                                                             : process_says(end->other),
              .incarnation = end->other_incarnation,
+             .format = {f->roles ? FLEET_FORMAT_OLDEST : 0, f->roles ? FLEET_FORMAT : 0},
              .identity = fellow ? group_identity(f, end->other->number)
                          : end->other->role == ROLE_COORDINATOR ? end->other->number + 1000u
                                                                 : 0,

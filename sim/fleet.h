@@ -37,6 +37,8 @@ enum {
         14, /* with sessions, see sim/players/players.h: a newer client takes the place … */
     FLEET_KIND_REJECTING = 15, /* … or is refused … */
     FLEET_KIND_SEVERAL = 16,   /* … or several are bound */
+    FLEET_KIND_ROOM = 17,      /* of the second role, placed together */
+    FLEET_KIND_SEAT = 18,
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
     PAST_SPANS_MAX = 32,    /* a history ends after two minutes */

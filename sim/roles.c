@@ -2,10 +2,12 @@
  *
  * Seeds with a second role. Every other node has it; of the entities some are
  * ids of a kind of that role, one is its singleton, some are a set of daemons
- * that the operator makes larger and smaller all the time.
+ * that the operator makes larger and smaller all the time, and five are of two
+ * kinds that are placed together, with two tags.
  *
  * What is judged of them beside all that is judged of any entity: once all is
- * quiet each singleton and daemon lives exactly once, unasked, where it should.
+ * quiet each singleton and daemon lives exactly once, unasked, where it should;
+ * and at no time do two nodes have actors of one tag.
  */
 #include "base/assert.h"
 #include "ring/plan.h"
@@ -18,7 +20,8 @@
 
 enum {
     MATCH_FIRST = 20, /* entities */
-    MATCH_LAST = 29,
+    MATCH_LAST = 24,
+    TAGGED_FIRST = 25,
     BOSS = 30,
     MAIL_FIRST = 31,
     MAIL_MIN = 3,
@@ -32,6 +35,8 @@ static const struct host_kind plain[] = {{.number = FLEET_KIND, .name = "plain"}
 
 static const struct host_kind match[] = {
     {.number = FLEET_KIND_MATCH, .name = "match"},
+    {.number = FLEET_KIND_ROOM, .name = "room", .placement = RH_PLACE_TOGETHER},
+    {.number = FLEET_KIND_SEAT, .name = "seat", .placement = RH_PLACE_TOGETHER},
     {.number = FLEET_KIND_BOSS, .name = "boss", .placement = RH_PLACE_SINGLETON, .always = true},
     {.number = FLEET_KIND_MAIL,
      .name = "mail",
@@ -68,12 +73,28 @@ static void take_entity(struct entity *e, uint16_t kind)
     e->durable = false;
 }
 
+/* What lives together, and by which tag. */
+static const struct {
+    const char *id;
+    uint16_t kind;
+    uint8_t tag;
+} tagged[] = {{"room{red}", FLEET_KIND_ROOM, 1},
+              {"{red}", FLEET_KIND_SEAT, 1},
+              {"ann{blue}{red}", FLEET_KIND_SEAT, 2},
+              {"{blue}7}", FLEET_KIND_ROOM, 2},
+              {"blue", FLEET_KIND_SEAT, 2}};
+
 void roles_entities(struct fleet *f)
 {
     struct entity *e = f->ledger.entity;
 
     for (size_t i = MATCH_FIRST; f->roles && i <= MATCH_LAST; i++) {
         take_entity(&e[i], FLEET_KIND_MATCH);
+    }
+    for (size_t i = 0; f->roles && i < sizeof tagged / sizeof tagged[0]; i++) {
+        (void)snprintf(e[TAGGED_FIRST + i].id, sizeof e->id, "%s", tagged[i].id);
+        take_entity(&e[TAGGED_FIRST + i], tagged[i].kind);
+        e[TAGGED_FIRST + i].tag = tagged[i].tag;
     }
     for (unsigned i = 0; f->roles && i < FLEET_DAEMONS_MAX; i++) {
         (void)snprintf(e[MAIL_FIRST + i].id, sizeof e->id, "mail/%u", i);

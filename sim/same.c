@@ -54,6 +54,7 @@ static const struct field of_ring[] = {
     FIELD(ring, vnode_count),
     FIELD(ring, cell_count),
     FIELD(ring, segment_count),
+    FIELD(ring, tags),
 };
 static const struct field of_vnode[] = {
     FIELD(ring_vnode, id),
@@ -159,7 +160,7 @@ STATIC_SIZE(state_voter, 144);
 STATIC_SIZE(state_kind, 100);
 STATIC_SIZE(state_suspect, 344);
 STATIC_SIZE(view_member, 376);
-STATIC_SIZE(state, 1088);
+STATIC_SIZE(state, 1104);
 
 struct compared {
     const struct field *field;

@@ -32,9 +32,10 @@ enum {
      * of it: one for the whole fleet, in its replicated state. It rises when an operator says so
      * and every process reads the next one, and never goes down: txn/admin/upgrade.c. */
     FLEET_FORMAT_OLDEST = 1,
-    FLEET_FORMAT_TODAY = 3,
-    FLEET_FORMAT_KINDS = 2,   /* each node's kinds are known, and those of a role grow */
-    FLEET_FORMAT_STRIKES = 3, /* strikes come with REASSIGN, too */
+    FLEET_FORMAT_TODAY = 4,
+    FLEET_FORMAT_KINDS = 2,     /* each node's kinds are known, and those of a role grow */
+    FLEET_FORMAT_STRIKES = 3,   /* strikes come with REASSIGN, too */
+    FLEET_FORMAT_PLACEMENT = 4, /* ids with one tag live together */
     FLEET_FORMAT = FLEET_FORMAT_TODAY + VERSIONS_AHEAD,
     FLEET_FORMAT_AHEAD = FLEET_FORMAT_TODAY + 1, /* in which CommandAhead comes */
 };

@@ -42,7 +42,7 @@ bool target_kind_of_role(const struct view *view, const char *role, uint16_t *ki
     for (size_t i = 0; i < view->ring.segment_count; i++) {
         const struct ring_segment *s = &view->ring.segment[i];
 
-        if (s->policy == RING_HASH && s->kind_count > 0 && strcmp(s->role, role) == 0) {
+        if (ring_is_hashed(s) && s->kind_count > 0 && strcmp(s->role, role) == 0) {
             *kind = s->kind[0];
             return true;
         }

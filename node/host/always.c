@@ -49,7 +49,7 @@ bool always_knows(const struct host *h, uint16_t kind, struct bytes id)
     char text[ID_SIZE_MAX];
     uint32_t number = 0;
 
-    if (k == NULL || k->placement == RH_PLACE_HASH) {
+    if (k == NULL || kind_takes_any(k)) {
         return true;
     }
     if (k->placement == RH_PLACE_DAEMONS && !ring_daemon_number(id, &number)) {
@@ -112,7 +112,7 @@ static void look(struct host *h)
     for (size_t i = 0; i < h->config.kind_count; i++) {
         const struct host_kind *k = &h->config.kinds[i];
 
-        if (k->placement != RH_PLACE_HASH) {
+        if (!kind_takes_any(k)) {
             start(h, k);
             if (!mutant(M_SETSTAYS)) {
                 end(h, k);

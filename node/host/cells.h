@@ -10,6 +10,8 @@
 #include "node/host/hold.h"
 #include "node/host/host.h"
 
+#include <ringhold.h>
+
 /* State that the node keeps for each cell beside the ring. */
 struct cell_state {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
@@ -62,6 +64,12 @@ uint32_t cells_first_of(const struct ring *r, uint16_t kind);
 static inline void cells_count_double(struct host_cells *c)
 {
     c->doubles_total++;
+}
+
+/* True: any id may be asked; false: only those of a singleton or a set. */
+static inline bool kind_takes_any(const struct host_kind *kind)
+{
+    return kind->placement == RH_PLACE_HASH || kind->placement == RH_PLACE_TOGETHER;
 }
 
 /* Find what is known of a kind; NULL: it is not hosted here. */

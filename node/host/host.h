@@ -91,8 +91,8 @@ struct host_kind {
     bool brief;       /* what they do takes microseconds and never waits: host_serve() */
     bool ahead;       /* VERB_COPY may ask for their state while they go on */
     const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
-    uint8_t placement; /* enum rh_placement: HASH, SINGLETON: only the id `name`, or DAEMONS: only
-                        * "name/0" and so on */
+    uint8_t placement; /* enum rh_placement: HASH, TOGETHER, SINGLETON: only the id `name`, or
+                        * DAEMONS: only "name/0" and so on */
     uint32_t daemons;  /* of DAEMONS: how many, if the fleet does not know the set yet */
 };
 

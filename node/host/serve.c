@@ -75,7 +75,7 @@ static inline bool steady_actor(const struct host *h, const struct actor *a)
 /* It does at once what it is asked, and every id of it may be asked. */
 static bool steady_kind(const struct kind_state *k)
 {
-    return k != NULL && k->how->brief && k->how->placement == RH_PLACE_HASH;
+    return k != NULL && k->how->brief && kind_takes_any(k->how);
 }
 
 static inline void ran_now(struct host *h, struct actor *a)

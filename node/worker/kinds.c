@@ -94,7 +94,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (kinds_find(k, kind->number) != NULL) {
         return complain(name, "another kind already uses its number", ERR_CONFLICT);
     }
-    if (kind->placement > RH_PLACE_DAEMONS ||
+    if (kind->placement > RH_PLACE_TOGETHER ||
         (kind->placement == RH_PLACE_DAEMONS &&
          (kind->daemons < 1 || kind->daemons > DAEMONS_MAX))) {
         return complain(
@@ -108,7 +108,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .idle_ms = kind->ops->idle_ms == 0 ? IDLE_DEFAULT_MS : kind->ops->idle_ms,
         .mailbox = kind->ops->mailbox,
         .remembered = kind->ops->list != NULL,
-        .always = kind->placement != RH_PLACE_HASH,
+        .always = kind->placement == RH_PLACE_SINGLETON || kind->placement == RH_PLACE_DAEMONS,
         .brief = ops.brief != 0,
         .ahead = ops.ahead != 0 && ops.flush == NULL,
         .name = kind->ops->name,
@@ -198,7 +198,7 @@ enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
     return add_named(k, &(struct rh_kind){.number = number}, name);
 }
 
-/* "7", "7@singleton" or "7@daemons=3", up to a colon. */
+/* "7", "7@together", "7@singleton" or "7@daemons=3", up to a colon. */
 static bool read_place(const char *text, struct rh_kind *kind)
 {
     char *end = NULL;
@@ -207,6 +207,10 @@ static bool read_place(const char *text, struct rh_kind *kind)
     kind->number = (uint16_t)number;
     if (text[0] < '0' || text[0] > '9' || number > UINT16_MAX) {
         return false;
+    }
+    if (strcmp(end, "@together") == 0) {
+        kind->placement = RH_PLACE_TOGETHER;
+        return true;
     }
     if (strcmp(end, "@singleton") == 0) {
         kind->placement = RH_PLACE_SINGLETON;
@@ -231,8 +235,8 @@ static bool add_line(struct kinds *k, char *line)
     }
     if (colon == NULL || colon[1] == '\0' || !read_place(line, &kind)) {
         (void)fprintf(stderr,
-                      "ringhold node: --kind: '%s' is not NUMBER:NAME, NUMBER@singleton:NAME or "
-                      "NUMBER@daemons=COUNT:NAME\n",
+                      "ringhold node: --kind: '%s' is not NUMBER:NAME, NUMBER@together:NAME, "
+                      "NUMBER@singleton:NAME or NUMBER@daemons=COUNT:NAME\n",
                       line);
         return false;
     }

@@ -75,6 +75,28 @@ static bool may_know(const struct entity *e, const struct instance *i, bool has_
            (has_state ? i->list.count == 0 : ledger_list_equal(&i->list, &e->saved));
 }
 
+/* Nobody of its tag lives elsewhere. */
+static void check_together(struct fleet *f, const struct instance *i)
+{
+    for (size_t k = 0; i->entity->tag != 0 && k < LEDGER_ENTITIES; k++) {
+        struct entity *e = &f->ledger.entity[k];
+
+        if (e->tag != i->entity->tag || e->live == NULL || e->live->node == i->node) {
+            continue;
+        }
+        depose(f, e);
+        if (e->live != NULL) {
+            world_violate(&f->world,
+                          "together",
+                          "%s is activated on %s while %s lives on %s",
+                          i->entity->id,
+                          i->node->process.name,
+                          e->id,
+                          e->live->node->process.name);
+        }
+    }
+}
+
 void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
@@ -92,6 +114,7 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
         return;
     }
     record_life(f, HISTORY_ACTIVATE, i);
+    check_together(f, i);
     depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,

@@ -5,6 +5,7 @@
  *
  *     checker      rule                                                            file
  *     overlap      K1: one live instance of an entity in the fleet                 actor.c
+ *     together     actors of one tag live on one node                              actor.c
  *     fence        K6: nothing leaves an incarnation whose vnodes others have      fence.c
  *     gate         I8: nothing leaves a node in the end of its lease               fence.c
  *     soft         nothing begins in the last part of a lease                      lease.c
@@ -91,6 +92,7 @@ struct entity {
     size_t id_size;
     size_t ballast;              /* bytes that its state carries besides the list */
     uint16_t kind;               /* of a second role's; 0 = by `durable` */
+    uint8_t tag;                 /* those with one live on one node; 0 = none */
     bool durable;                /* its state is in the store, … */
     struct ledger_list row;      /* … this, … */
     struct ledger_list saved;    /* else: what the last one saved that retired, … */

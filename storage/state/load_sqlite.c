@@ -110,6 +110,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
     if (good) {
         ring_fini(&s->view.ring);
         s->view.ring = ring;
+        view_set_key(&s->view, s->view.key);
         good = s->view.ring.version <= s->number;
     }
     statement_close(&q);
@@ -316,7 +317,7 @@ static bool load_kinds(sqlite3 *db, struct state *s)
         good = statement_get_text(&q, k->name, sizeof k->name) &&
                statement_get_text(&q, k->role, sizeof k->role);
         k->placement = (uint8_t)statement_get_number(&q);
-        good = good && k->placement <= PLACE_DAEMONS;
+        good = good && k->placement <= PLACE_TOGETHER;
     }
     statement_close(&q);
     return good;

@@ -80,6 +80,48 @@ static void positions_are_golden(void **state)
     assert_int_equal(ring_position_u64(key, 42), 0x7d67053b84df115u);
 }
 
+static void tags_have_a_key_of_their_own(void **state)
+{
+    const struct ring_key key = ring_key_of_tags(reference);
+
+    (void)state;
+    assert_int_equal(key.k0, 0x8dbb5394548d3a15u);
+    assert_int_equal(key.k1, 0xa2555c21eccee816u);
+    assert_int_equal(ring_position(key, bytes_of("match-42", 8)), 0xbe2f57c9cd309666u);
+}
+
+static void a_tag_is_what_stands_between_the_first_brace_and_the_next_that_closes(void **state)
+{
+    static const struct {
+        const char *id;
+        const char *tag;
+    } want[] = {
+        {"room-7{match-42}", "match-42"},
+        {"{a}", "a"},
+        {"x{a}y{b}", "a"},
+        {"x{{a}}", "{a"},
+        {"}{a}", "a"},
+        {"x{}y{b}", "x{}y{b}"},
+        {"match-42", "match-42"},
+        {"x{a", "x{a"},
+        {"x}a{", "x}a{"},
+        {"{", "{"},
+        {"{}", "{}"},
+    };
+    static const uint8_t zeros[] = {0, '{', 0, '}', '}'};
+    struct bytes tag;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        tag = ring_tag(bytes_of(want[i].id, strlen(want[i].id)));
+        assert_int_equal(tag.size, strlen(want[i].tag));
+        assert_memory_equal(tag.data, want[i].tag, tag.size);
+    }
+    tag = ring_tag(bytes_of(zeros, sizeof zeros));
+    assert_int_equal(tag.size, 1);
+    assert_ptr_equal(tag.data, zeros + 2);
+}
+
 static void an_integer_hashes_as_its_eight_bytes(void **state)
 {
     struct prng p = {7};
@@ -136,6 +178,8 @@ int main(void)
         cmocka_unit_test(siphash_gives_the_reference_vectors),
         cmocka_unit_test(a_kind_has_its_own_key),
         cmocka_unit_test(positions_are_golden),
+        cmocka_unit_test(tags_have_a_key_of_their_own),
+        cmocka_unit_test(a_tag_is_what_stands_between_the_first_brace_and_the_next_that_closes),
         cmocka_unit_test(an_integer_hashes_as_its_eight_bytes),
         cmocka_unit_test(every_size_and_alignment_is_read_right),
     };

@@ -22,7 +22,7 @@ static struct ring_segment segment(enum ring_policy policy, const char *role, ui
 {
     struct ring_segment s = {.policy = policy, .kind_count = 1, .kind = {kind}};
 
-    s.bits = policy == RING_HASH ? 14 : policy == RING_OLDEST ? 0 : RING_DAEMON_BITS;
+    s.bits = ring_is_hashed(&s) ? 14 : policy == RING_OLDEST ? 0 : RING_DAEMON_BITS;
     memcpy(s.role, role, strlen(role));
     return s;
 }
@@ -75,6 +75,51 @@ static void a_kind_has_the_cells_of_its_segment(void **s)
     assert_null(ring_segment_of_kind(&r, 0));
     assert_int_equal(ring_hit_node(r.cell[0]), 1);
     assert_int_equal(ring_hit_node(r.cell[16384]), RING_NODE_NONE);
+    ring_fini(&r);
+}
+
+/* As make(), and a segment of the default role for kinds 4 and 5, which are placed together. */
+static void make_together(struct ring *r)
+{
+    struct ring_segment s = segment(RING_TOGETHER, "", 4);
+
+    s.kind[1] = 5;
+    s.kind_count = 2;
+    make(r);
+    r->tags = ring_key_of_tags(key);
+    ring_put_segment(r, 3, &s, 64, 14);
+    ring_check_invariants(r);
+}
+
+static void ids_of_one_tag_share_a_cell_whatever_their_kind(void **s)
+{
+    struct ring r;
+    size_t others = 0;
+
+    (void)s;
+    make_together(&r);
+    for (unsigned i = 0; i < 1000; i++) {
+        char room[40];
+        char seat[40];
+        char tag[24];
+        const uint16_t kind = (uint16_t)(4 + i % 2);
+
+        (void)snprintf(tag, sizeof tag, "match-%u", i);
+        (void)snprintf(room, sizeof room, "room-7{%s}", tag);
+        (void)snprintf(seat, sizeof seat, "{%s}ann", tag);
+        const uint32_t cell = cell_of(&r, kind, room);
+        assert_ptr_equal(ring_segment_at(&r, cell), &r.segment[3]);
+        assert_int_equal(cell, cell_of(&r, (uint16_t)(9 - kind), seat));
+        assert_int_equal(cell, cell_of(&r, kind, tag));
+        assert_int_equal(cell - r.segment[3].from,
+                         ring_position(ring_key_of_tags(key), text(tag)) >> (64 - 14));
+        assert_true(cell_of(&r, 3, room) < 32768); // of a kind that is not placed so
+        others += cell != cell_of(&r, kind, "room-7{match-0}");
+        // Who they are is told by the whole id.
+        assert_int_not_equal(ring_point(&r, 4, ring_key_of_kind(key, 4), text(room)),
+                             ring_point(&r, 4, ring_key_of_kind(key, 4), text(seat)));
+    }
+    assert_true(others > 990);
     ring_fini(&r);
 }
 
@@ -184,6 +229,12 @@ static void faults_are_named(void **s)
     assert_non_null(ring_segment_fault(&r, 3, &x));
     x = segment(RING_HASH, "", 4);
     assert_non_null(ring_segment_fault(&r, 3, &x)); // the default role has its cells
+    x = segment(RING_TOGETHER, "", 4);
+    assert_null(ring_segment_fault(&r, 3, &x));
+    x.open = 1;
+    assert_non_null(ring_segment_fault(&r, 3, &x));
+    x = segment(RING_TOGETHER, "match", 3);
+    assert_non_null(ring_segment_fault(&r, 0, &x)); // a segment keeps its policy
     x = r.segment[2];
     x.open = 1024;
     assert_non_null(ring_segment_fault(&r, 2, &x));
@@ -351,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kind_has_the_cells_of_its_segment),
+        cmocka_unit_test(ids_of_one_tag_share_a_cell_whatever_their_kind),
         cmocka_unit_test(a_daemon_has_one_text),
         cmocka_unit_test(bytes_come_back_and_damage_is_found),
         cmocka_unit_test(the_digest_covers_segments),

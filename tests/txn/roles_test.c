@@ -350,6 +350,75 @@ static void dropped_kinds_free_their_segment(void **state)
     assert_int_equal(segment_of(9)->open, 5);
 }
 
+static struct hosted tagged(void)
+{
+    struct hosted h = plain();
+
+    host(&h, 4, "room", PLACE_TOGETHER, 0);
+    host(&h, 5, "seat", PLACE_TOGETHER, 0);
+    return h;
+}
+
+static void kinds_of_a_role_that_are_placed_together_share_a_segment(void **state)
+{
+    struct hosted h = tagged();
+    struct hosted m = match();
+    const struct bytes a = bytes_of("room-7{x}", 9);
+    const struct bytes b = bytes_of("ann{x}", 6);
+
+    (void)state;
+    s.format = FLEET_FORMAT_PLACEMENT;
+    expect_fine(with("n1", "", of(&h)));
+    assert_int_equal(s.view.ring.segment_count, 1);
+    assert_int_equal(segment_of(4)->policy, RING_TOGETHER);
+    assert_string_equal(segment_of(4)->role, "");
+    assert_int_equal(segment_of(4)->kind_count, 2);
+    assert_ptr_equal(segment_of(4), segment_of(5));
+    assert_null(segment_of(0));
+    assert_int_equal(view_lookup(&s.view, 4, a), view_lookup(&s.view, 5, b));
+    // Each role has its own, beside that of what is placed by hash.
+    m.kind[0].number = 6;
+    host(&m, 8, "table", PLACE_TOGETHER, 0);
+    host(&m, 10, "chair", PLACE_TOGETHER, 0);
+    expect_fine(with("m1", "match", of(&m)));
+    assert_int_equal(s.view.ring.segment_count, 5);
+    assert_ptr_equal(segment_of(8), segment_of(10));
+    assert_ptr_not_equal(segment_of(8), segment_of(6));
+    assert_ptr_not_equal(segment_of(8), segment_of(4));
+}
+
+static void a_kind_is_placed_together_on_all_nodes_or_on_none(void **state)
+{
+    struct hosted h = tagged();
+    struct hosted other = plain();
+    Rh__CommandRegister in;
+
+    (void)state;
+    s.format = FLEET_FORMAT_PLACEMENT;
+    expect_fine(with("n1", "", of(&h)));
+    host(&other, 4, "room", PLACE_HASH, 0);
+    in = with("n2", "", of(&other));
+    expect_fault(&in, "kind 4 is 'room' of the default role, by together: it can't be 'room'");
+    // The only one that hosts it may place it anew: its actors end with its process.
+    expect_fine(with("n1", "", of(&other)));
+    assert_null(segment_of(4));
+    assert_int_equal(s.view.ring.segment_count, 1);
+    expect_fine(with("n1", "", of(&h)));
+    assert_int_equal(s.view.ring.segment_count, 1);
+    assert_int_equal(segment_of(4)->kind_count, 2);
+}
+
+static void before_the_fourth_format_no_kind_is_placed_together(void **state)
+{
+    struct hosted h = tagged();
+    Rh__CommandRegister in;
+
+    (void)state;
+    s.format = FLEET_FORMAT_STRIKES;
+    in = with("n1", "", of(&h));
+    expect_fault(&in, "kind 4 'room' is placed together, which the fleet's format 3 does not know");
+}
+
 static void nonsense_is_refused(void **state)
 {
     static const char *const roles[] = {"a role", "0123456789012345678901234567890x", "a/b"};
@@ -365,7 +434,7 @@ static void nonsense_is_refused(void **state)
     in = with("n1", "", of(&h));
     expect_fault(&in, "or the kind is given twice");
     h = plain();
-    h.kind[0].placement = 3;
+    h.kind[0].placement = 4;
     in = with("n1", "", of(&h));
     expect_fault(&in, "out of range");
     h = plain();
@@ -479,6 +548,12 @@ static int all_cases(void)
         cmocka_unit_test_setup_teardown(
             who_was_there_before_the_format_rose_hosts_what_all_did, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_kinds_free_their_segment, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            kinds_of_a_role_that_are_placed_together_share_a_segment, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kind_is_placed_together_on_all_nodes_or_on_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            before_the_fourth_format_no_kind_is_placed_together, setup, teardown),
         cmocka_unit_test_setup_teardown(nonsense_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(no_node_gets_what_is_of_another_role, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_grows_and_shrinks, setup, teardown),

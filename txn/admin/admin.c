@@ -57,6 +57,18 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
     proto_free(&reply->base);
 }
 
+/* The tag that decides where the id lives, for who is placed together. */
+static void set_tag(const struct ring *ring, const Rh__AdminWhere *in, Rh__VnodeRow *row)
+{
+    const struct ring_segment *s = ring_segment_of_kind(ring, (uint16_t)in->kind);
+    const struct bytes tag = ring_tag(bytes_of(in->id.data, in->id.len));
+
+    if (s != NULL && s->policy == RING_TOGETHER) {
+        row->tag.data = mem_copy(tag.data, tag.size);
+        row->tag.len = tag.size;
+    }
+}
+
 static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminWhere *in)
 {
     const struct view *view = &c->state->view;
@@ -77,6 +89,7 @@ static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__Adm
     owner = state_node(c->state, ring_hit_node(hit));
     reply->vnodes = mem_new(1, sizeof(Rh__VnodeRow *));
     reply->vnodes[reply->n_vnodes++] = admin_vnode_row(c, v);
+    set_tag(&view->ring, in, reply->vnodes[0]);
     if (owner == NULL) {
         admin_set_text(&reply->error,
                        "the id has no owner yet: too few nodes of its role are registered");

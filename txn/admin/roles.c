@@ -43,8 +43,10 @@ static uint64_t count_nobodys(const struct ring *r, uint32_t from, uint32_t end)
 
 static Rh__RoleRow *role_row(struct coordinator *c, const struct ring_segment *s)
 {
-    static const uint32_t placement_of[] = {
-        [RING_HASH] = PLACE_HASH, [RING_OLDEST] = PLACE_SINGLETON, [RING_SPREAD] = PLACE_DAEMONS};
+    static const uint32_t placement_of[] = {[RING_HASH] = PLACE_HASH,
+                                            [RING_OLDEST] = PLACE_SINGLETON,
+                                            [RING_SPREAD] = PLACE_DAEMONS,
+                                            [RING_TOGETHER] = PLACE_TOGETHER};
     const struct ring *ring = &c->state->view.ring;
     Rh__RoleRow *row = mem_new(1, sizeof *row);
 

@@ -200,7 +200,7 @@ static void look_at_loads(struct coordinator *c, uint32_t cells_of[RING_NODES_MA
     for (const struct ring_vnode *v = ring->vnode; v < ring->vnode + ring->vnode_count; v++) {
         const struct ring_segment *s = ring_segment_at(ring, v->from);
 
-        owns[v->owner] += s == NULL || s->policy == RING_HASH ? ring_end(ring, v) - v->from : 0;
+        owns[v->owner] += ring_is_hashed(s) ? ring_end(ring, v) - v->from : 0;
     }
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];

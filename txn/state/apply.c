@@ -46,7 +46,7 @@ static void on_init(struct change *c, const Rh__CommandInit *in)
     s->number = (uint64_t)in->era << STATE_NUMBER_BITS;
     view_fini(&s->view);
     view_init(&s->view, (uint8_t)in->grid);
-    s->view.key = (struct ring_key){in->key0, in->key1};
+    view_set_key(&s->view, (struct ring_key){in->key0, in->key1});
     s->view.era = in->era;
     s->view.fleet = (struct fleet_id){in->fleet_high, in->fleet_low};
 }

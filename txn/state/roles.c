@@ -13,15 +13,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const enum ring_policy policy_of[] = {
-    [PLACE_HASH] = RING_HASH, [PLACE_SINGLETON] = RING_OLDEST, [PLACE_DAEMONS] = RING_SPREAD};
+static const enum ring_policy policy_of[] = {[PLACE_HASH] = RING_HASH,
+                                             [PLACE_SINGLETON] = RING_OLDEST,
+                                             [PLACE_DAEMONS] = RING_SPREAD,
+                                             [PLACE_TOGETHER] = RING_TOGETHER};
 
 const char *roles_placement_name(uint8_t placement)
 {
-    static const char *const names[] = {
-        [PLACE_HASH] = "hash", [PLACE_SINGLETON] = "singleton", [PLACE_DAEMONS] = "daemons"};
+    static const char *const names[] = {[PLACE_HASH] = "hash",
+                                        [PLACE_SINGLETON] = "singleton",
+                                        [PLACE_DAEMONS] = "daemons",
+                                        [PLACE_TOGETHER] = "together"};
 
-    return placement <= PLACE_DAEMONS ? names[placement] : "?";
+    return placement <= PLACE_TOGETHER ? names[placement] : "?";
 }
 
 const struct state_kind *roles_kind(const struct state *s, uint16_t number)
@@ -111,11 +115,19 @@ static void judge_shape(const struct roles_judge *j)
         const Rh__Kind *k = j->in->kinds[i];
 
         if (k->number > UINT16_MAX || k->name[0] == '\0' || strlen(k->name) > VIEW_NAME_MAX ||
-            k->placement > PLACE_DAEMONS || k->daemons > ROLES_DAEMONS_MAX ||
+            k->placement > PLACE_TOGETHER || k->daemons > ROLES_DAEMONS_MAX ||
             find_kind(j->in, k->number) != k) {
             fail(j,
                  "a kind's number, name, placement or count is out of range, or the kind is given "
                  "twice");
+        } else if (k->placement == PLACE_TOGETHER && j->s->format < FLEET_FORMAT_PLACEMENT) {
+            (void)snprintf(j->fault,
+                           ROLES_FAULT_SIZE,
+                           "kind %u '%s' is placed together, which the fleet's format %u does not "
+                           "know: upgrade all processes, then `ringhold upgrade --finish`",
+                           k->number,
+                           k->name,
+                           j->s->format);
         }
     }
 }
@@ -297,7 +309,7 @@ static struct ring_segment *add_segment(struct roles_draft *d, enum ring_policy 
 }
 
 /* A segment of that role and policy that was there before: of `kind`; if there is none, one that
- * nothing is bound to any more. HASH: there is one at most. */
+ * nothing is bound to any more. HASH and TOGETHER: there is one at most. */
 static struct ring_segment *reuse_segment(struct roles_draft *d, enum ring_policy policy,
                                           const char *role, uint16_t kind)
 {
@@ -309,7 +321,7 @@ static struct ring_segment *reuse_segment(struct roles_draft *d, enum ring_polic
         if (s->policy != policy || strcmp(s->role, role) != 0) {
             continue;
         }
-        if (policy == RING_HASH || (s->kind_count == 1 && s->kind[0] == kind)) {
+        if (ring_is_hashed(s) || (s->kind_count == 1 && s->kind[0] == kind)) {
             return s;
         }
         empty = s->kind_count == 0 ? s : empty;
@@ -334,13 +346,12 @@ static void draft_kind(struct roles_draft *d, const struct state *s, const Rh__C
     const enum ring_policy policy = policy_of[k->placement];
     const uint8_t grid =
         s->view.ring.grid < RING_SEGMENT_BITS_MAX ? s->view.ring.grid : RING_SEGMENT_BITS_MAX;
-    const uint8_t bits = policy == RING_HASH     ? grid
-                         : policy == RING_SPREAD ? (uint8_t)RING_DAEMON_BITS
-                                                 : 0;
+    const bool hashed = policy == RING_HASH || policy == RING_TOGETHER;
+    const uint8_t bits = hashed ? grid : policy == RING_SPREAD ? (uint8_t)RING_DAEMON_BITS : 0;
     struct ring_segment *segment = reuse_segment(d, policy, in->role, (uint16_t)k->number);
 
-    for (size_t i = d->before; segment == NULL && policy == RING_HASH && i < d->count; i++) {
-        segment = d->list[i].policy == RING_HASH ? &d->list[i] : NULL; // made for another kind
+    for (size_t i = d->before; segment == NULL && hashed && i < d->count; i++) {
+        segment = d->list[i].policy == policy ? &d->list[i] : NULL; // made for another kind
     }
     if (segment == NULL) {
         segment = add_segment(d, policy, in->role, bits);
@@ -351,7 +362,7 @@ static void draft_kind(struct roles_draft *d, const struct state *s, const Rh__C
     if (segment->kind_count == 0 && policy == RING_SPREAD) {
         segment->open = k->daemons;
     }
-    if (policy == RING_HASH || segment->kind_count == 0) {
+    if (hashed || segment->kind_count == 0) {
         bind_kind(segment, (uint16_t)k->number);
     }
 }
@@ -390,7 +401,7 @@ static void unbind_others(struct roles_draft *d, const Rh__CommandRegister *in)
         if (strcmp(s->role, in->role) != 0) {
             continue;
         }
-        if (s->policy == RING_HASH) {
+        if (ring_is_hashed(s)) {
             s->kind_count = 0; // bound anew
         } else if (s->kind_count == 1 && find_kind(in, s->kind[0]) == NULL) {
             s->kind_count = 0;
