@@ -161,7 +161,8 @@ static double settle(struct ring *r, unsigned nodes, bool carry_out)
     struct plan_node *node = make_nodes(nodes);
     struct plan plan;
     double start = now_ns();
-    enum err e = plan_make(&plan, r, node, nodes, &limits);
+    enum err e =
+        plan_make(&plan, plan_by_weight, &(struct plan_view){r, node, nodes}, NULL, NULL, &limits);
     double took = now_ns() - start;
 
     for (size_t i = 0; e == ERR_OK && carry_out && i < plan.txn_count; i++) {

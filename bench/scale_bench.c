@@ -92,7 +92,8 @@ static void share(struct ring *r, unsigned nodes)
 {
     struct plan_node *node = make_nodes(nodes, 0);
     struct plan plan;
-    const enum err e = plan_make(&plan, r, node, nodes, &limits);
+    const enum err e =
+        plan_make(&plan, plan_by_weight, &(struct plan_view){r, node, nodes}, NULL, NULL, &limits);
 
     ASSERT(e == ERR_OK);
     carry_out(r, &plan);
@@ -111,7 +112,8 @@ static void measure_plan(const char *name, const struct ring *r, unsigned nodes,
 
     for (unsigned i = 0; i < ROUNDS; i++) {
         const double begin = now_us();
-        const enum err e = plan_make(&plan, r, node, nodes, &limits);
+        const enum err e = plan_make(
+            &plan, plan_by_weight, &(struct plan_view){r, node, nodes}, NULL, NULL, &limits);
 
         took[i] = now_us() - begin;
         ASSERT(e == ERR_OK);

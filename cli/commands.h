@@ -27,9 +27,10 @@ int cmd_daemons(int argc, char **argv);
 int cmd_coordinators(int argc, char **argv); /* list | set | add | replace | remove */
 int cmd_upgrade(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
-int cmd_config(int argc, char **argv);     /* check | print FILE */
-int cmd_token(int argc, char **argv);      /* make | check TOKEN */
-int cmd_tls(int argc, char **argv);        /* init | ROLE NAME | check */
+int cmd_move(int argc, char **argv);
+int cmd_config(int argc, char **argv); /* check | print FILE */
+int cmd_token(int argc, char **argv);  /* make | check TOKEN */
+int cmd_tls(int argc, char **argv);    /* init | ROLE NAME | check */
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);
 

@@ -48,6 +48,7 @@ static const struct verb commands[] = {
      cmd_quarantine,
      NULL,
      "quarantine list | clear | add: actors that kill their process"},
+    {"move", cmd_move, NULL, "move VNODE NODE: move vnodes to the nodes that you name"},
     {"txn", cmd_txn, NULL, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, NULL, "show what was decided, when, and who asked for it"},
     {"rolling-restart",

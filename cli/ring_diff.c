@@ -287,12 +287,27 @@ static void print_json(const struct diff *d, const struct measured *m, const str
     (void)printf("}\n");
 }
 
-int ring_diff(const struct query *q, const char *what, const char *role)
+void ring_diff_print(const struct query *q, const Rh__AdminReply *reply)
 {
-    Rh__AdminPreview preview = RH__ADMIN_PREVIEW__INIT;
     struct measured measured;
     struct diff diff;
     struct rows pairs;
+
+    measure(q, &measured);
+    add_up(&diff, reply);
+    put_pairs(&diff, &measured, &pairs);
+    if (q->json) {
+        print_json(&diff, &measured, &pairs);
+    } else {
+        print_text(&diff, &measured, &pairs);
+    }
+    rows_fini(&pairs);
+    mem_free(diff.pair);
+}
+
+int ring_diff(const struct query *q, const char *what, const char *role)
+{
+    Rh__AdminPreview preview = RH__ADMIN_PREVIEW__INIT;
     char name[64];
     char of_role[64];
 
@@ -307,16 +322,7 @@ int ring_diff(const struct query *q, const char *what, const char *role)
     if (reply == NULL) {
         return 1;
     }
-    measure(q, &measured);
-    add_up(&diff, reply);
-    put_pairs(&diff, &measured, &pairs);
-    if (q->json) {
-        print_json(&diff, &measured, &pairs);
-    } else {
-        print_text(&diff, &measured, &pairs);
-    }
-    rows_fini(&pairs);
-    mem_free(diff.pair);
+    ring_diff_print(q, reply);
     admin_free(reply);
     return 0;
 }

@@ -11,4 +11,7 @@
 /* `what` is the word after --diff; q->arguments are what stands behind it. The exit code. */
 int ring_diff(const struct query *q, const char *what, const char *role);
 
+/* Print the plan of a reply, and what it would take. */
+void ring_diff_print(const struct query *q, const Rh__AdminReply *reply);
+
 #endif

@@ -319,6 +319,23 @@ static void add_self(struct options *t, struct coordinator_settings *c)
             "data", "DIR", o->data, sizeof o->data, "data folder (ringhold-data/coordinator-N)"));
 }
 
+/* What a transaction carries is bounded by the nodes' --move-rate. */
+static void add_caps(struct options *t, struct coordinator_config *machine)
+{
+    (void)options_add(t,
+                      option_reloads(option_number(
+                          "moves-at-once",
+                          &machine->txns_max,
+                          (struct option_range){1, STATE_PENDING_MAX},
+                          "transactions that move vnodes at a time, in the whole fleet (%)")));
+    (void)options_add(
+        t,
+        option_reloads(option_number("moves-per-node",
+                                     &machine->txns_per_node,
+                                     (struct option_range){1, 64},
+                                     "of them, in how many a node takes part at a time (%)")));
+}
+
 static void add_ring(struct options *t, struct coordinator_settings *c)
 {
     struct coordinator_config *machine = &c->o.machine;
@@ -341,6 +358,7 @@ static void add_ring(struct options *t, struct coordinator_settings *c)
                           &machine->prepare_ms,
                           (struct option_range){100, 3600000},
                           "abort a transaction that is not prepared after this time (%)")));
+    add_caps(t, machine);
     (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
     (void)options_add(t, lease_option(&c->times));
     (void)options_add(t, margin_option(&c->times));

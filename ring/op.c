@@ -151,7 +151,9 @@ static enum err draft_split(struct op_draft *d, const struct ring_op *op, uint32
     d->slot[op->other] = right + 1;
     d->next[right] = d->next[left];
     d->next[left] = right;
-    draft_open(d, left);
+    if (d->digest != NULL) { // the cells of the left part say the same as before
+        digest_add(d->digest, &d->vnode[left], op->at);
+    }
     draft_open(d, right);
     return ERR_OK;
 }

@@ -79,8 +79,12 @@ static uint32_t cut(struct pieces *p, uint32_t index, uint32_t size, uint16_t ow
     ASSERT(size > 0 && size < left->size);
     left->size -= size;
     p->count++;
-    p->piece[right] = (struct piece){
-        .id = lowest_free_id(p), .from = left->from + left->size, .size = size, .owner = owner};
+    p->piece[right] = (struct piece){.id = lowest_free_id(p),
+                                     .from = left->from + left->size,
+                                     .size = size,
+                                     .owner = owner,
+                                     .apart = left->apart,
+                                     .fixed = left->fixed};
     p->used[p->piece[right].id] = 1;
     steps_add(&p->splits,
               (struct step){.op = {.kind = RING_SPLIT,
@@ -96,6 +100,48 @@ uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size)
 {
     ASSERT(p->piece[index].move == 0);
     return cut(p, index, size, p->piece[index].owner);
+}
+
+/* ---- wishes ---- */
+
+/* From the right, so that each cut makes a small vnode of a large one, which costs what it has. */
+static void set_apart(struct pieces *p, uint32_t index, const struct plan_wishes *wishes,
+                      pieces_at *at, void *context)
+{
+    const uint32_t from = p->piece[index].from;
+    uint32_t end = from + p->piece[index].size;
+    const struct plan_wish *first = plan_wish_in(wishes, from, end);
+    size_t left = 0;
+
+    while (first != NULL && first + left < wishes->wish + wishes->count &&
+           first[left].from < end) {
+        left++;
+    }
+    for (; left > 0; left--) {
+        const struct plan_wish *w = &first[left - 1];
+        uint32_t wished = index;
+
+        if (w->to < end) {
+            (void)pieces_cut(p, index, end - w->to);
+            end = w->to;
+        }
+        if (w->from > from) {
+            wished = pieces_cut(p, index, end - w->from);
+            end = w->from;
+        }
+        p->piece[wished].apart = true;
+        at(context, wished, w);
+    }
+}
+
+void pieces_set_apart(struct pieces *p, const struct plan_wishes *wishes, pieces_at *at,
+                      void *context)
+{
+    const uint32_t whole = (uint32_t)p->count;
+
+    for (uint32_t i = 0; i < whole; i++) {
+        set_apart(p, i, wishes, at, context);
+    }
 }
 
 /* The MOVE of a piece to `target` is the next step. */
@@ -201,7 +247,8 @@ static void offer(struct chain *c, uint32_t left)
     const struct piece *l = &c->piece[left];
     const struct piece *r = c->next[left] == NO_PIECE ? NULL : &c->piece[c->next[left]];
 
-    if (r != NULL && l->owner == r->owner && l->size + r->size <= c->most) {
+    if (r != NULL && l->owner == r->owner && !l->apart && !r->apart &&
+        l->size + r->size <= c->most) {
         ranking_put(&c->pair, left, -(int64_t)(l->size + r->size));
     } else {
         ranking_remove(&c->pair, left);
@@ -241,11 +288,13 @@ void pieces_join(struct pieces *p, size_t enough, uint32_t most)
 {
     struct chain c = {.piece = p->piece, .most = most};
     size_t left = p->count;
+    bool parts = false;
 
     for (size_t i = 0; i < p->count; i++) {
-        left -= p->piece[i].part;
+        left -= p->piece[i].part || p->piece[i].apart;
+        parts = parts || p->piece[i].part;
     }
-    if (left == p->count && left <= enough) {
+    if (!parts && left <= enough) {
         return;
     }
     qsort(p->piece, p->count, sizeof *p->piece, by_from);

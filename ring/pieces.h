@@ -6,7 +6,7 @@
 #ifndef RING_PIECES_H
 #define RING_PIECES_H
 
-#include "ring/ring.h"
+#include "ring/plan.h"
 
 struct piece {
     uint32_t id;
@@ -14,6 +14,8 @@ struct piece {
     uint32_t size; /* cells, > 0 */
     uint16_t owner;
     bool part;     /* of a vnode that is cut only to travel: it is joined again with its left */
+    bool apart;    /* by a wish: nothing is joined with it */
+    bool fixed;    /* by a wish: it stays with its owner */
     uint32_t move; /* its MOVE + 1 in `moves`: it stays where it is now; 0 = not moved */
 };
 
@@ -52,8 +54,14 @@ void pieces_fini(struct pieces *p);
  * the list of steps. */
 void pieces_load(struct pieces *p, const struct ring *r, uint32_t from, uint32_t end);
 
+/* Cut what the wishes are about out of the pieces that are loaded, and mark it apart; `at` is
+ * called with each such piece. */
+typedef void pieces_at(void *context, uint32_t index, const struct plan_wish *wish);
+void pieces_set_apart(struct pieces *p, const struct plan_wishes *wishes, pieces_at *at,
+                      void *context);
+
 /* SPLIT `size` cells (0 < size < its own) off the right of a piece; returns the index of the new
- * one, which has the lowest free id. */
+ * one, which has the lowest free id, and is fixed and apart as the other is. */
 uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size);
 
 /* MOVE a piece that this plan has not moved yet. */
@@ -64,8 +72,8 @@ void pieces_give(struct pieces *p, uint32_t index, uint16_t target);
 void pieces_slice(struct pieces *p, const uint32_t *cells_of);
 
 /* MERGE the parts of what was sliced, and neighbours of one owner, the smallest pairs first and
- * none above `most` cells, while there are more than `enough` pieces. Ends the use of `p`: indexes
- * change. */
+ * none above `most` cells, while there are more than `enough` pieces that are not apart. Ends the
+ * use of `p`: indexes change. */
 void pieces_join(struct pieces *p, size_t enough, uint32_t most);
 
 #endif

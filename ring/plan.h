@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner: which vnodes must move so that every node holds its share.
+ * The planner: which vnodes must move, and in which transactions.
  *
- * Each segment of the ring is planned by itself, for the nodes of its role and
- * by its policy; one whose role nobody has, or only nodes that leave, stays as
- * it is.
+ * A strategy decides what moves: it is a function of what is (plan_view), what
+ * is known of the load (plan_loads) and what operators wish (plan_wishes), and
+ * writes down SPLITs, MOVEs and MERGEs. plan_make() checks what it is asked,
+ * and makes transactions in waves of what the strategy wrote, whichever it is.
  *
  * Pure, integers only, deterministic: every coordinator computes the same plan
- * from the same ring and the same nodes. Serves join, drain, removal and
- * weight change alike: the difference is in `nodes`.
+ * from the same ring, nodes and wishes. Serves join, drain, removal and weight
+ * change alike: the difference is in the nodes.
  */
 #ifndef RING_PLAN_H
 #define RING_PLAN_H
 
 #include "ring/ring.h"
+
+struct pieces;
 
 struct plan_node {
     uint32_t weight; /* 1..1000; share of cells is weight / sum of weights */
@@ -32,8 +35,39 @@ struct plan_limits {
                           * plan_reassign(), for nobody can vote for giving it */
     const uint8_t *busy; /* borrowed; by vnode id: 1 = something else pends for it; or NULL */
     size_t busy_count;
-    const uint32_t *cells_of; /* borrowed; by the source's slot: cells that one transaction should
-                               * move at most; 0 = any; or NULL */
+};
+
+/* What is: the ring, and the nodes that own it or could. All borrowed. */
+struct plan_view {
+    const struct ring *ring;
+    const struct plan_node *nodes;
+    size_t node_count;
+};
+
+/* What is known of the load. All zero: nothing. */
+struct plan_loads {
+    const uint32_t *cells_of; /* borrowed; by the source's slot: so many cells have as many actors
+                               * as one transaction should move; 0 = any; or NULL */
+};
+
+/* What is wished of the cells [from, to): they are vnodes of their own, which are merged with
+ * nothing else, and … */
+enum plan_wish_kind {
+    PLAN_AT,   /* … node `slot` owns them; one that leaves, or that can't have them: as APART */
+    PLAN_STAY, /* … what `slot` owns of them stays there, even if it leaves; the rest: as APART */
+    PLAN_APART, /* … move as any others */
+};
+struct plan_wish {
+    uint32_t from; /* of one segment, which may have more wishes */
+    uint32_t to;
+    uint16_t slot;
+    enum plan_wish_kind kind;
+};
+
+/* All zero: none. */
+struct plan_wishes {
+    struct plan_wish *wish; /* the caller's; ascending, and no two have a cell in common */
+    size_t count;
 };
 
 /* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one source-target pair, or
@@ -54,17 +88,32 @@ struct plan {
     uint64_t moved_cells; /* cells that change owner */
 };
 
-/* Fill `plan` (uninitialised) with what turns `ring` into the wanted one; no transactions when it
- * is that already. Waves of SPLITs come first, MERGEs last. A vnode that moves and has more cells
- * than cells_of allows is cut for it, and is whole again at the end; where these parts would be
- * more than a thousand, they are larger. vnodes without owner are given away as
- * those of leaving nodes are. After it every node that stays has at most 1 + 0.85/V of its share
- * (V vnodes per weight; a few cells more on a tiny ring), and planning again yields nothing to do.
- * ERR_INVALID, with an empty plan: no node stays at all; a slot is not 1..4095 or twice in `nodes`;
- * a weight or a limit is out of range; a vnode's owner is not in `nodes`. */
-MUST_CHECK enum err plan_make(struct plan *plan, const struct ring *ring,
-                              const struct plan_node *nodes, size_t node_count,
-                              const struct plan_limits *limits);
+/* A strategy: write down in `moves` (ring/pieces.h; all of the ring is there, and nothing is done
+ * to it yet) what is to be cut, moved and joined. What it gets is checked: slots and weights are in
+ * range, every owner is among the nodes, and somebody stays. It does what the wishes say, keeps to
+ * the limits that concern it, and has nothing to do for a ring that is as it wants it. */
+typedef void plan_strategy(const struct plan_view *view, const struct plan_loads *loads,
+                           const struct plan_wishes *wishes, const struct plan_limits *limits,
+                           struct pieces *moves);
+
+/* The strategy that ships: each segment of the ring by itself, for the nodes of its role and by its
+ * policy; one whose role nobody has, or only nodes that leave, stays as it is. Every node that
+ * stays gets its share by weight, at most 1 + 0.85/V of it (V vnodes per weight; a few cells more
+ * on a tiny ring), and moves no more than that needs. What is wished to be at a node counts as part
+ * of its share; where that alone is more, the others share the rest. A vnode that moves and has
+ * more cells than cells_of allows is cut for it, and is whole again at the end; where these parts
+ * would be more than a thousand, they are larger. vnodes without owner are given away as those of
+ * leaving nodes are. */
+plan_strategy plan_by_weight;
+
+/* Fill `plan` (uninitialised) with what the strategy says of `view`; `loads` and `wishes` may be
+ * NULL. No transactions when there is nothing to do. Waves of SPLITs come first, MERGEs last.
+ * ERR_INVALID, with an empty plan: no node stays at all; a slot is not 1..4095 or twice among the
+ * nodes; a weight or a limit is out of range; a vnode's owner is not among the nodes; the wishes
+ * are not in order. */
+MUST_CHECK enum err plan_make(struct plan *plan, plan_strategy *strategy,
+                              const struct plan_view *view, const struct plan_loads *loads,
+                              const struct plan_wishes *wishes, const struct plan_limits *limits);
 void plan_fini(struct plan *plan);
 
 /* Return the node that has served longest, of those that stay and fit the segment; NULL = none. */
@@ -75,12 +124,16 @@ const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_c
 bool plan_fits(const struct plan_node *node, const struct ring_segment *segment);
 
 /* Plan, in each segment and for the nodes of its role, MOVEs of all that `dead` (RING_NODE_NONE:
- * nobody) owns, whole, largest first, each to that one of `nodes` (their slots distinct, 1..4095,
+ * nobody) owns, whole, largest first, each to that one of the nodes (their slots distinct, 1..4095,
  * weights as above; leaving ones and `dead` itself get nothing) which lacks most of its share of
  * the cells: no node ends further above its share than by one vnode, unless it was before; a
- * singleton goes to the oldest, a set's actors evenly. Free it with mem_free(). NULL and a count of
- * 0: nothing to move, or nobody to take it. */
-struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
-                              size_t node_count, uint16_t dead, size_t *count);
+ * singleton goes to the oldest, a set's actors evenly. A vnode that is wished to be at one of the
+ * nodes goes there, and what is to stay at `dead` is left to it; `wishes` may be NULL. Free it with
+ * mem_free(). NULL and a count of 0: nothing to move, or nobody to take it. */
+struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wishes *wishes,
+                              uint16_t dead, size_t *count);
+
+/* The first wish that has one of the cells [from, to); NULL = none. `wishes` may be NULL. */
+const struct plan_wish *plan_wish_in(const struct plan_wishes *wishes, uint32_t from, uint32_t to);
 
 #endif

@@ -157,15 +157,31 @@ struct moves {
     size_t count;
 };
 
-static void give_all(struct moves *moves, const struct stretch *t, struct ranking *need,
+/* True: it may get a vnode that is wished to be there. */
+static bool is_taker(const struct plan_view *view, const struct stretch *t, uint16_t slot,
                      uint16_t dead)
+{
+    for (const struct plan_node *n = view->nodes; n < view->nodes + view->node_count; n++) {
+        if (n->slot == slot && slot != dead) {
+            return may_get(t, n);
+        }
+    }
+    return false;
+}
+
+static void give_all(struct moves *moves, const struct stretch *t, struct ranking *need,
+                     const struct plan_view *view, const struct plan_wishes *wishes, uint16_t dead)
 {
     const struct ring *ring = t->ring;
     uint64_t *key = mem_new(ring->vnode_count, sizeof *key);
     size_t left = 0;
 
     for (size_t i = 0; need->count > 0 && i < ring->vnode_count; i++) {
-        if (ring->vnode[i].owner == dead && lies_in(t, &ring->vnode[i])) {
+        const struct ring_vnode *v = &ring->vnode[i];
+        const struct plan_wish *w = plan_wish_in(wishes, v->from, v->from + 1);
+
+        if (v->owner == dead && lies_in(t, v) &&
+            (w == NULL || w->kind != PLAN_STAY || w->slot != dead)) {
             key[left++] = key_of(t, i);
         }
     }
@@ -175,7 +191,10 @@ static void give_all(struct moves *moves, const struct stretch *t, struct rankin
     }
     while (left > 0) {
         const uint64_t largest = key[--left];
-        const uint32_t to = ranking_top(need);
+        const uint32_t from = ring->vnode[largest & MASK].from;
+        const struct plan_wish *w = plan_wish_in(wishes, from, from + 1);
+        const bool wished = w != NULL && w->kind == PLAN_AT && is_taker(view, t, w->slot, dead);
+        const uint32_t to = wished ? w->slot : ranking_top(need);
 
         moves->op[moves->count++] = (struct ring_op){
             .kind = RING_MOVE,
@@ -183,28 +202,30 @@ static void give_all(struct moves *moves, const struct stretch *t, struct rankin
             .from = dead,
             .to = (uint16_t)to,
         };
-        ranking_put(need, to, need->key[to] - (int64_t)(largest >> (2 * BITS)));
+        if (ranking_has(need, to)) { // of a singleton's role only the oldest is there
+            ranking_put(need, to, need->key[to] - (int64_t)(largest >> (2 * BITS)));
+        }
     }
     mem_free(key);
 }
 
-struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
-                              size_t node_count, uint16_t dead, size_t *count)
+struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wishes *wishes,
+                              uint16_t dead, size_t *count)
 {
     struct moves moves = {0};
 
-    for (size_t i = 0; i <= ring->segment_count; i++) {
-        const struct ring_segment *s = i == 0 ? NULL : &ring->segment[i - 1];
-        const struct stretch t = stretch_of(ring, s);
+    for (size_t i = 0; i <= view->ring->segment_count; i++) {
+        const struct ring_segment *s = i == 0 ? NULL : &view->ring->segment[i - 1];
+        const struct stretch t = stretch_of(view->ring, s);
         struct ranking need;
 
         ranking_init(&need, SLOTS);
-        rank(&need, &t, nodes, node_count);
+        rank(&need, &t, view->nodes, view->node_count);
         ranking_remove(&need, dead);
         if (s != NULL && s->policy == RING_OLDEST) {
-            rank_oldest(&need, nodes, node_count);
+            rank_oldest(&need, view->nodes, view->node_count);
         }
-        give_all(&moves, &t, &need, dead);
+        give_all(&moves, &t, &need, view, wishes, dead);
         ranking_fini(&need);
     }
     *count = moves.count;

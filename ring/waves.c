@@ -16,6 +16,13 @@
 /* SPLITs or MERGEs that go into one transaction: bounds its message. */
 enum { CUTS_PER_TXN = 1024 };
 
+/* Of MOVEs; struct plan_limits and struct plan_loads say what each means. */
+struct caps {
+    uint32_t moves_per_txn;
+    uint32_t wave_cap;
+    const uint32_t *cells_of;
+};
+
 /* A run of steps that becomes one transaction. */
 struct group {
     const struct step *step; /* of sorted */
@@ -83,11 +90,11 @@ static bool same_pair(const struct step *a, const struct step *b)
 }
 
 /* How many of the `count` steps make the first transaction. */
-static size_t fit(const struct step *step, size_t count, const struct plan_limits *limits)
+static size_t fit(const struct step *step, size_t count, const struct caps *caps)
 {
-    const size_t most = limits == NULL ? CUTS_PER_TXN : limits->moves_per_txn;
+    const size_t most = caps == NULL ? CUTS_PER_TXN : caps->moves_per_txn;
     const uint64_t cells =
-        limits == NULL || limits->cells_of == NULL ? 0 : limits->cells_of[step->source];
+        caps == NULL || caps->cells_of == NULL ? 0 : caps->cells_of[step->source];
     uint64_t sum = step->cells;
     size_t size = 1;
 
@@ -102,10 +109,10 @@ static size_t fit(const struct step *step, size_t count, const struct plan_limit
 }
 
 /* Cut `count` sorted steps into groups of one pair, and at most CUTS_PER_TXN steps, or with
- * `limits` what those say of the source's moves. A group's `wave` is its number among its pair's.
+ * `caps` what those say of the source's moves. A group's `wave` is its number among its pair's.
  */
 static void add_groups(struct schedule *s, const struct step *step, size_t count,
-                       const struct plan_limits *limits)
+                       const struct caps *caps)
 {
     for (size_t at = 0, size = 0; at < count; at += size) {
         const struct group *before = s->count == 0 ? NULL : &s->group[s->count - 1];
@@ -113,7 +120,7 @@ static void add_groups(struct schedule *s, const struct step *step, size_t count
         const bool same = before != NULL && at > 0 && same_pair(before->step, first);
         uint32_t number = same ? before->wave + 1 : 0;
 
-        size = fit(first, count - at, limits);
+        size = fit(first, count - at, caps);
         add_group(s, (struct group){.step = first, .count = size, .wave = number});
     }
 }
@@ -252,7 +259,7 @@ static size_t fill_wave(struct group *group, size_t count, struct group *done, u
 }
 
 static void schedule_moves(struct schedule *s, const struct step *step, size_t count,
-                           const struct plan_limits *limits)
+                           const struct caps *caps)
 {
     size_t first = s->count;
     struct group *done;
@@ -260,11 +267,11 @@ static void schedule_moves(struct schedule *s, const struct step *step, size_t c
     if (count == 0) {
         return;
     }
-    add_groups(s, step, count, limits);
+    add_groups(s, step, count, caps);
     sort_by_busy(s->group + first, s->count - first);
     done = mem_new(s->count - first, sizeof *done);
     for (size_t all = s->count - first, left = all; left > 0; s->waves++) {
-        left = fill_wave(s->group + first, left, done + (all - left), s->waves, limits->wave_cap);
+        left = fill_wave(s->group + first, left, done + (all - left), s->waves, caps->wave_cap);
     }
     memcpy(s->group + first, done, (s->count - first) * sizeof *done);
     mem_free(done);
@@ -316,8 +323,10 @@ static void fill_plan(struct plan *plan, const struct schedule *s)
     }
 }
 
-void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *limits)
+void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *limits,
+                const uint32_t *cells_of)
 {
+    const struct caps caps = {limits->moves_per_txn, limits->wave_cap, cells_of};
     struct step *moves = sort_by_pair(&p->moves);
     struct step *splits;
     struct step *merges;
@@ -325,7 +334,7 @@ void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *l
 
     *plan = (struct plan){.moved_cells = p->moved_cells};
     splits = schedule_cuts(&s, &p->splits, limits);
-    schedule_moves(&s, moves, p->moves.count, limits);
+    schedule_moves(&s, moves, p->moves.count, &caps);
     merges = schedule_cuts(&s, &p->merges, limits);
     if (s.count > 0) {
         qsort(s.group, s.count, sizeof *s.group, by_wave);

@@ -10,7 +10,8 @@
 
 /* Fill `plan` (uninitialised) from the steps of `p`: first the SPLITs, then the MOVEs, then the
  * MERGEs. Takes steps of `p` apart. No node takes part in more than wave_cap transactions of one
- * wave. */
-void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *limits);
+ * wave. `cells_of`: as in struct plan_loads, or NULL. */
+void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *limits,
+                const uint32_t *cells_of);
 
 #endif

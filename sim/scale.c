@@ -425,7 +425,12 @@ static void share(struct scale *s)
         nodes[i] = (struct plan_node){
             .slot = (uint16_t)(i + 1), .weight = 1, .incarnation = s->node[i].incarnation};
     }
-    ASSERT(plan_make(&plan, ring, nodes, s->options.nodes, &limits) == ERR_OK);
+    ASSERT(plan_make(&plan,
+                     plan_by_weight,
+                     &(struct plan_view){ring, nodes, s->options.nodes},
+                     NULL,
+                     NULL,
+                     &limits) == ERR_OK);
     for (size_t i = 0; i < plan.txn_count; i++) {
         ring_apply(ring, plan.txn[i].ops, plan.txn[i].op_count, ++s->state.number, 1);
     }

@@ -133,7 +133,12 @@ static const char *plan_waits(const struct fleet *f)
             };
         }
     }
-    if (plan_make(&plan, &view->ring, node, count, &limits) != ERR_OK) {
+    if (plan_make(&plan,
+                  plan_by_weight,
+                  &(struct plan_view){&view->ring, node, count},
+                  NULL,
+                  NULL,
+                  &limits) != ERR_OK) {
         return NULL; // all are leaving: nothing can be planned
     }
     left = plan.txn_count;

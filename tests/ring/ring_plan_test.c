@@ -18,7 +18,9 @@ struct fleet {
     struct plan_node node[NODES];
     size_t count;
     struct plan_limits limits;
-    struct plan plan; /* the last one */
+    struct plan_loads loads;
+    struct plan_wishes wishes; /* borrowed */
+    struct plan plan;          /* the last one */
 };
 
 static void fleet_init(struct fleet *f, uint8_t grid, uint32_t vnodes_per_weight)
@@ -56,7 +58,13 @@ static void forget(struct fleet *f, size_t index)
 static void make_plan(struct fleet *f)
 {
     plan_fini(&f->plan);
-    assert_int_equal(plan_make(&f->plan, &f->ring, f->node, f->count, &f->limits), ERR_OK);
+    assert_int_equal(plan_make(&f->plan,
+                               plan_by_weight,
+                               &(struct plan_view){&f->ring, f->node, f->count},
+                               &f->loads,
+                               &f->wishes,
+                               &f->limits),
+                     ERR_OK);
 }
 
 static void carry_out(struct fleet *f)
@@ -238,7 +246,13 @@ static void assert_deterministic(const struct fleet *f)
     for (size_t i = 0; i < f->count; i++) {
         reversed[i] = f->node[f->count - 1 - i];
     }
-    assert_int_equal(plan_make(&other, &f->ring, reversed, f->count, &f->limits), ERR_OK);
+    assert_int_equal(plan_make(&other,
+                               plan_by_weight,
+                               &(struct plan_view){&f->ring, reversed, f->count},
+                               &f->loads,
+                               &f->wishes,
+                               &f->limits),
+                     ERR_OK);
     assert_same_plan(&f->plan, &other);
     plan_fini(&other);
 }
@@ -247,7 +261,13 @@ static void assert_nothing_left_to_do(const struct fleet *f)
 {
     struct plan again;
 
-    assert_int_equal(plan_make(&again, &f->ring, f->node, f->count, &f->limits), ERR_OK);
+    assert_int_equal(plan_make(&again,
+                               plan_by_weight,
+                               &(struct plan_view){&f->ring, f->node, f->count},
+                               &f->loads,
+                               &f->wishes,
+                               &f->limits),
+                     ERR_OK);
     assert_int_equal(again.txn_count, 0);
     assert_int_equal(again.moved_cells, 0);
     plan_fini(&again);
@@ -350,14 +370,18 @@ static size_t assert_slices_fit(const struct fleet *f, const uint32_t *cells_of)
 /* Of one change two plans, with and without a limit: the same ring comes of both. */
 static void assert_limit_leaves_the_ring_as_it_is(const struct fleet *f)
 {
-    struct plan_limits limits = f->limits;
     struct fleet plain = {.count = 0};
     uint64_t a[2];
     uint64_t b[2];
 
-    limits.cells_of = NULL;
     ring_copy(&plain.ring, &f->ring);
-    assert_int_equal(plan_make(&plain.plan, &plain.ring, f->node, f->count, &limits), ERR_OK);
+    assert_int_equal(plan_make(&plain.plan,
+                               plan_by_weight,
+                               &(struct plan_view){&plain.ring, f->node, f->count},
+                               NULL,
+                               NULL,
+                               &f->limits),
+                     ERR_OK);
     assert_int_equal(plain.plan.moved_cells, f->plan.moved_cells);
     carry_out(&plain);
     placement_digest(&plain.ring, a);
@@ -383,7 +407,7 @@ static void a_source_of_many_actors_gives_little_at_a_time(void **state)
     add(&f, 2, 1);
     (void)settle(&f); // vnodes of 128 cells
     cells_of[1] = 50;
-    f.limits.cells_of = cells_of;
+    f.loads.cells_of = cells_of;
     add(&f, 3, 1);
     make_plan(&f);
     assert_legal(&f);
@@ -411,7 +435,7 @@ static void what_fits_together_goes_together(void **state)
     add(&f, 2, 1);
     (void)settle(&f);
     cells_of[1] = 256; // two vnodes
-    f.limits.cells_of = cells_of;
+    f.loads.cells_of = cells_of;
     add(&f, 3, 1);
     make_plan(&f);
     assert_legal(&f);
@@ -441,7 +465,7 @@ static void slices_are_larger_where_they_would_be_too_many(void **state)
     for (size_t slot = 1; slot <= 10; slot++) {
         cells_of[slot] = 1;
     }
-    f.limits.cells_of = cells_of;
+    f.loads.cells_of = cells_of;
     make_plan(&f);
     assert_legal(&f);
     sliced = assert_slices_fit(&f, no_limit);
@@ -461,7 +485,7 @@ static void a_plan_in_the_midst_of_another_one_is_as_good(void **state)
     for (unsigned round = 0; round < 60; round++) {
         fleet_init(&f, (uint8_t)prng_between(&p, 6, 12), (uint32_t)prng_between(&p, 1, 16));
         add(&f, 1, (uint32_t)prng_between(&p, 1, 3));
-        f.limits.cells_of = cells_of;
+        f.loads.cells_of = cells_of;
         for (unsigned step = 0; step < 8 && f.count < 100; step++) {
             for (size_t slot = 1; slot <= RING_NODES_MAX; slot++) {
                 cells_of[slot] = prng_chance(&p, 50) ? (uint32_t)prng_between(&p, 1, 64) : 0;
@@ -798,7 +822,12 @@ static void nonsense_is_refused(void **state)
     ring_create(&r, 4, 1, 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         print_message("%s\n", cases[i].what);
-        assert_int_equal(plan_make(&plan, &r, cases[i].node, cases[i].count, &cases[i].limits),
+        assert_int_equal(plan_make(&plan,
+                                   plan_by_weight,
+                                   &(struct plan_view){&r, cases[i].node, cases[i].count},
+                                   NULL,
+                                   NULL,
+                                   &cases[i].limits),
                          ERR_INVALID);
         assert_int_equal(plan.txn_count, 0);
         plan_fini(&plan);
@@ -815,7 +844,9 @@ static void an_empty_ring_needs_nothing(void **state)
 
     (void)state;
     ring_init(&r, 14);
-    assert_int_equal(plan_make(&plan, &r, &node, 1, &limits), ERR_OK);
+    assert_int_equal(
+        plan_make(&plan, plan_by_weight, &(struct plan_view){&r, &node, 1}, NULL, NULL, &limits),
+        ERR_OK);
     assert_int_equal(plan.txn_count, 0);
     plan_fini(&plan);
     ring_fini(&r);
@@ -825,7 +856,8 @@ static void an_empty_ring_needs_nothing(void **state)
 
 static void reassign(struct fleet *f, uint16_t dead, size_t *count)
 {
-    struct ring_op *moves = plan_reassign(&f->ring, f->node, f->count, dead, count);
+    struct ring_op *moves =
+        plan_reassign(&(struct plan_view){&f->ring, f->node, f->count}, NULL, dead, count);
 
     assert_int_equal(*count, ring_owned_count(&f->ring, dead));
     if (*count > 0) {
@@ -888,11 +920,13 @@ static void nobody_left_takes_nothing(void **state)
     fleet_init(&f, 14, 8);
     add(&f, 1, 1);
     (void)settle(&f);
-    assert_null(plan_reassign(&f.ring, f.node, 1, 1, &count)); // only the dead one itself
+    assert_null(plan_reassign(
+        &(struct plan_view){&f.ring, f.node, 1}, NULL, 1, &count)); // only the dead one itself
     assert_int_equal(count, 0);
-    assert_null(plan_reassign(&f.ring, f.node, 0, 1, &count));
+    assert_null(plan_reassign(&(struct plan_view){&f.ring, f.node, 0}, NULL, 1, &count));
     add(&f, 2, 1);
-    assert_null(plan_reassign(&f.ring, f.node, 2, 2, &count)); // it owns nothing
+    assert_null(
+        plan_reassign(&(struct plan_view){&f.ring, f.node, 2}, NULL, 2, &count)); // it owns nothing
     assert_int_equal(count, 0);
     fleet_fini(&f);
 }

@@ -254,13 +254,17 @@ static void run(struct ring *r, const struct plan_node *nodes, size_t count)
 {
     struct plan plan;
 
-    assert_int_equal(plan_make(&plan, r, nodes, count, &limits), ERR_OK);
+    assert_int_equal(
+        plan_make(&plan, plan_by_weight, &(struct plan_view){r, nodes, count}, NULL, NULL, &limits),
+        ERR_OK);
     for (size_t i = 0; i < plan.txn_count; i++) {
         ring_apply(r, plan.txn[i].ops, plan.txn[i].op_count, r->version + 1, 1);
     }
     plan_fini(&plan);
     ring_check_invariants(r);
-    assert_int_equal(plan_make(&plan, r, nodes, count, &limits), ERR_OK);
+    assert_int_equal(
+        plan_make(&plan, plan_by_weight, &(struct plan_view){r, nodes, count}, NULL, NULL, &limits),
+        ERR_OK);
     assert_int_equal(plan.txn_count, 0); // and rests
     plan_fini(&plan);
 }
@@ -268,7 +272,7 @@ static void run(struct ring *r, const struct plan_node *nodes, size_t count)
 static size_t give(struct ring *r, const struct plan_node *nodes, size_t count, uint16_t from)
 {
     size_t moved = 0;
-    struct ring_op *moves = plan_reassign(r, nodes, count, from, &moved);
+    struct ring_op *moves = plan_reassign(&(struct plan_view){r, nodes, count}, NULL, from, &moved);
 
     if (moved > 0) {
         assert_int_equal(ring_check(r, moves, moved), ERR_OK);

@@ -406,7 +406,12 @@ static void expect_rest(void)
         nodes[i] =
             (struct plan_node){.slot = w.state.node[i].slot, .weight = w.state.node[i].weight};
     }
-    assert_int_equal(plan_make(&plan, &w.state.view.ring, nodes, w.state.node_count, &limits),
+    assert_int_equal(plan_make(&plan,
+                               plan_by_weight,
+                               &(struct plan_view){&w.state.view.ring, nodes, w.state.node_count},
+                               NULL,
+                               NULL,
+                               &limits),
                      ERR_OK);
     assert_int_equal(plan.txn_count, 0);
     plan_fini(&plan);

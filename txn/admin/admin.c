@@ -166,6 +166,9 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
     case RH__ADMIN__WHAT_PREVIEW:
         admin_preview(c, reply, in->preview);
         return false;
+    case RH__ADMIN__WHAT_MOVE:
+        move_ask(c, reply, in->move);
+        return false;
     case RH__ADMIN__WHAT_TXNS:
         on_txns(c, reply, in->txns->limit);
         return false;

@@ -66,6 +66,17 @@ struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
 /* Answer what would move. Changes nothing. */
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
 
+/* Answer the transactions of the plan for these nodes (`added`: the name of the one in `added_slot`,
+ * which is no member; 0 = none) with `more` beside what is wished; or an error. */
+void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct plan_node *nodes,
+                  size_t count, const struct plan_wishes *more, const char *added,
+                  uint16_t added_slot);
+
+/* ---- move.c ---- */
+
+/* Judge the moves, answer what would move, and unless it is a rehearsal, wish it. */
+void move_ask(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMove *in);
+
 /* ---- operator_request.c ---- */
 
 /* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */

@@ -119,11 +119,28 @@ static struct plan_node *nodes_then(struct coordinator *c, const Rh__AdminPrevie
     return nodes;
 }
 
+void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct plan_node *nodes,
+                  size_t count, const struct plan_wishes *more, const char *added,
+                  uint16_t added_slot)
+{
+    struct plan plan;
+    struct ring ring;
+
+    if (rebalance_plan(c, nodes, count, more, &plan, &ring) != ERR_OK) {
+        admin_set_text(&reply->error, "no plan is possible: no node would stay");
+    }
+    reply->plan = mem_new(plan.txn_count + 1, sizeof(Rh__PlanRow *));
+    for (size_t i = 0; i < plan.txn_count; i++) {
+        reply->plan[reply->n_plan++] = plan_row(c, &plan.txn[i], &ring, added, added_slot);
+    }
+    admin_add_nodes(c, reply);
+    plan_fini(&plan);
+    ring_fini(&ring);
+}
+
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in)
 {
     char text[ADMIN_TEXT_SIZE];
-    struct plan plan;
-    struct ring ring;
     size_t count = 0;
     uint16_t slot = 0;
 
@@ -133,15 +150,6 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
         return;
     }
     struct plan_node *nodes = nodes_then(c, in, &count, &slot);
-    if (rebalance_plan(c, nodes, count, &plan, &ring) != ERR_OK) {
-        admin_set_text(&reply->error, "no plan is possible: no node would stay");
-    }
-    reply->plan = mem_new(plan.txn_count + 1, sizeof(Rh__PlanRow *));
-    for (size_t i = 0; i < plan.txn_count; i++) {
-        reply->plan[reply->n_plan++] = plan_row(c, &plan.txn[i], &ring, in->name, slot);
-    }
-    admin_add_nodes(c, reply);
-    plan_fini(&plan);
-    ring_fini(&ring);
+    preview_plan(c, reply, nodes, count, NULL, in->name, slot);
     mem_free(nodes);
 }

@@ -73,6 +73,8 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 {
     c->config.prepare_ms = config->prepare_ms;
     c->config.suspect_ms = config->suspect_ms;
+    c->config.txns_max = config->txns_max;
+    c->config.txns_per_node = config->txns_per_node;
     memcpy(c->config.least, config->least, sizeof c->config.least);
     c->config.least_count = config->least_count;
 }

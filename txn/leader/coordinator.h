@@ -152,7 +152,7 @@ struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
 struct coordinator *coordinator_new(const struct coordinator_config *config,
                                     const struct state *state);
-/* From now on its prepare_ms, suspect_ms and `least` hold. */
+/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node and `least` hold. */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,

@@ -221,8 +221,12 @@ static void give_to(struct coordinator *c, const struct state_node *node,
                     const struct plan_node *nodes, size_t count, size_t *given)
 {
     const uint16_t slot = node == NULL ? RING_NODE_NONE : node->slot;
-    struct ring_op *moves = plan_reassign(&c->state->view.ring, nodes, count, slot, given);
+    struct plan_wishes wishes;
 
+    wishes_make(c, NULL, &wishes);
+    struct ring_op *moves = plan_reassign(
+        &(struct plan_view){&c->state->view.ring, nodes, count}, &wishes, slot, given);
+    wishes_end(&wishes);
     if (*given > 0) {
         propose_reassign(c, node, moves, *given < STATE_TXN_OPS_MAX ? *given : STATE_TXN_OPS_MAX);
     }

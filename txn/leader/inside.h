@@ -24,6 +24,7 @@
 #include "txn/leader/proposal.h"
 #include "txn/leader/rebalance.h"
 #include "txn/leader/register.h"
+#include "txn/leader/wishes.h"
 
 struct coordinator {
     struct coordinator_config config;
@@ -51,6 +52,7 @@ struct coordinator {
     struct drives drives;
     struct phases phases;
     struct eligibility eligibility;
+    struct wishes wishes;
     struct rebalance rebalance;
     struct proposals proposals;
     struct applied applied;

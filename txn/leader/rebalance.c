@@ -48,6 +48,7 @@ void rebalance_reset(struct coordinator *c)
     c->rebalance.dirty = false;
     c->rebalance.lives = 0;
     eligibility_reset(c);
+    wishes_reset(c);
 }
 
 static size_t unbegun(const struct coordinator *c)
@@ -238,7 +239,7 @@ struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
 }
 
 enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, size_t count,
-                        struct plan *plan, struct ring *ring)
+                        const struct plan_wishes *more, struct plan *plan, struct ring *ring)
 {
     size_t busy_count;
     uint8_t *busy = pending_vnodes(c, &busy_count);
@@ -248,14 +249,21 @@ enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, si
         .busy_count = busy_count,
         .vnodes_per_weight = c->state->vnodes_per_weight,
         .moves_per_txn = c->config.moves_per_txn,
-        .cells_of = cells_of,
         .wave_cap = c->config.txns_per_node,
         .owned_only = true,
     };
+    struct plan_wishes wishes;
 
     look_at_loads(c, cells_of);
+    wishes_make(c, more, &wishes);
     future_ring(c, ring);
-    const enum err e = plan_make(plan, ring, nodes, count, &limits);
+    const enum err e = plan_make(plan,
+                                 plan_by_weight,
+                                 &(struct plan_view){ring, nodes, count},
+                                 &(struct plan_loads){cells_of},
+                                 &wishes,
+                                 &limits);
+    wishes_end(&wishes);
     mem_free(busy);
     mem_free(cells_of);
     return e;
@@ -265,7 +273,10 @@ static void make_plan(struct coordinator *c)
 {
     struct plan_node *nodes = rebalance_nodes(c, 0);
     struct ring ring;
-    const enum err e = rebalance_plan(c, nodes, c->state->node_count, &c->rebalance.plan, &ring);
+
+    wishes_tidy(c);
+    const enum err e =
+        rebalance_plan(c, nodes, c->state->node_count, NULL, &c->rebalance.plan, &ring);
 
     c->rebalance.has_plan = true;
     c->rebalance.plan_id++;

@@ -33,10 +33,12 @@ void rebalance_reset(struct coordinator *c);
 void rebalance_run(struct coordinator *c);
 /* The nodes as the planner takes them, with room for more behind them. mem_free() them. */
 struct plan_node *rebalance_nodes(struct coordinator *c, size_t room);
-/* The plan for these nodes and the ring once all that pends is committed, which goes to `ring`;
- * both are the caller's, also after an error. Changes nothing. */
+/* The plan for these nodes, what is wished and `more` (wishes_make()), and the ring once all that
+ * pends is committed, which goes to `ring`; both are the caller's, also after an error. Changes
+ * nothing. */
 MUST_CHECK enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes,
-                                   size_t count, struct plan *plan, struct ring *ring);
+                                   size_t count, const struct plan_wishes *more, struct plan *plan,
+                                   struct ring *ring);
 /* Transactions of the plan that have not begun, by what the log says: their BEGIN may be on its way
  * through it. */
 size_t rebalance_planned(const struct coordinator *c);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold move`: an operator, or a program of his, says which vnodes move where.
+ */
+#include "cli/commands.h"
+#include "cli/move_list.h"
+#include "cli/query.h"
+#include "cli/ring_diff.h"
+#include "ring/ring.h"
+
+#include <stdio.h>
+
+enum { REASON_SIZE = 128 };
+
+static bool read_moves(const struct query *q, const char *path, Rh__AdminMove *what)
+{
+    uint32_t vnode;
+
+    if (path[0] != '\0' && q->argument_count == 0) {
+        return move_list_read(path, what);
+    }
+    if (path[0] != '\0' || q->argument_count != 2) {
+        (void)fprintf(stderr, "ringhold move: use VNODE NODE, or --json FILE\n");
+        return false;
+    }
+    if (!query_number(
+            "move", "VNODE", q->arguments[0], (struct option_range){0, RING_VNODES_MAX}, &vnode)) {
+        return false;
+    }
+    move_list_add(what, vnode, q->arguments[1]);
+    return true;
+}
+
+static int ask(const struct query *q, Rh__AdminMove *what)
+{
+    if (!what->dry_run) {
+        return query_do(q, &what->base, NULL) ? 0 : 1;
+    }
+    Rh__AdminReply *reply = query_ask(q, &what->base);
+    if (reply == NULL) {
+        return 1;
+    }
+    ring_diff_print(q, reply);
+    admin_free(reply);
+    return 0;
+}
+
+int cmd_move(int argc, char **argv)
+{
+    struct query q;
+    bool once = false;
+    bool rehearses = false;
+    char path[256] = "";
+    char reason[REASON_SIZE] = "";
+    char by[128];
+    const struct option more[] = {
+        option_switch("once", &once, "the planner may move it again, once it is there"),
+        option_text("json",
+                    "FILE",
+                    path,
+                    sizeof path,
+                    "the moves: [{\"vnode\":7,\"node\":\"n2\"}, ...]; -: from stdin"),
+        option_switch("dry-run", &rehearses, "only show what would move"),
+        option_text("reason", "TEXT", reason, sizeof reason, "the reason, for the audit history"),
+    };
+    const struct command command = {
+        .name = "move",
+        .summary = "Move vnodes to nodes, by transactions that drain them, as the planner does.",
+        .arguments = "[VNODE NODE]",
+        .details = "Of a list all move or, if one can't, none. They move as --moves-at-once and\n"
+                   "--moves-per-node of the coordinators allow.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+        .arguments_max = 2,
+    };
+    int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminMove what = RH__ADMIN_MOVE__INIT;
+
+    if (code >= 0) {
+        return code;
+    }
+    (void)query_who(by, sizeof by);
+    what.once = once;
+    what.dry_run = rehearses;
+    what.by = by;
+    what.reason = reason;
+    code = read_moves(&q, path, &what) ? ask(&q, &what) : 1;
+    move_list_free(&what);
+    return code;
+}

@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The strategy that ships: to each its share by weight. Its unit is one wanted
+ * vnode, cells / wanted vnodes: a node of weight 1 holds V of them, so an excess
+ * of half a unit is 0.5/V of its share. In this order:
+ *
+ *     wishes  SPLIT off and give what operators want to be at a node: it stays there
+ *     grow    SPLIT the largest vnodes until there are V for each unit of weight
+ *     empty   leaving nodes give everything, largest first, to whom lacks most
+ *     fill    nodes that lack more than 1 unit take from whom has most
+ *     level   nodes that have more than 0.85 units too many give to whom lacks most
+ *     slice   SPLIT what moves from a source of many actors: a part a transaction
+ *     join    MERGE what was sliced, and neighbours of one owner while there are
+ *             more than 1.5 V
+ *
+ * Whole vnodes move where one fits; a SPLIT for a fit is the last resort. The
+ * gap between what starts a move (1 or 0.85 units) and what ends it (0.5) keeps
+ * a balanced ring still: its nodes sit between -1 and +0.85 units, so no node
+ * holds more than 1 + 0.85/V of its share, and no vnode moves without need.
+ */
+#include "ring/plan.h"
+
+#include "base/mem.h"
+#include "ring/pieces.h"
+#include "ring/ranking.h"
+#include "ring/waves.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLOTS = RING_NODES_MAX + 1,
+    SOURCES_TRIED = 16, /* for one move, before a worse fit is taken */
+};
+
+/* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
+struct plan_share {
+    bool stays; /* and has the segment's role */
+    bool full;  /* what it has to keep is more than its share, or it doesn't stay */
+    uint32_t weight;
+    int64_t target; /* cells */
+    int64_t own;    /* cells */
+    int64_t fixed;  /* of them: what no balance may take */
+};
+
+/* The vnodes one node may still give: a run of planner.stock. */
+struct stock {
+    size_t at;
+    size_t count;
+    bool sorted;
+};
+
+struct planner {
+    struct pieces *pieces;              /* borrowed */
+    const struct ring_segment *segment; /* borrowed; NULL = the default cells */
+    uint32_t from;                      /* its first cell */
+    struct plan_share share[SLOTS];
+    struct stock of[SLOTS];
+    uint64_t *stock;     /* owned; see stock_key() */
+    struct ranking rich; /* nodes that may give, greatest excess first */
+    struct ranking need; /* nodes that may take, greatest lack first */
+    uint64_t weight;     /* sum of those who stay */
+    int64_t cells;
+    int64_t wanted; /* vnodes, those aside that are apart */
+    int64_t unit;   /* cells */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a piece counts: of a set of daemons only open cells do, of which each is a piece. */
+static int64_t size_of(const struct planner *p, const struct piece *piece)
+{
+    const bool spread = p->segment != NULL && p->segment->policy == RING_SPREAD;
+
+    return spread ? piece->from - p->from < p->segment->open : piece->size;
+}
+
+/* Above its share by so many cells; negative: below. */
+static int64_t excess(const struct planner *p, uint32_t slot)
+{
+    return p->share[slot].own - p->share[slot].target;
+}
+
+static int64_t close_enough(const struct planner *p)
+{
+    return p->unit / 2;
+}
+
+static int64_t too_much(const struct planner *p)
+{
+    return p->unit * 17 / 20;
+}
+
+/* ---- what everyone should have ---- */
+
+/* The shares of one segment: only who fits it stays in it. False: nobody does. */
+static bool read_segment(struct planner *p, const struct plan_view *view)
+{
+    p->weight = 0;
+    memset(p->of, 0, sizeof p->of);
+    memset(p->share, 0, sizeof p->share);
+    for (const struct plan_node *n = view->nodes; n < view->nodes + view->node_count; n++) {
+        const bool stays = !n->leaving && plan_fits(n, p->segment);
+
+        p->share[n->slot] = (struct plan_share){.stays = stays, .weight = n->weight};
+        p->weight += stays ? n->weight : 0;
+    }
+    for (size_t i = 0; i < p->pieces->count; i++) {
+        p->share[p->pieces->piece[i].owner].own += p->pieces->piece[i].size;
+    }
+    return p->weight > 0;
+}
+
+/* Who has to keep more than its share keeps that, and the others share the rest. `cells` and
+ * `weight` become theirs. */
+static void keep_fixed(struct planner *p, uint64_t *cells, uint64_t *weight)
+{
+    bool more = true;
+
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        struct plan_share *s = &p->share[slot];
+
+        s->full = !s->stays;
+        s->target = s->fixed;
+        *cells -= s->full ? (uint64_t)s->fixed : 0;
+    }
+    while (more) {
+        more = false;
+        for (uint32_t slot = 1; slot < SLOTS; slot++) {
+            struct plan_share *s = &p->share[slot];
+
+            if (!s->full && (uint64_t)s->fixed * *weight > *cells * s->weight) {
+                s->full = more = true;
+                *cells -= (uint64_t)s->fixed;
+                *weight -= s->weight;
+            }
+        }
+    }
+}
+
+/* By largest remainder; lowest slot first among equals. */
+static void set_targets(struct planner *p)
+{
+    uint64_t cells = (uint64_t)p->cells;
+    uint64_t weight = p->weight;
+    struct ranking remainder;
+
+    keep_fixed(p, &cells, &weight);
+    int64_t left = (int64_t)cells;
+    ranking_init(&remainder, SLOTS);
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        struct plan_share *s = &p->share[slot];
+        const uint64_t part = cells * s->weight;
+
+        if (!s->full) {
+            s->target = (int64_t)(part / weight);
+            left -= s->target;
+            ranking_put(&remainder, slot, (int64_t)(part % weight));
+        }
+    }
+    for (; left > 0; left--) {
+        uint32_t slot = ranking_top(&remainder);
+
+        p->share[slot].target++;
+        ranking_remove(&remainder, slot);
+    }
+    ranking_fini(&remainder);
+}
+
+static int64_t cells_not_apart(const struct planner *p)
+{
+    int64_t cells = 0;
+
+    for (size_t i = 0; i < p->pieces->count; i++) {
+        cells += p->pieces->piece[i].apart ? 0 : p->pieces->piece[i].size;
+    }
+    return cells;
+}
+
+/* Four cells are the least that a vnode should have on average: else it can't be balanced. */
+static void set_unit(struct planner *p, uint32_t vnodes_per_weight)
+{
+    uint64_t wanted = (uint64_t)vnodes_per_weight * p->weight;
+    uint64_t limit = (uint64_t)p->cells / 4;
+
+    p->wanted = (int64_t)(wanted < limit ? wanted : limit);
+    p->wanted = most(p->wanted, 1);
+    p->unit = p->cells / p->wanted;
+    p->wanted = most(p->wanted * cells_not_apart(p) / p->cells, 1);
+}
+
+/* ---- grow ---- */
+
+static void grow(struct planner *p)
+{
+    struct ranking size;
+
+    ranking_init(&size, p->pieces->count + (size_t)p->wanted);
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        if (!p->pieces->piece[i].apart) {
+            ranking_put(&size, i, p->pieces->piece[i].size);
+        }
+    }
+    // There are about four cells for each wanted vnode; fewer where many are apart.
+    while ((int64_t)size.count < p->wanted && size.count > 0 &&
+           p->pieces->piece[ranking_top(&size)].size > 1) {
+        uint32_t left = ranking_top(&size);
+        uint32_t right = pieces_cut(p->pieces, left, p->pieces->piece[left].size / 2);
+
+        ranking_put(&size, left, p->pieces->piece[left].size);
+        ranking_put(&size, right, p->pieces->piece[right].size);
+    }
+    ranking_fini(&size);
+}
+
+/* ---- stock: what each node may give, sorted by size when first asked for ---- */
+
+/* size << 40 | (from, descending) << 20 | index: the last is the largest, at the lowest cell. */
+static uint64_t stock_key(const struct planner *p, uint32_t index)
+{
+    const struct piece *piece = &p->pieces->piece[index];
+
+    return (uint64_t)piece->size << 40 |
+           (uint64_t)(RING_VNODES_MAX - (piece->from - p->from)) << 20 | index;
+}
+
+static uint32_t key_index(uint64_t key)
+{
+    return (uint32_t)(key & RING_VNODES_MAX);
+}
+
+static int64_t key_size(uint64_t key)
+{
+    return (int64_t)(key >> 40);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void make_stock(struct planner *p)
+{
+    size_t at = 0;
+
+    mem_free(p->stock);
+    p->stock = mem_new(p->pieces->count, sizeof *p->stock);
+    for (size_t i = 0; i < p->pieces->count; i++) {
+        p->of[p->pieces->piece[i].owner].count += !p->pieces->piece[i].fixed;
+    }
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        p->of[slot].at = at;
+        at += p->of[slot].count;
+        p->of[slot].count = 0;
+    }
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        struct stock *s = &p->of[p->pieces->piece[i].owner];
+
+        if (!p->pieces->piece[i].fixed) {
+            p->stock[s->at + s->count++] = stock_key(p, i);
+        }
+    }
+}
+
+/* The node's keys, sorted. */
+static uint64_t *stock_of(struct planner *p, uint32_t slot)
+{
+    struct stock *s = &p->of[slot];
+
+    if (!s->sorted && s->count > 0) {
+        qsort(p->stock + s->at, s->count, sizeof *p->stock, by_key);
+    }
+    s->sorted = true;
+    return p->stock + s->at;
+}
+
+/* How many of the node's vnodes have at most `size` cells: the last of those is the largest. */
+static size_t stock_at_most(struct planner *p, uint32_t slot, int64_t size)
+{
+    const uint64_t *key = stock_of(p, slot);
+    size_t low = 0;
+    size_t high = p->of[slot].count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (key_size(key[middle]) <= size) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Take the vnode at `place` out of the stock; returns its index. */
+static uint32_t stock_take(struct planner *p, uint32_t slot, size_t place)
+{
+    uint64_t *key = stock_of(p, slot);
+    uint32_t index = key_index(key[place]);
+
+    p->of[slot].count--;
+    memmove(key + place, key + place + 1, (p->of[slot].count - place) * sizeof *key);
+    return index;
+}
+
+static void stock_put(struct planner *p, uint32_t slot, uint32_t index)
+{
+    uint64_t *key = stock_of(p, slot);
+    uint64_t new = stock_key(p, index);
+    size_t place = p->of[slot].count++;
+
+    // It was here before with a greater size, so there is room.
+    for (; place > 0 && key[place - 1] > new; place--) {
+        key[place] = key[place - 1];
+    }
+    key[place] = new;
+}
+
+/* ---- giving ---- */
+
+static void refresh(struct planner *p, uint32_t slot)
+{
+    if (ranking_has(&p->rich, slot)) {
+        ranking_put(&p->rich, slot, excess(p, slot));
+    }
+    if (ranking_has(&p->need, slot)) {
+        ranking_put(&p->need, slot, -excess(p, slot));
+    }
+}
+
+static void give(struct planner *p, uint32_t index, uint32_t target)
+{
+    uint32_t source = p->pieces->piece[index].owner;
+    int64_t size = p->pieces->piece[index].size;
+
+    pieces_give(p->pieces, index, (uint16_t)target);
+    p->share[source].own -= size;
+    p->share[target].own += size;
+    refresh(p, source);
+    refresh(p, target);
+}
+
+/* ---- wishes ---- */
+
+static void fulfil(void *context, uint32_t index, const struct plan_wish *wish)
+{
+    struct planner *p = context;
+    struct piece *piece = &p->pieces->piece[index];
+
+    if (wish->kind == PLAN_AT && p->share[wish->slot].stays) {
+        piece->fixed = true;
+        if (piece->owner != wish->slot) {
+            give(p, index, wish->slot);
+        }
+    }
+    piece->fixed = piece->fixed || (wish->kind == PLAN_STAY && piece->owner == wish->slot);
+}
+
+/* Sets what each has to keep, too. */
+static void fulfil_all(struct planner *p, const struct plan_wishes *wishes)
+{
+    pieces_set_apart(p->pieces, wishes, fulfil, p);
+    for (size_t i = 0; i < p->pieces->count; i++) {
+        const struct piece *piece = &p->pieces->piece[i];
+
+        p->share[piece->owner].fixed += piece->fixed ? size_of(p, piece) : 0;
+    }
+}
+
+/* Cut `size` cells off the source's largest vnode; returns the part's index. */
+static uint32_t cut_largest(struct planner *p, uint32_t source, int64_t size)
+{
+    uint32_t largest = stock_take(p, source, p->of[source].count - 1);
+    uint32_t part = pieces_cut(p->pieces, largest, (uint32_t)size);
+
+    stock_put(p, source, largest);
+    return part;
+}
+
+static bool has_more_than(struct planner *p, uint32_t source, int64_t size)
+{
+    size_t count = p->of[source].count;
+
+    return count > 0 && key_size(stock_of(p, source)[count - 1]) > size;
+}
+
+static void all_who_stay(const struct planner *p, struct ranking *h, int sign)
+{
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        if (p->share[slot].stays) {
+            ranking_put(h, slot, sign * excess(p, slot));
+        }
+    }
+}
+
+static void clear(struct ranking *h)
+{
+    while (h->count > 0) {
+        ranking_remove(h, h->item[h->count - 1]);
+    }
+}
+
+/* ---- empty ---- */
+
+/* All that leaving nodes and nobody own, as sorted keys; returns how many. */
+static size_t collect_leaving(const struct planner *p, uint64_t *key)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        if (!p->share[p->pieces->piece[i].owner].stays && !p->pieces->piece[i].fixed) {
+            key[count++] = stock_key(p, i);
+        }
+    }
+    qsort(key, count, sizeof *key, by_key);
+    return count;
+}
+
+static void give_away(struct planner *p, uint32_t index)
+{
+    for (;;) {
+        // While a leaving node has cells, someone who stays lacks at least one.
+        uint32_t target = ranking_top(&p->need);
+        int64_t lack = -excess(p, target);
+        int64_t part = most(most(lack, close_enough(p)), 1);
+
+        if (p->pieces->piece[index].size <= lack + too_much(p)) {
+            give(p, index, target);
+            return;
+        }
+        give(p, pieces_cut(p->pieces, index, (uint32_t)part), target);
+    }
+}
+
+static void empty(struct planner *p)
+{
+    uint64_t *key = mem_new(p->pieces->count, sizeof *key);
+    size_t count = collect_leaving(p, key);
+
+    all_who_stay(p, &p->need, -1);
+    while (count > 0) {
+        give_away(p, key_index(key[--count]));
+    }
+    clear(&p->need);
+    mem_free(key);
+}
+
+/* ---- fill ---- */
+
+/* No move is worth it that leaves source and target further apart than before, that takes the
+ * source more than a unit below its share, or the target more than half a unit above. */
+static int64_t bearable(const struct planner *p, uint32_t source, int64_t lack)
+{
+    int64_t over = excess(p, source);
+
+    return least(least(lack + close_enough(p), over + p->unit), over + lack - 1);
+}
+
+/* Better: what leaves neither far from its share. */
+static int64_t fitting(const struct planner *p, uint32_t source, int64_t lack)
+{
+    int64_t over = most(excess(p, source), 0);
+
+    return least(least(over, lack) + close_enough(p), bearable(p, source, lack));
+}
+
+/* The richest sources, out of the heap while one of them is chosen. */
+struct choice {
+    uint32_t source[SOURCES_TRIED];
+    size_t count;
+};
+
+static bool give_fitting(struct planner *p, uint32_t source, uint32_t target, int64_t lack)
+{
+    size_t fits = stock_at_most(p, source, fitting(p, source, lack));
+
+    if (fits == 0 && excess(p, source) > too_much(p)) {
+        // It has to give in any case: better now than in a second move to someone else.
+        fits = stock_at_most(p, source, bearable(p, source, lack)) > 0;
+    }
+    if (fits == 0) {
+        return false;
+    }
+    give(p, stock_take(p, source, fits - 1), target);
+    return true;
+}
+
+/* The smallest vnode that any of the sources can bear to give. */
+static bool give_bearable(struct planner *p, const struct choice *c, uint32_t target, int64_t lack)
+{
+    uint32_t best = RING_NODE_NONE;
+    int64_t best_size = INT64_MAX;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if (stock_at_most(p, c->source[i], bearable(p, c->source[i], lack)) > 0) {
+            int64_t size = key_size(stock_of(p, c->source[i])[0]);
+
+            best = size < best_size ? c->source[i] : best;
+            best_size = least(size, best_size);
+        }
+    }
+    if (best == RING_NODE_NONE) {
+        return false;
+    }
+    give(p, stock_take(p, best, 0), target);
+    return true;
+}
+
+static bool give_cut(struct planner *p, const struct choice *c, uint32_t target, int64_t lack)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        uint32_t source = c->source[i];
+        int64_t part = least(lack, most(excess(p, source), close_enough(p)));
+
+        part = least(part, bearable(p, source, lack));
+        if (part > 0 && has_more_than(p, source, part)) {
+            give(p, cut_largest(p, source, part), target);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One move to `target`; false if nobody has anything for it. */
+static bool feed(struct planner *p, uint32_t target)
+{
+    int64_t lack = -excess(p, target);
+    struct choice c = {.count = 0};
+    bool given = false;
+
+    while (!given && c.count < SOURCES_TRIED && p->rich.count > 0) {
+        uint32_t source = ranking_top(&p->rich);
+
+        ranking_remove(&p->rich, source);
+        c.source[c.count++] = source;
+        given = give_fitting(p, source, target, lack);
+    }
+    given = given || give_bearable(p, &c, target, lack) || give_cut(p, &c, target, lack);
+    for (size_t i = 0; i < c.count; i++) {
+        ranking_put(&p->rich, c.source[i], excess(p, c.source[i]));
+    }
+    return given;
+}
+
+static void fill(struct planner *p)
+{
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        if (p->share[slot].stays && -excess(p, slot) > p->unit) {
+            ranking_put(&p->need, slot, -excess(p, slot));
+        } else if (p->share[slot].stays) {
+            ranking_put(&p->rich, slot, excess(p, slot));
+        }
+    }
+    while (p->need.count > 0) {
+        uint32_t target = ranking_top(&p->need);
+
+        if (-excess(p, target) <= close_enough(p) || !feed(p, target)) {
+            ranking_remove(&p->need, target);
+        }
+    }
+    clear(&p->rich);
+}
+
+/* ---- level ---- */
+
+/* One move from `source`; false if it has nothing left to give. */
+static bool relieve(struct planner *p, uint32_t source)
+{
+    uint32_t target = ranking_top(&p->need);
+    int64_t over = excess(p, source);
+    int64_t lack = -excess(p, target);
+    size_t fits = stock_at_most(p, source, least(over, lack + close_enough(p)));
+    int64_t part = least(over, most(most(lack, close_enough(p)), 1));
+
+    if (fits > 0 && key_size(stock_of(p, source)[fits - 1]) < over + lack) {
+        give(p, stock_take(p, source, fits - 1), target);
+        return true;
+    }
+    if (part < over + lack && has_more_than(p, source, part)) {
+        give(p, cut_largest(p, source, part), target);
+        return true;
+    }
+    return false;
+}
+
+static void level(struct planner *p)
+{
+    all_who_stay(p, &p->need, -1);
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        if (p->share[slot].stays && excess(p, slot) > too_much(p)) {
+            ranking_put(&p->rich, slot, excess(p, slot));
+        }
+    }
+    while (p->rich.count > 0) {
+        uint32_t source = ranking_top(&p->rich);
+
+        if (excess(p, source) <= close_enough(p) || !relieve(p, source)) {
+            ranking_remove(&p->rich, source);
+        }
+    }
+    clear(&p->need);
+}
+
+/* ---- singletons and daemons ---- */
+
+/* One vnode, to the longest-serving node. */
+static void appoint(struct planner *p, const struct plan_view *view)
+{
+    const struct plan_node *oldest = plan_oldest(view->nodes, view->node_count, p->segment);
+
+    for (uint32_t i = 0; oldest != NULL && i < p->pieces->count; i++) {
+        if (p->pieces->piece[i].owner != oldest->slot && !p->pieces->piece[i].fixed) {
+            give(p, i, oldest->slot);
+        }
+    }
+}
+
+/* Every open cell its own vnode; what is behind them stays in one piece. */
+static void cut_open(struct planner *p)
+{
+    const uint32_t open = p->segment->open;
+
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        const uint32_t at = p->pieces->piece[i].from - p->from;
+        uint32_t size = p->pieces->piece[i].size;
+        const uint32_t most = at < open && at + size > open ? open - at : size;
+
+        if (at >= open) {
+            continue;
+        }
+        if (most < size) {
+            (void)pieces_cut(p->pieces, i, size - most);
+            size = most;
+        }
+        for (; size > 1; size--) {
+            (void)pieces_cut(p->pieces, i, 1);
+        }
+    }
+}
+
+/* The share of each is a number of actors; only open cells count. */
+static void count_open(struct planner *p)
+{
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        p->share[slot].own = 0;
+    }
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        const struct piece *piece = &p->pieces->piece[i];
+
+        p->share[piece->owner].own += size_of(p, piece);
+    }
+}
+
+/* Any node with one actor too many gives it to whom lacks most, where that lessens the distance;
+ * leaving nodes give all, what is closed included. */
+static void spread(struct planner *p, const struct plan_wishes *wishes)
+{
+    cut_open(p);
+    fulfil_all(p, wishes);
+    count_open(p);
+    p->cells = p->segment->open;
+    set_targets(p);
+    all_who_stay(p, &p->need, -1);
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        const struct piece *piece = &p->pieces->piece[i];
+        const bool open = piece->from - p->from < p->segment->open;
+        const struct plan_share *s = &p->share[piece->owner];
+        const uint32_t source = piece->owner;
+        const uint32_t target = ranking_top(&p->need);
+
+        if (piece->fixed) {
+            continue;
+        }
+        if (!s->stays || (open && excess(p, source) > 0 && -excess(p, target) > 0)) {
+            pieces_give(p->pieces, i, (uint16_t)target);
+            p->share[source].own -= open;
+            p->share[target].own += open;
+            refresh(p, source);
+            refresh(p, target);
+        }
+    }
+    clear(&p->need);
+}
+
+/* ---- all of it ---- */
+
+static void balance(struct planner *p, const struct plan_loads *loads,
+                    const struct plan_wishes *wishes, const struct plan_limits *limits)
+{
+    fulfil_all(p, wishes);
+    set_unit(p, limits->vnodes_per_weight);
+    set_targets(p);
+    grow(p);
+    make_stock(p);
+    empty(p);
+    fill(p);
+    level(p);
+    if (loads->cells_of != NULL) {
+        pieces_slice(p->pieces, loads->cells_of);
+    }
+    pieces_join(p->pieces, (size_t)(p->wanted * 3 / 2), (uint32_t)(2 * p->unit));
+}
+
+static bool has_unowned(const struct pieces *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->piece[i].owner == RING_NODE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Load the segment's vnodes. False: nobody stays for it, or it is to be left alone. */
+static bool begin_segment(struct planner *p, const struct plan_view *view,
+                          const struct ring_segment *s, const struct plan_limits *limits)
+{
+    p->segment = s;
+    p->from = s == NULL ? 0 : s->from;
+    p->cells = s == NULL ? (int64_t)1 << view->ring->grid : (int64_t)1 << s->bits;
+    pieces_load(p->pieces, view->ring, p->from, p->from + (uint32_t)p->cells);
+    return read_segment(p, view) && (!limits->owned_only || !has_unowned(p->pieces));
+}
+
+void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads,
+                    const struct plan_wishes *wishes, const struct plan_limits *limits,
+                    struct pieces *moves)
+{
+    struct planner *p = mem_new(1, sizeof *p);
+
+    p->pieces = moves;
+    ranking_init(&p->rich, SLOTS);
+    ranking_init(&p->need, SLOTS);
+    for (size_t i = 0; i <= view->ring->segment_count; i++) {
+        const struct ring_segment *s = i == 0 ? NULL : &view->ring->segment[i - 1];
+
+        if (!begin_segment(p, view, s, limits)) {
+            continue;
+        }
+        switch (s == NULL ? RING_HASH : s->policy) {
+        case RING_HASH:
+    case RING_TOGETHER:
+            balance(p, loads, wishes, limits);
+            break;
+        case RING_OLDEST:
+            fulfil_all(p, wishes);
+            appoint(p, view);
+            break;
+        case RING_SPREAD:
+            spread(p, wishes);
+            break;
+        }
+    }
+    ranking_fini(&p->rich);
+    ranking_fini(&p->need);
+    mem_free(p->stock);
+    mem_free(p);
+}

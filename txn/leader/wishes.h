@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Wishes: what do operators want where, beside what the strategy does by itself?
+ */
+#ifndef TXN_LEADER_WISHES_H
+#define TXN_LEADER_WISHES_H
+
+#include "ring/plan.h"
+#include "txn/leader/coordinator.h"
+
+struct wishes {
+    /* What is to move once: PLAN_AT; owned. Each is forgotten when it is there, when its node
+     * leaves or is gone, and when I no longer lead. */
+    struct plan_wishes once;
+};
+
+/* Fill `out` with all that is wished now, and with `more` (borrowed for the call; may be NULL),
+ * which counts in the place of what has cells in common with it. End it with wishes_end(). */
+void wishes_make(struct coordinator *c, const struct plan_wishes *more, struct plan_wishes *out);
+void wishes_end(struct plan_wishes *wishes);
+
+/* Wish that these cells move to their nodes once. */
+void wishes_add_once(struct coordinator *c, const struct plan_wishes *wishes);
+/* Forget what is fulfilled, or can't be any more. */
+void wishes_tidy(struct coordinator *c);
+void wishes_reset(struct coordinator *c);
+
+#endif
