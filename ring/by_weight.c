@@ -751,7 +751,7 @@ void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads
         }
         switch (s == NULL ? RING_HASH : s->policy) {
         case RING_HASH:
-    case RING_TOGETHER:
+        case RING_TOGETHER:
             balance(p, loads, wishes, limits);
             break;
         case RING_OLDEST:
