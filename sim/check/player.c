@@ -92,8 +92,10 @@ void check_heard(struct fleet *f, struct session_actor *h, const struct rh_sessi
         break;
     case RH_SESSION_REPLACED:
         UNLESS(f, client == CLIENT_THERE, "%s: nobody was there to be replaced", h->who.id);
+        // By its own connection, too: that may not know that it was bound, and begin anew.
         UNLESS(f,
-               !h->rejects || h->colds > 0 || h->kicks > 0 || h->ends > 0 || may_miss_gateways(f),
+               !h->rejects || e->former == e->session || h->colds > 0 || h->kicks > 0 ||
+                   h->ends > 0 || may_miss_gateways(f),
                "%s: the client that was there was to stay",
                h->who.id);
         check_replaced(f, h);

@@ -370,6 +370,24 @@ static void a_kind_may_refuse_a_second_client(void **state)
     runtime_rig_close(&told.t);
 }
 
+/* The answer was lost with the node that had sent its bind on, so its gateway asks once more:
+ * fleet_sim --profile sessions --seed 150004560. */
+static void nobody_is_refused_for_itself(void **state)
+{
+    struct note again = note_of(NOTE_KEEP, GATEWAY);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    told.ops.sessions = RH_SESSIONS_REJECT_NEW;
+    keep(&told);
+    again.round = 2;
+    assert_int_equal(run_note(&told, &again).result, BOUND_NEW);
+    assert_string_equal(told.events, "1.0 2.0 ");
+    assert_int_equal(told.t.told[VERB_PUSH], 0); // it is not kicked
+    runtime_rig_close(&told.t);
+}
+
 /* Its actor has lost its memory: whom it had bound later is asked about by its gateway, too. The
  * place was given to that one while the other was taken for gone, and nobody gets it by luck. */
 static void of_two_that_come_again_the_newer_one_stays_though_none_may_be_replaced(void **state)
@@ -608,6 +626,7 @@ static int all_cases(void)
         cmocka_unit_test(one_that_is_away_is_told_when_it_is_back),
         cmocka_unit_test(a_new_client_stays),
         cmocka_unit_test(a_kind_may_refuse_a_second_client),
+        cmocka_unit_test(nobody_is_refused_for_itself),
         cmocka_unit_test(of_two_that_come_again_the_newer_one_stays_though_none_may_be_replaced),
         cmocka_unit_test(a_kind_may_keep_none),
         cmocka_unit_test(one_that_does_not_want_it_back_says_so),
