@@ -47,7 +47,8 @@ static bool was_taken_over(const struct fleet *f, const struct sim_ask *a)
 {
     const struct view *view = &f->raft.truth.view;
     const struct entity *e = &f->ledger.entity[a->entity];
-    const ring_hit hit = view_lookup(view, entity_kind(e), bytes_of(e->id, e->id_size));
+    const uint16_t kind = a->foreign ? FLEET_KIND_FOREIGN : entity_kind(e);
+    const ring_hit hit = view_lookup(view, kind, bytes_of(e->id, e->id_size));
     const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
     const uint64_t first = f->ledger.view[a->view].version;
 
