@@ -83,7 +83,8 @@ struct bond {
 /* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked, 2 =
  * kept, 4 = rebound), u64 number, u64 fence, u64 count. Then, of a kept one: u64 key, u64 session,
  * u32 epoch, u32 left_ms. Of a rebound one: u8 size of the id, struct rebind. Of a kept one: its
- * unacked_pushes, behind a u32 of its size if another bond follows (flag 8). */
+ * unacked_pushes, behind a u32 of its size if another bond follows (flag 8). No bond is kicked and
+ * has time left: where an actor moves that says whose place was given away, by `session`. */
 void bond_put(struct buffer *out, const struct bond *b);
 /* Take the next one off; ERR_CORRUPT: it makes no sense. */
 MUST_CHECK enum err bond_take(struct reader *in, struct bond *b);

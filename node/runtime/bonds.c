@@ -150,6 +150,29 @@ bool bonds_yielded(const struct rh_actor *a, const struct note *note)
     return yielded && again && bond_named(a, note) == NULL && bonds_of(a, note) == NULL;
 }
 
+/* They travel as bonds that are kicked and away, which none is that stands here: a node that does
+ * not know that takes each for one whose time to return is over. */
+static bool is_yielded(const struct bond *b)
+{
+    return b->session != 0 && b->kicked && b->left_ms != BOND_THERE;
+}
+
+/* Behind `count` bonds, as many as have room, the newest. Returns how many those are. */
+static size_t put_yielded(const struct rh_actor *a, size_t count, struct bond out[YIELDED_MAX])
+{
+    const struct extras *x = a->extra;
+    size_t kept = 0;
+
+    for (size_t i = YIELDED_MAX; i > 0 && count + kept < BONDS_MAX; i--) {
+        const uint64_t holder = x->yielded[(x->yielded_count + i - 1) % YIELDED_MAX];
+
+        if (holder != 0) {
+            out[kept++] = (struct bond){.session = holder, .kicked = true};
+        }
+    }
+    return kept;
+}
+
 struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note)
 {
     struct client_bond *only = a->extra->client;
@@ -217,6 +240,12 @@ void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh)
                 a, "bad_bond", "a client session of its handed-over state can't be decoded");
             return;
         }
+        if (is_yielded(&b)) {
+            struct extras *x = extra_of(a);
+
+            x->yielded[x->yielded_count++ % YIELDED_MAX] = b.session;
+            continue;
+        }
         struct client_bond *c = bonds_add(a);
 
         keep_arrive(c, &b);
@@ -227,19 +256,29 @@ void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh)
 struct bytes bonds_pack(const struct rh_actor *a)
 {
     struct buffer *out = &a->runtime->body;
+    struct bond yielded[YIELDED_MAX];
     struct bond b;
+    size_t count = 0;
 
     if (mutant(M_BONDSTAYS)) {
         return (struct bytes){0};
     }
     buffer_clear(out);
     for (const struct client_bond *c = a->extra->client; c != NULL; c = c->next) {
+        count++;
+    }
+    size_t names = count == 0 ? 0 : put_yielded(a, count, yielded);
+    for (const struct client_bond *c = a->extra->client; c != NULL; c = c->next) {
         keep_pack(c, &b);
-        b.followed = c->next != NULL && !mutant(M_FIRSTMOVES);
+        b.followed = (c->next != NULL || names > 0) && !mutant(M_FIRSTMOVES);
         bond_put(out, &b);
         if (!b.followed) {
-            break;
+            return buffer_bytes(out);
         }
+    }
+    for (; names > 0; names--) { // the newest comes last
+        yielded[names - 1].followed = names > 1;
+        bond_put(out, &yielded[names - 1]);
     }
     return buffer_bytes(out);
 }

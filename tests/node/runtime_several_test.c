@@ -311,6 +311,12 @@ static void a_renewal_brings_back_nobody_whose_place_is_taken(void **state)
     notes(&d, &again, BOUND_OLD);
     told(&d, RH_SESSION_REPLACED, four, three);
     assert_int_equal(asks(&d, "all", 0, RH_OK), MAX);
+    // Nor where the actor moved meanwhile: fleet_sim --profile sessions --seed 150008612.
+    moves(&d, true);
+    notes(&d, &again, BOUND_OLD);
+    moves(&d, true);
+    notes(&d, &again, BOUND_OLD);
+    assert_int_equal(asks(&d, "all", 0, RH_OK), MAX);
     runtime_rig_close(&d.t);
 }
 
