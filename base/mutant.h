@@ -189,7 +189,8 @@
     X(M_OLDPREPARE, "a PREPARE below one in the book that has its cells is taken") \
     X(M_MERGEDIN, "what came waits for a vnode that names its transaction")        \
     X(M_LISTEDPART, "what was listed in part and came warm is not listed")         \
-    X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")
+    X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")     \
+    X(M_ORPHANRUNS, "what a node that is over told others runs yet")
 
 /* Of clients' sessions: tests/node/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \

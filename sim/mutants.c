@@ -198,6 +198,7 @@ static const struct {
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},
     {"M_ENDEDIMAGE",
      "who ends so leaves records, which are its newest image: host_story_test.c plants it"},
+    {"M_ORPHANRUNS", "one seed in thousands shows it: tests/node/host_story_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of broadcasts plants it"},
     {"M_CASTEDGE", "no broadcast pauses, likewise: the test of broadcasts plants it"},
     {"M_OLDLINE",

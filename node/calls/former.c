@@ -10,7 +10,8 @@
  *     all was answered or given up
  *     SETTLED session ->   lifted
  *
- * It is lifted, too, when that node is gone, and when all that it can have told there is over.
+ * It is lifted, too, when that node is gone, for what it told is dropped by all who know that
+ * (identity_is_orphan()), and when all that it can have told there is over.
  */
 #include "node/calls/inside.h"
 

@@ -207,6 +207,17 @@ static void admit_held(struct host *h, struct admission *in, struct hold *hold)
     }
 }
 
+bool admit_drops_orphan(struct host *h, struct admission *in)
+{
+    const bool orphan = identity_is_orphan(h, in->r);
+
+    if (orphan) {
+        requests_drop(&h->requests, DROPPED_ABANDONED);
+        admit_done(h, in); // nobody is there to hear of it
+    }
+    return orphan;
+}
+
 void admit_again(struct host *h, struct admission *in)
 {
     const struct request_record *r = in->r;
@@ -226,6 +237,9 @@ void admit_again(struct host *h, struct admission *in)
         if (admit_park(h, &h->requests.waitver, in)) {
             host_want_version(h, version);
         }
+        return;
+    }
+    if (admit_drops_orphan(h, in)) {
         return;
     }
     const bool known = in->position != 0 && (in->mark.by != NULL ||

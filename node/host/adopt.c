@@ -104,6 +104,9 @@ static void adopt(struct host *h, const Rh__Delta *delta)
 
     ASSERT(h->topology.view.ring.version >= h->topology.checked_version); // I2
     h->topology.checked_version = h->topology.view.ring.version;
+    if (delta == NULL || delta->n_changed > 0 || delta->n_removed > 0) {
+        h->topology.members_version = h->topology.view.ring.version;
+    }
     prefetch_forget(&h->prefetch);
     if (me == NULL || me->incarnation != h->membership.incarnation) {
         host_stop(h, h->membership.life == LIFE_PARTING ? HOST_EXIT_LEFT : HOST_EXIT_NO_MEMBER);

@@ -179,6 +179,13 @@ static void ask_again(struct host *h, const struct neighbour *n, const struct re
     host_send_record(h, n->link, FRAME_ANSWER);
 }
 
+bool identity_is_orphan(const struct host *h, const struct request_record *r)
+{
+    // By a version that has the members of mine its caller asked as one of them.
+    return (r->flags & REQUEST_CALL) != 0 && r->version < h->topology.members_version &&
+           member_of(h, r->gateway) == NULL && !mutant(M_ORPHANRUNS);
+}
+
 /* A gateway's notes speak of its own clients, or of nobody's. */
 static bool note_is_its_own(const struct neighbour *n, const struct request_record *r)
 {

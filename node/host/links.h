@@ -52,6 +52,8 @@ void identity_forget(struct host *h);
  * not known yet is told to send its request again. */
 bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r);
 bool identity_takes_answer(struct host *h, uint64_t peer);
+/* True: an actor asked it whose node is no member any more. */
+bool identity_is_orphan(const struct host *h, const struct request_record *r);
 /* True if the note in a neighbour's request is the neighbour's own. Otherwise it is counted and
  * logged. */
 bool identity_takes_note(struct host *h, const struct neighbour *n, const struct request_record *r);

@@ -66,6 +66,9 @@ void requests_drop_all(struct requests *r, size_t running, uint64_t now_us);
 /* Take the request of a HOST_REQUEST. */
 void admit_new(struct host *h, const struct host_event *event);
 void admit_again(struct host *h, struct admission *in);
+/* True: it was dropped, as its caller's node is over. Actors that this gave away before go on
+ * elsewhere, and what they told others is not to run behind what they tell now (hole 74). */
+bool admit_drops_orphan(struct host *h, struct admission *in);
 /* Admit all of a queue again. */
 void admit_all(struct host *h, struct queue *q);
 /* Put it at the end of a queue; refused with OVERLOAD when the room is full. False then. */

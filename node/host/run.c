@@ -223,8 +223,9 @@ void run_on_poke(struct host *h, struct actor *a)
 static bool may_run(struct host *h, const struct actor *a, struct order *order,
                     struct admission *in)
 {
-    return in->mark.by != NULL ? streams_may_run(h, in, actor_position(a))
-                               : copy_is_wanted(h, order, in, actor_position(a));
+    return in->mark.by != NULL
+               ? streams_may_run(h, in, actor_position(a))
+               : !admit_drops_orphan(h, in) && copy_is_wanted(h, order, in, actor_position(a));
 }
 
 /* Run the first request that may run. False = none. */

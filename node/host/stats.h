@@ -49,7 +49,7 @@ enum image_drop {
 #define DROPPED_LIST(X)                                                                       \
     X(EXPIRED, "expired")       /* the time to live was over while it waited */               \
     X(DUPLICATE, "duplicate")   /* a copy: merged into one that waits, or done long ago */    \
-    X(ABANDONED, "abandoned")   /* its gateway gave it up before it came, or its stream ended */ \
+    X(ABANDONED, "abandoned")   /* who asked gave it up before it came, or is over */           \
     X(FENCED, "fenced")         /* of an older epoch of its session */                        \
     X(OVERFLOW, "overflow")     /* no room: its sender is told to wait */                     \
     X(MAILBOX, "mailbox")       /* too many wait for its actor: the sender is told to wait */ \

@@ -15,6 +15,7 @@ struct topology {
     struct view view;
     uint64_t checked_version; /* I2: it only grows */
     uint64_t marked_version;  /* of the configuration by which the cells say what is mine */
+    uint64_t members_version; /* no member has come, gone or changed since */
     uint64_t want_version;    /* newest version heard of */
     uint64_t fetch_us;        /* not before */
     uint32_t fetch_turn;      /* unanswered so far: ask the next coordinator */
