@@ -72,13 +72,15 @@ static void on_busy(struct router *r, struct pending *p, uint64_t ms)
     again(r, p, ms < BUSY_REST_MIN_MS ? BUSY_REST_MIN_MS : ms, false);
 }
 
-/* The owner died that had it, as one before: it may be what killed both. A third is not asked. */
-static bool is_poison(struct pending *p)
+/* An owner died that had it, as one before: it may be what killed both. A third is not asked. Who
+ * that was is not always known, for a node may have passed it on: take-overs are counted. */
+static bool is_poison(struct pending *p, uint64_t cold)
 {
-    const bool second = p->before != 0 && p->died != 0;
+    const bool second = p->cold != 0 && cold > p->cold;
 
     p->died = p->died == 0 ? p->before : p->died;
     p->before = 0;
+    p->cold = cold > p->cold ? cold : p->cold;
     return second && !mutant(M_THIRDDEATH);
 }
 
@@ -106,7 +108,7 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
     struct session *session = p->session;
 
     r->stats.cold++;
-    if (!pending_never_ran(p) && (!idempotent || is_poison(p))) {
+    if (!pending_never_ran(p) && (!idempotent || is_poison(p, cold))) {
         route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
     }

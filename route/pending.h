@@ -74,8 +74,9 @@ struct pending {
     uint64_t asked;       /* incarnation that got the last attempt; 0 = none yet */
     uint64_t before;      /* that got the one before, since the last COLD; 0 = none, or the same */
     uint64_t died;        /* that had it when its memory was lost, a first time; 0 = none */
-    uint64_t origin;      /* of the client that asks; 0 = no client does */
-    uint8_t data[];       /* id, then chain, then body */
+    uint64_t cold;   /* the last take-over of its vnode in which it may have been lost; 0 = none */
+    uint64_t origin; /* of the client that asks; 0 = no client does */
+    uint8_t data[];  /* id, then chain, then body */
 };
 
 enum { PENDING_LINE = 64, PENDING_HEAD = 192 };

@@ -116,6 +116,7 @@ void route_take_back(struct router *r, const struct router_event *event, uint64_
 
     take(r, event, session, p);
     p->died = died;
+    p->cold = died != 0 ? r->cold : 0;
     struct lane *lane = lane_add(&r->lanes, session->id, position, p);
     hold_share(r, event->origin, p);
     lane->waiting++;
