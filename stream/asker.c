@@ -199,7 +199,7 @@ fill(struct stream_asker *a, struct stream_request *r, uint64_t position)
     s->order = ++a->order;
     s->forward = false;
     s->maybe = false;
-    s->behind = 0;
+    s->refusals = 0;
     return s;
 }
 
@@ -436,22 +436,26 @@ void slot_unknown(struct stream_asker *a, struct stream_slot *s)
     }
 }
 
-/* Each refusal sets a fence, also of one that was behind another's: two lanes of one fence, half a
- * round trip apart, would keep each other back without end. So those that are behind again and
- * again go together: at times that are farther and farther apart, the same for all. */
-static uint64_t behind_rest_ms(const struct stream_asker *a, struct stream_slot *s)
+/* Nobody says for how long. Each refusal sets a fence, also of one that was behind another's: two
+ * lanes of one fence, half a round trip apart, would keep each other back without end. So those
+ * that are refused again and again go together: at times that are farther and farther apart, the
+ * same for all. */
+static uint64_t growing_rest_ms(const struct stream_asker *a, struct stream_slot *s,
+                                uint64_t most_ms)
 {
     enum { DOUBLINGS = 10 };
-    const uint64_t apart_ms = UINT64_C(1) << s->behind;
+    const uint64_t apart_ms = UINT64_C(1) << s->refusals;
 
-    s->behind = s->behind < DOUBLINGS ? (uint8_t)(s->behind + 1) : (uint8_t)DOUBLINGS;
-    return apart_ms - a->now_ms % apart_ms;
+    s->refusals = s->refusals < DOUBLINGS ? (uint8_t)(s->refusals + 1) : (uint8_t)DOUBLINGS;
+    const uint64_t rest_ms = apart_ms - a->now_ms % apart_ms;
+    return rest_ms < most_ms ? rest_ms : most_ms;
 }
 
 /* A refusal asks for so much. MOVED names the ring by which it was said. Until that is here the
  * same node would be asked, which does no harm and mostly says the same. It is asked all the same
  * after as long as a record waits (MOVED_REST_MAX_MS): those who had that ring may all be gone, and
- * forget it (decision 071). */
+ * forget it (decision 071). So often it is asked, too, that says MOVED by this ring, as one does
+ * that can't forward yet, or BUSY for no time. */
 static uint64_t refusal_rest_ms(const struct stream_asker *a, struct stream_slot *s,
                                 const struct stream_answer *answer)
 {
@@ -459,11 +463,11 @@ static uint64_t refusal_rest_ms(const struct stream_asker *a, struct stream_slot
 
     switch (answer->code) {
     case STREAM_CODE_BEHIND:
-        return behind_rest_ms(a, s);
+        return growing_rest_ms(a, s, UINT64_MAX);
     case ANSWER_MOVED:
-        return answer->aux > a->version ? RING_MS : 1;
+        return answer->aux > a->version ? RING_MS : growing_rest_ms(a, s, RING_MS);
     default: // BUSY
-        return answer->aux > 0 ? answer->aux : 1;
+        return answer->aux > 0 ? answer->aux : growing_rest_ms(a, s, RING_MS);
     }
 }
 

@@ -126,8 +126,8 @@ struct stream_slot {
     uint16_t stream; /* while SENT or SETTLES */
     uint8_t state;   /* enum stream_slot_state */
     bool forward;
-    bool maybe;     /* it WAITS, but may have run before */
-    uint8_t behind; /* times that it was BEHIND */
+    bool maybe;       /* it WAITS, but may have run before */
+    uint8_t refusals; /* that did not say for how long: BEHIND, MOVED by this ring, BUSY for 0 */
 };
 
 struct stream_asker {

@@ -480,6 +480,39 @@ static void a_node_puts_off_for_a_second_at_most(void **state)
     pair_fini(&p);
 }
 
+/* How often it is asked in a second, and how long it is put off at most. */
+static void expect_less_and_less(uint8_t code)
+{
+    struct pair p;
+    size_t asked = 1;
+    uint64_t asked_ms = 0;
+    uint64_t longest_ms = 0;
+
+    pair_init(&p, KIB * KIB);
+    (void)ask_in_vain(&p, code, 0);
+    for (uint64_t ms = 1; ms <= 1000; ms++) {
+        asker_turn(&p.asker, ms);
+        assert_true(ms > 1 || p.client->count == 1); // at once the first time
+        if (p.client->count == 1) {
+            longest_ms = ms - asked_ms > longest_ms ? ms - asked_ms : longest_ms;
+            asked_ms = ms;
+            asked++;
+            hand_over(&p.client->log, &p.there);
+            node_refuses(&p, code, 0);
+        }
+    }
+    assert_in_range(asked, 15, 30);
+    assert_int_equal(longest_ms, 64);
+    pair_fini(&p);
+}
+
+static void who_refuses_for_no_time_is_asked_less_and_less(void **state)
+{
+    (void)state;
+    expect_less_and_less(ANSWER_BUSY);
+    expect_less_and_less(ANSWER_MOVED); // by the ring that is here, too
+}
+
 static void another_owner_has_not_said_so(void **state)
 {
     struct pair p;
@@ -749,6 +782,7 @@ int main(void)
         cmocka_unit_test(what_has_expired_keeps_nothing_back),
         cmocka_unit_test(a_ring_that_comes_ends_the_wait),
         cmocka_unit_test(a_node_puts_off_for_a_second_at_most),
+        cmocka_unit_test(who_refuses_for_no_time_is_asked_less_and_less),
         cmocka_unit_test(another_owner_has_not_said_so),
         cmocka_unit_test(a_stream_is_given_no_more_than_it_may_have),
         cmocka_unit_test(a_slow_answer_pins_no_chunks),
