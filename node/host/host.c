@@ -630,6 +630,7 @@ void host_stats(const struct host *h, struct host_stats *out)
         .wake_dropped = h->autostart.wake_dropped,
         .waiting = h->requests.room.count,
         .waiting_size = h->requests.room.size,
+        .late_answers = h->forwards.asker.late,
         .put_off_total = h->backpressure.put_off_total,
         .streams = h->streams.servers.count,
         .streams_size = servers_size(&h->streams.servers),

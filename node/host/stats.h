@@ -80,6 +80,8 @@ enum image_drop {
       "Timers, wake-ups and other tasks that actors ran between requests.")                      \
     X(COUNTER, forwarded, "ringhold_node_forwarded_total",                                       \
       "Requests forwarded to the new owner of their id.")                                        \
+    X(COUNTER, late_answers, "ringhold_node_late_answers_total",                                 \
+      "Answers to forwarded requests that had already ended.")                                   \
     X(GAUGE, held, "ringhold_node_held", "Requests held now because their vnode moves.")         \
     X(COUNTER, held_total, "ringhold_node_held_total", "Requests held since the start.")         \
     X(COUNTER, images_ahead, "ringhold_node_images_ahead_total",                                 \

@@ -884,6 +884,13 @@ static void what_is_held_goes_to_the_new_owner_in_order(void **state)
         assert_true(bytes_equal(last_answer()->body, text("done")));
     }
     assert_int_equal(servers_find(&host->streams.servers, GATEWAY)->stream.open, 0);
+    // Once more: nobody waits for it.
+    struct host_stats stats;
+    from_next(STREAM_ANSWER,
+              (struct stream_head){.first = 2, .ack = 2},
+              &(struct stream_answer){.rid = passed[1].rid, .body = text("done")});
+    host_stats(host, &stats);
+    assert_int_equal(stats.late_answers, 1);
 }
 
 static void a_refusal_of_the_next_node_keeps_back_what_is_behind(void **state)
