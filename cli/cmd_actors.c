@@ -11,7 +11,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SHOWN = 100, ANY_KIND = ACTOR_KIND_MAX + 1, NODE_NAME_SIZE = 64, WHY_SIZE = 128 };
+enum {
+    SHOWN = 100,
+    KEPT_MAX = 1000, /* rows that are kept until all are there: then columns stand right */
+    ANY_KIND = ACTOR_KIND_MAX + 1,
+    NODE_NAME_SIZE = 64,
+    WHY_SIZE = 128,
+};
 
 /* What is shown so far. */
 struct roll {
@@ -34,6 +40,9 @@ static void add_row(struct roll *l, const char *node, const Rh__ActorRow *row)
     rows_text(&l->rows, "%s", row->state);
     rows_number(&l->rows, row->unused_ms);
     l->count++;
+    if (l->count % KEPT_MAX == 0) {
+        rows_print_some(&l->rows, l->q->json);
+    }
 }
 
 /* Why there are no rows in it, or NULL. A cursor only grows, so that a list has an end. */

@@ -26,11 +26,17 @@ void rows_init(struct rows *r, const char *const *columns)
     }
 }
 
-void rows_fini(struct rows *r)
+static void forget(struct rows *r)
 {
     for (size_t i = 0; i < r->cell_count; i++) {
         mem_free(r->cell[i]);
     }
+    r->cell_count = 0;
+}
+
+void rows_fini(struct rows *r)
+{
+    forget(r);
     mem_free((void *)r->cell);
     mem_free(r->number);
     *r = (struct rows){0};
@@ -89,13 +95,13 @@ static void print_cell(const struct cell *cell)
                  "");
 }
 
-void rows_print_table(const struct rows *r)
+/* As wide as the widest so far. */
+static void widen(const struct rows *r, size_t *width)
 {
-    size_t width[ROWS_COLUMNS_MAX] = {0};
-
-    ASSERT(r->column_count > 0);
     for (size_t c = 0; c < r->column_count; c++) {
-        width[c] = strlen(r->column[c]);
+        const size_t size = strlen(r->column[c]);
+
+        width[c] = size > width[c] ? size : width[c];
     }
     for (size_t i = 0; i < r->cell_count; i++) {
         const size_t size = strlen(r->cell[i]);
@@ -103,7 +109,13 @@ void rows_print_table(const struct rows *r)
 
         width[c] = size > width[c] ? size : width[c];
     }
-    for (size_t c = 0; c < r->column_count; c++) {
+}
+
+/* All but the end of the last line. */
+static void print_lines(const struct rows *r, const size_t *width)
+{
+    ASSERT(r->column_count > 0);
+    for (size_t c = 0; c < r->column_count && !r->begun; c++) {
         const struct cell head = {.text = r->column[c],
                                   .width = (int)width[c],
                                   .right = r->cell_count > c && r->number[c],
@@ -123,6 +135,15 @@ void rows_print_table(const struct rows *r)
         (void)printf(c == 0 ? "\n" : "  ");
         print_cell(&cell);
     }
+}
+
+void rows_print_table(const struct rows *r)
+{
+    size_t width[ROWS_COLUMNS_MAX];
+
+    memcpy(width, r->width, sizeof width);
+    widen(r, width);
+    print_lines(r, width);
     (void)printf("\n");
 }
 
@@ -143,9 +164,12 @@ void json_print_string(const char *text)
     (void)putchar('"');
 }
 
-void rows_print_json(const struct rows *r)
+/* All but the bracket that closes them. */
+static void print_objects(const struct rows *r)
 {
-    (void)printf("[");
+    if (!r->begun) {
+        (void)printf("[");
+    }
     for (size_t i = 0; i < r->cell_count; i++) {
         const size_t c = i % r->column_count;
         char key[64] = {0};
@@ -156,7 +180,7 @@ void rows_print_json(const struct rows *r)
             key[k] = (char)(letter >= 'A' && letter <= 'Z' ? letter + 32 : letter);
             key[k] = (char)(letter == ' ' ? '_' : key[k]);
         }
-        (void)printf("%s", c > 0 ? "," : (i == 0 ? "{" : ",{"));
+        (void)printf("%s", c > 0 ? "," : (i == 0 && !r->begun ? "{" : ",{"));
         json_print_string(key);
         (void)printf(":");
         if (r->number[i]) {
@@ -166,7 +190,25 @@ void rows_print_json(const struct rows *r)
         }
         (void)printf("%s", c + 1 == r->column_count ? "}" : "");
     }
+}
+
+void rows_print_json(const struct rows *r)
+{
+    print_objects(r);
     (void)printf("]");
+}
+
+void rows_print_some(struct rows *r, bool json)
+{
+    ASSERT(r->cell_count > 0);
+    if (json) {
+        print_objects(r);
+    } else {
+        widen(r, r->width);
+        print_lines(r, r->width);
+    }
+    r->begun = true;
+    forget(r);
 }
 
 const char *duration_text(uint64_t us, char *out, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rows for people (aligned columns) or for programs (a JSON array of objects).
- * Collects all cells, then prints.
+ * Collects all cells, then prints; of a long list some at a time.
  */
 #ifndef CLI_ROWS_H
 #define CLI_ROWS_H
@@ -19,6 +19,8 @@ struct rows {
     bool *number;
     size_t cell_count;
     size_t cell_cap;
+    bool begun;                     /* rows_print_some() has printed the first ones */
+    size_t width[ROWS_COLUMNS_MAX]; /* of a table's columns, in what that printed */
 };
 
 /* `columns` is NULL-terminated and outlives the rows. */
@@ -32,6 +34,11 @@ void rows_number(struct rows *r, uint64_t value);
 void rows_print_table(const struct rows *r);
 /* Prints `[{"name":"n1",…},…]` without a newline. */
 void rows_print_json(const struct rows *r);
+
+/* Print the rows that there are, at least one, and forget them; rows_print_table() or
+ * rows_print_json() prints those that are added then, and the end. A table's columns are as wide as
+ * the widest cell so far. */
+void rows_print_some(struct rows *r, bool json);
 
 /* Print a JSON string with its quotes. */
 void json_print_string(const char *text);
