@@ -196,6 +196,14 @@ void metrics_time(struct metrics_times *t, uint64_t us)
     t->sum_us += us;
 }
 
+void metrics_add_times(struct metrics_times *t, const struct metrics_times *more)
+{
+    for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
+        t->bucket[i] += more->bucket[i];
+    }
+    t->sum_us += more->sum_us;
+}
+
 /* name_bucket{label="word",le="0.001000"} */
 static void put_bucket(struct metrics *m, const char *name, const char *label, const char *word,
                        uint64_t bound_us, uint64_t count)

@@ -72,6 +72,8 @@ struct metrics_times {
 /* 1 ms, 2 ms, 5 ms … 10 s; UINT64_MAX for the last. */
 uint64_t metrics_bound_us(unsigned bucket);
 void metrics_time(struct metrics_times *t, uint64_t us);
+/* Count what `more` counts, too. */
+void metrics_add_times(struct metrics_times *t, const struct metrics_times *more);
 /* Write the times as a histogram of Prometheus: name_bucket{label="word",le="0.001"}, name_sum,
  * name_count. */
 void metrics_put_times(struct metrics *m, const struct metric *metric, const char *label,

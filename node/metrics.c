@@ -56,6 +56,10 @@ static const struct metric stalls = {
     "How long vnodes were held, by the outcome of their transaction.",
     METRIC_HISTOGRAM};
 
+static const struct metric unserved = {"ringhold_node_unserved_seconds",
+                                       "How long ids of this node were not served, by cause.",
+                                       METRIC_HISTOGRAM};
+
 static const struct metrics_row asked[] = {
     {{"ringhold_node_calls_total",
       "Calls and sends of this node's actors to other actors.",
@@ -99,6 +103,16 @@ static const struct metrics_word not_broadcasts[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+static void put_unserved(const struct host_stats *f, struct metrics *m)
+{
+    struct metrics_times moves = f->holds[HOLD_COMMITTED];
+
+    metrics_add_times(&moves, &f->holds[HOLD_ABORTED]);
+    metrics_put_times(m, &unserved, "cause", "move", &moves);
+    metrics_put_times(m, &unserved, "cause", "takeover", &f->takeovers);
+    metrics_put_times(m, &unserved, "cause", "lease", &f->leaseless_times);
+}
+
 void node_metrics(const struct host_stats *f, size_t vnodes, const struct router_stats *calls,
                   const struct broadcast_stats *told, struct metrics *m)
 {
@@ -116,6 +130,7 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     metrics_put_words(m, &streams_dropped, "reason", stream_drops, COUNT(stream_drops), f);
     metrics_put_times(m, &stalls, "outcome", "committed", &f->holds[HOLD_COMMITTED]);
     metrics_put_times(m, &stalls, "outcome", "aborted", &f->holds[HOLD_ABORTED]);
+    put_unserved(f, m);
     metrics_put_rows(m, lease, COUNT(lease), f);
     for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
         metrics_put_labelled(m, &gated, "reason", gates[i], f->gate_dropped[i]);

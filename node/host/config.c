@@ -81,6 +81,18 @@ void host_want_version(struct host *h, uint64_t version)
     config_fetch(h);
 }
 
+/* What a dead node had came to me: nobody has served it since that one was heard last, and the new
+ * ring is here. An older leader doesn't tell. */
+static void note_takeover(struct host *h, const Rh__Delta *delta)
+{
+    for (size_t i = 0; delta->silent_us > 0 && i < delta->n_ops; i++) {
+        if (delta->ops[i]->to == h->membership.slot) {
+            metrics_time(&h->topology.takeovers, delta->silent_us);
+            return;
+        }
+    }
+}
+
 enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
 {
     const enum view_result result = view_apply(&h->topology.view, delta);
@@ -89,6 +101,7 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
     case VIEW_APPLIED:
         cells_grow(h);
         streams_note_taken_over(h, delta);
+        note_takeover(h, delta);
         txn_note_committed(h, delta);
         if (delta->n_released > 0) {
             quarantine_released(h);

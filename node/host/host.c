@@ -645,6 +645,7 @@ void host_stats(const struct host *h, struct host_stats *out)
     memcpy(out->dropped, h->requests.dropped, sizeof out->dropped);
     memcpy(out->streams_dropped, h->streams.dropped, sizeof out->streams_dropped);
     memcpy(out->holds, h->txns.holds, sizeof out->holds);
+    out->takeovers = h->topology.takeovers;
     memcpy(out->misuses, h->links.misuses, sizeof out->misuses);
     memcpy(out->images_dropped, h->txns.images_dropped, sizeof out->images_dropped);
     lease_policy_stats(h, out);

@@ -255,6 +255,10 @@ void lease_policy_judge(struct host *h)
 {
     const struct lease_verdict v = lease_judge(&h->lease_policy.lease, h->now_us, h->wall_us);
 
+    if (h->lease_policy.wanted && lease_policy_may_start(h)) {
+        metrics_time(&h->lease_policy.leaseless_times, h->now_us - h->lease_policy.leased_us);
+        h->lease_policy.wanted = false;
+    }
     if (lease_policy_may_start(h)) {
         h->lease_policy.leased_us = h->now_us;
     } else if (h->lease_policy.lease.until_us > h->lease_policy.leased_us) {
@@ -367,6 +371,7 @@ bool lease_policy_is_alone(const struct host *h)
 
 void lease_policy_put_off(struct host *h, struct admission *in)
 {
+    h->lease_policy.wanted = true;
     if (in->mark.by != NULL) {
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else if (admit_park(h, &h->lease_policy.leaseless, in)) {
@@ -415,6 +420,7 @@ void lease_policy_stats(const struct host *h, struct host_stats *out)
                                                        : (uint64_t)h->lease_policy.clock_parts;
     out->lease_lapses = h->lease_policy.lapses;
     out->leaseless = h->lease_policy.leaseless.count;
+    out->leaseless_times = h->lease_policy.leaseless_times;
     out->leaseless_total = h->lease_policy.leaseless_total;
     out->gate_kept = h->lease_policy.gate.count;
     out->gate_kept_total = h->lease_policy.gate.kept_total;

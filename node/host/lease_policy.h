@@ -17,9 +17,11 @@ struct lease_policy {
     struct list
         leaseless_actors; /* struct actor_work: they want a turn, or to retire, and may not now */
     uint64_t leaseless_total;
-    uint64_t lapses;    /* it ran out, and the node served on */
-    uint64_t leased_us; /* so long, at least, there was one, or none was needed */
-    bool lapsed;        /* serves without a lease */
+    bool wanted;                          /* a request came, or its turn did, meanwhile */
+    struct metrics_times leaseless_times; /* how long there was none, and one was wanted */
+    uint64_t lapses;                      /* it ran out, and the node served on */
+    uint64_t leased_us;                   /* so long, at least, there was one, or none was needed */
+    bool lapsed;                          /* serves without a lease */
 };
 
 void lease_policy_init(struct lease_policy *t, const struct host_config *config);

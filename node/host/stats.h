@@ -160,6 +160,8 @@ struct host_stats {
     uint64_t digest[2];
     uint64_t hold_us_max;
     struct metrics_times holds[HOLD_ENDS]; /* by how they ended */
+    struct metrics_times takeovers; /* so long a dead node's vnodes had nobody who served them … */
+    struct metrics_times leaseless_times; /* … and so long requests found no lease */
     uint64_t dropped[DROPPED_COUNT];
     uint64_t streams_dropped[STREAM_DROP_COUNT];
     uint64_t wake_dropped; /* ids for which there was no room: they are listed again */

@@ -22,6 +22,7 @@ struct topology {
     bool fetch_all;           /* the view may be broken: fetch it whole */
     uint64_t lost_version;    /* at which the last vnode went */
     uint64_t lost_us;
+    struct metrics_times takeovers; /* so long nobody served what I got of dead nodes */
 };
 
 /* ---- config.c ---- */

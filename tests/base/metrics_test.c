@@ -100,6 +100,21 @@ static void times_are_counted_in_their_bucket(void **state)
     assert_int_equal(metrics_bound_us(METRICS_BUCKETS - 1), UINT64_MAX);
 }
 
+static void times_of_two_are_put_together(void **state)
+{
+    struct metrics_times t = {{0}, 0};
+    struct metrics_times more = {{0}, 0};
+
+    (void)state;
+    metrics_time(&t, 1000);
+    metrics_time(&more, 1000);
+    metrics_time(&more, UINT64_C(3600) * 1000000);
+    metrics_add_times(&t, &more);
+    assert_int_equal(t.bucket[0], 2);
+    assert_int_equal(t.bucket[METRICS_BUCKETS - 1], 1);
+    assert_int_equal(t.sum_us, UINT64_C(3600002000));
+}
+
 static void a_histogram_adds_up(void **state)
 {
     static const struct metric held = {"h_seconds", "Held.", METRIC_HISTOGRAM};
@@ -135,6 +150,7 @@ int main(void)
         cmocka_unit_test(rows_are_an_object_of_json),
         cmocka_unit_test(a_word_is_quoted),
         cmocka_unit_test(times_are_counted_in_their_bucket),
+        cmocka_unit_test(times_of_two_are_put_together),
         cmocka_unit_test(a_histogram_adds_up),
     };
 

@@ -192,6 +192,7 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
         assert_waited(c, node);
         body.slot = node->slot;
         body.incarnation = node->incarnation;
+        body.silent_us = peers_silent_us(c, node);
     }
     body.moves = view_wire_ops(moves, count);
     body.n_moves = count;

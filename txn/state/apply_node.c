@@ -277,6 +277,7 @@ void apply_reassign(struct change *c, const Rh__CommandReassign *in)
     c->r->stamp = change_draw(c);
     delta = delta_new(c->r->stamp, 0);
     delta->cold = true;
+    delta->silent_us = in->silent_us;
     delta_ops(delta, moves, in->n_moves);
     if (!nobodys) {
         suspect_unanswered(c->s, in, c->time_us, delta);
