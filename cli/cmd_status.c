@@ -170,19 +170,40 @@ static void print_namesakes(const Rh__AdminReply *reply)
     }
 }
 
-/* Nodes that are back and have to wait for their share. */
-static void print_comers(const Rh__AdminReply *reply)
+/* Why what is planned does not begin. */
+static void put_obstacles(const Rh__AdminReply *reply, struct rows *r)
 {
-    for (size_t i = 0; i < reply->n_nodes; i++) {
-        const Rh__NodeRow *n = reply->nodes[i];
+    static const char *const columns[] = {
+        "REASON", "NODE", "OTHER", "DRAINS", "TRANSACTIONS", "VNODES", "LEFT MS", "TEXT", NULL};
 
-        if (n->joins_us > 0 && n->vnodes == 0) {
-            (void)printf("\n"
-                         "%s gets its share in %" PRIu64
-                         " s: it was lost and is back, and must stay for a while first\n",
-                         n->member->name,
-                         (n->joins_us + 999999) / 1000000);
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = reply->obstacles[i];
+
+        rows_text(r, "%s", o->reason);
+        rows_text(r, "%s", o->node);
+        rows_text(r, "%s", o->other);
+        rows_text(r, "%s", o->drains);
+        rows_number(r, o->transactions);
+        rows_number(r, o->vnodes);
+        rows_number(r, (o->left_us + 999) / 1000);
+        rows_text(r, "%s", o->text);
+    }
+}
+
+static void print_obstacles(const Rh__AdminReply *reply)
+{
+    for (size_t i = 0; i < reply->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = reply->obstacles[i];
+
+        (void)printf("%swaiting (%s)", i == 0 ? "\n" : "", o->reason);
+        if (o->drains[0] != '\0') {
+            (void)printf(", drain of %s", o->drains);
         }
+        if (o->transactions > 0) {
+            (void)printf(", %" PRIu32 " planned", o->transactions);
+        }
+        (void)printf(": %s\n", o->text);
     }
 }
 
@@ -204,6 +225,7 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
                        const struct rows *roles, const struct rows *quarantine)
 {
     struct rows builds;
+    struct rows obstacles;
     char digest[33];
 
     (void)printf("{\"cluster\":");
@@ -233,6 +255,10 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
     rows_print_json(roles);
     (void)printf(",\"quarantine\":");
     rows_print_json(quarantine);
+    put_obstacles(reply, &obstacles);
+    (void)printf(",\"obstacles\":");
+    rows_print_json(&obstacles);
+    rows_fini(&obstacles);
     builds_rows(reply, &builds);
     (void)printf(",\"format\":%" PRIu32 ",\"builds\":", reply->format);
     rows_print_json(&builds);
@@ -269,7 +295,7 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
         (void)printf("\n");
         rows_print_table(quarantine);
     }
-    print_comers(reply);
+    print_obstacles(reply);
     print_clocks(reply);
     print_namesakes(reply);
     if (builds_mixed(reply)) {

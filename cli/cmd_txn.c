@@ -25,6 +25,32 @@ static size_t votes(const Rh__TxnRow *t)
     return count;
 }
 
+/* What is planned and does not begin: behind what has a number, where programs look for the newest.
+ */
+static void put_planned(const Rh__AdminReply *reply, struct rows *r)
+{
+    for (size_t i = 0; i < reply->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = reply->obstacles[i];
+
+        rows_number(r, 0);
+        rows_text(r, "planned");
+        rows_number(r, o->vnodes);
+        rows_text(r, "%s", o->drains[0] == '\0' ? "-" : o->drains);
+        rows_text(r, "-");
+        rows_text(r, "0/0");
+        rows_number(r, 0);
+        if (o->drains[0] == '\0') {
+            rows_text(r, "-");
+        } else {
+            rows_text(r, "drain %s", o->drains);
+        }
+        rows_text(r, "-");
+        rows_text(r, "%s", o->text);
+        rows_text(r, "%s", o->reason);
+        rows_number(r, (o->left_us + 999) / 1000);
+    }
+}
+
 static void put_txns(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {"TXN",
@@ -37,6 +63,8 @@ static void put_txns(const Rh__AdminReply *reply, struct rows *r)
                                           "WHY",
                                           "OUTCOME",
                                           "WAITING FOR",
+                                          "REASON",
+                                          "LEFT MS",
                                           NULL};
 
     rows_init(r, columns);
@@ -53,7 +81,10 @@ static void put_txns(const Rh__AdminReply *reply, struct rows *r)
         rows_text(r, "%s", t->why);
         rows_text(r, "%s", t->outcome_why);
         rows_text(r, "%s", t->waiting_for);
+        rows_text(r, "%s", "");
+        rows_number(r, 0);
     }
+    put_planned(reply, r);
 }
 
 static int txn_list(int argc, char **argv)
@@ -64,7 +95,8 @@ static int txn_list(int argc, char **argv)
         "limit", &limit, (struct option_range){1, LIST_MAX}, "how many of the newest to show (32)");
     const struct command command = {
         .name = "txn list",
-        .summary = "List changes of the ring: pending ones and the last outcomes, newest first.",
+        .summary =
+            "List changes of the ring: the last, newest first, and those that wait to begin.",
         .arguments = "",
         .options = query_options(&q, &limit_option),
     };

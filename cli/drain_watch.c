@@ -13,7 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_AGAIN_MS = 250, WIDTH = 30, TXNS_MAX = 100, BLOCKER_SIZE = 256, LINE_SIZE = 320 };
+enum {
+    LOOK_AGAIN_MS = 250,
+    FIRST_US = 200000,
+    WIDTH = 30,
+    TXNS_MAX = 100,
+    BLOCKER_SIZE = 256,
+    LINE_SIZE = 320
+};
 
 /* One look at the drain. */
 struct progress {
@@ -21,13 +28,16 @@ struct progress {
     bool moves; /* a transaction that is under way may give it vnodes still */
     uint32_t left;
     uint64_t actors;
-    char blocker[BLOCKER_SIZE]; /* "" = none */
+    uint64_t wait_us;           /* something that is planned begins in so long only; 0 = nothing */
+    char blocker[BLOCKER_SIZE]; /* "for n2: …", ": …"; "" = none */
 };
 
 struct watch {
     const char *name; /* borrowed */
     bool terminal;
     uint64_t begin_us;
+    uint64_t looked_us;
+    uint64_t waited_us; /* nothing moved, and would not before a time */
     uint32_t start;     /* vnodes that it had at first */
     uint32_t last_part; /* tenths that were told; not on a terminal */
     char last_blocker[BLOCKER_SIZE];
@@ -68,8 +78,30 @@ static void find_blocker(const Rh__AdminReply *txns, const char *name, char out[
 
         if (strcmp(t->state, "pending") == 0 && t->waiting_for[0] != '\0' && t->n_moves > 0 &&
             strcmp(t->moves[0]->from, name) == 0) {
-            (void)snprintf(out, BLOCKER_SIZE, "%s", t->waiting_for);
+            (void)snprintf(out, BLOCKER_SIZE, " for %s", t->waiting_for);
         }
+    }
+}
+
+/* Of what is planned for the drain, or for anybody, what waits longest counts; and is told, if
+ * nothing that moves is held up. */
+static void find_wait(const Rh__AdminReply *nodes, const char *name, struct progress *out)
+{
+    const Rh__ObstacleRow *longest = NULL;
+
+    for (size_t i = 0; i < nodes->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = nodes->obstacles[i];
+        const bool mine = strcmp(o->drains, name) == 0 || (o->transactions == 0 && o->vnodes == 0);
+
+        if (mine && (longest == NULL || o->left_us > longest->left_us)) {
+            longest = o;
+        }
+    }
+    if (longest != NULL) {
+        out->wait_us = longest->left_us;
+    }
+    if (longest != NULL && !out->moves && out->blocker[0] == '\0') {
+        (void)snprintf(out->blocker, BLOCKER_SIZE, ": %s", longest->text);
     }
 }
 
@@ -96,6 +128,7 @@ static bool look(struct admin *a, const struct query *q, const char *name, struc
     if (txns != NULL) {
         find_blocker(txns, name, out->blocker);
     }
+    find_wait(nodes, name, out);
     admin_free(nodes);
     admin_free(txns);
     return true;
@@ -112,20 +145,49 @@ static void put_bar(uint32_t done, uint32_t start, char out[WIDTH + 1])
     out[WIDTH] = '\0';
 }
 
+uint64_t drain_eta_us(const struct drain_pace *pace)
+{
+    const uint64_t rest_us = pace->done == 0 ? 0 : pace->moved_us / pace->done * pace->left;
+
+    if (!pace->moves) {
+        return pace->wait_us + rest_us;
+    }
+    return pace->wait_us > rest_us ? pace->wait_us : rest_us;
+}
+
+/* ", 18.4 vnodes/s, 0.7 s to go"; nothing while it is not known. */
+static void put_eta(const struct drain_pace *pace, char *out, size_t size)
+{
+    const double eta_s = (double)drain_eta_us(pace) / 1e6;
+
+    out[0] = '\0';
+    if (pace->left > 0 && pace->done > 0) {
+        (void)snprintf(out,
+                       size,
+                       ", %.1f vnodes/s, %.0f s to go",
+                       (double)pace->done * 1e6 / (double)pace->moved_us,
+                       eta_s + 0.5);
+    } else if (pace->left > 0 && pace->wait_us > 0) {
+        (void)snprintf(out, size, ", more than %.0f s to go", eta_s + 0.5);
+    }
+}
+
 /* "n2 [####----] 12 of 64 vnodes left, 3041 actors, 18.4 vnodes/s, 0.7 s to go" */
 static void put_line(const struct watch *w, const struct progress *p, char out[LINE_SIZE])
 {
+    const uint64_t moved_us = w->looked_us - w->begin_us - w->waited_us;
     const uint32_t done = w->start - p->left;
-    const double elapsed_s = (double)(clock_boottime_us() - w->begin_us) / 1e6;
-    const double rate = elapsed_s > 0.2 ? (double)done / elapsed_s : 0;
+    // A rate of the first moments says nothing.
+    const struct drain_pace pace = {.done = moved_us > FIRST_US ? done : 0,
+                                    .left = p->left,
+                                    .moved_us = moved_us,
+                                    .wait_us = p->wait_us,
+                                    .moves = p->moves};
     char bar[WIDTH + 1];
-    char eta[64] = "";
+    char eta[64];
 
     put_bar(done, w->start, bar);
-    if (rate > 0 && p->left > 0) {
-        (void)snprintf(
-            eta, sizeof eta, ", %.1f vnodes/s, %.0f s to go", rate, (double)p->left / rate + 0.5);
-    }
+    put_eta(&pace, eta, sizeof eta);
     (void)snprintf(out,
                    LINE_SIZE,
                    "%s [%s] %" PRIu32 " of %" PRIu32 " vnodes left, %" PRIu64 " actors%s",
@@ -145,7 +207,7 @@ static void tell_terminal(const struct watch *w, const struct progress *p)
     // Two lines, drawn anew; the cursor goes back to the first.
     (void)fprintf(stderr, "\r\033[K%s\n\033[K", line);
     if (p->blocker[0] != '\0') {
-        (void)fprintf(stderr, "  waits for %s", p->blocker);
+        (void)fprintf(stderr, "  waits%s", p->blocker);
     }
     (void)fprintf(stderr, "\033[A\r");
 }
@@ -167,7 +229,7 @@ static void tell_blocker(struct watch *w, const char *blocker)
 {
     if (blocker[0] != '\0' && is_same(blocker, w->last_blocker) &&
         !is_same(blocker, w->told_blocker)) {
-        (void)fprintf(stderr, "%s waits for %s\n", w->name, blocker);
+        (void)fprintf(stderr, "%s waits%s\n", w->name, blocker);
         (void)snprintf(w->told_blocker, sizeof w->told_blocker, "%s", blocker);
     }
     (void)snprintf(w->last_blocker, sizeof w->last_blocker, "%s", blocker);
@@ -188,6 +250,10 @@ static void tell_lines(struct watch *w, const struct progress *p)
 
 static void tell(struct watch *w, const struct progress *p)
 {
+    const uint64_t now_us = clock_boottime_us();
+
+    w->waited_us += p->wait_us > 0 && !p->moves ? now_us - w->looked_us : 0;
+    w->looked_us = now_us;
     if (p->left > w->start) { // a node that was just given more
         w->start = p->left;
     }
@@ -250,6 +316,7 @@ enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wai
     struct sigaction before;
     struct watch w = {
         .name = name, .terminal = isatty(STDERR_FILENO) != 0, .begin_us = clock_boottime_us()};
+    w.looked_us = w.begin_us;
     const struct admin_where where = query_where(q);
     struct admin *a = admin_open(&where);
 

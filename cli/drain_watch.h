@@ -15,6 +15,18 @@ enum drain_end {
     DRAIN_NOBODY,   /* no coordinator answers; why is printed */
 };
 
+/* How far a drain is. */
+struct drain_pace {
+    uint32_t done; /* vnodes */
+    uint32_t left;
+    uint64_t moved_us; /* that it took: what was waited for a time is not counted */
+    uint64_t wait_us;  /* some that are planned begin in so long only; 0 = none does */
+    bool moves;        /* others are under way meanwhile */
+};
+/* Return the microseconds that it takes yet; 0 = nothing moved so far, and nobody knows. The least
+ * that it takes, while `done` is 0. */
+uint64_t drain_eta_us(const struct drain_pace *pace);
+
 /* Watch node `name` for at most wait_s seconds; 0 = as long as it takes. On a terminal (stderr) two
  * lines are drawn anew; elsewhere a line is printed when a tenth is done, and for each new blocker.
  * Takes SIGINT over while it lasts. */

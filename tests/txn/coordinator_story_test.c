@@ -208,6 +208,20 @@ static void say_phases(const Rh__TxnRow *t)
     }
 }
 
+static void say_obstacles(const Rh__AdminReply *r)
+{
+    for (size_t i = 0; i < r->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = r->obstacles[i];
+
+        say("  waits: %s, %u transactions of %u vnodes: %s",
+            o->reason,
+            o->transactions,
+            o->vnodes,
+            o->text);
+        say(o->drains[0] == '\0' ? "\n" : " (%s drains)\n", o->drains);
+    }
+}
+
 static void say_admin(const Rh__AdminReply *r)
 {
     say("ADMIN version=%" PRIu64 " pending=%u", n(r->version), r->pending);
@@ -270,6 +284,7 @@ static void say_admin(const Rh__AdminReply *r)
         say(t->waiting_for[0] != '\0' ? " waiting for: %s\n" : "\n", t->waiting_for);
         say_phases(t);
     }
+    say_obstacles(r);
     for (size_t i = 0; i < r->n_resolve; i++) {
         const Rh__ResolveRow *row = r->resolve[i];
         static const char *const names[] = {"?", "commit", "abort", "retry"};

@@ -136,6 +136,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         admin_add_voters(c, reply);
         admin_add_roles(c, reply);
         admin_add_quarantine(c, reply);
+        admin_add_obstacles(c, reply);
         upgrade_tell(c, reply);
         return false;
     case RH__ADMIN__WHAT_UPGRADE:
@@ -148,6 +149,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         return false;
     case RH__ADMIN__WHAT_NODES:
         admin_add_nodes(c, reply);
+        admin_add_obstacles(c, reply);
         return false;
     case RH__ADMIN__WHAT_DRAIN:
         return wish_drain(c, peer, reply, in->drain);
@@ -171,6 +173,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         return false;
     case RH__ADMIN__WHAT_TXNS:
         on_txns(c, reply, in->txns->limit);
+        admin_add_obstacles(c, reply);
         return false;
     case RH__ADMIN__WHAT_TXN:
         on_txn(c, reply, in->txn->txn);
@@ -191,6 +194,15 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         &reply->error,
         "this coordinator does not know this question: check whether it is an older version");
     return false;
+}
+
+void admin_refuse(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in,
+                  const char *error)
+{
+    Rh__AdminReply *reply = admin_reply_new(c, in->tag);
+
+    admin_set_text(&reply->error, error);
+    admin_send_reply(c, peer->id, reply);
 }
 
 void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh__Admin *in)

@@ -38,6 +38,9 @@ void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
 /* "n2: actor 'boss-7' has run for 8.2 s (deadline in 1.8 s); vnodes 3, 9" into `text`. */
 void waits_now(struct coordinator *c, const struct drive *d, char *text, size_t size);
 
+/* Why planned transactions do not begin: a row for each reason. */
+void admin_add_obstacles(struct coordinator *c, Rh__AdminReply *reply);
+
 /* ---- wish.c: true: the answer comes when the command was applied ---- */
 
 bool wish_drain(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a transaction waits for, in words: node, actor, vnodes and age.
+ * What a transaction waits for, in words: node, actor, vnodes and age; and what one that is planned
+ * waits for, before it begins.
  */
 #include "txn/admin/inside.h"
+
+#include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -187,5 +190,99 @@ void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t
     }
     if (w.used == 0 && t != NULL) {
         put_renewal(&w, c, t);
+    }
+}
+
+/* ---- before it begins ---- */
+
+/* Rounded up: 0.0 s would be over. */
+static void put_left(struct waits_words *w, const char *before, uint64_t left_us)
+{
+    if (left_us > 0) {
+        put(w, "%s", before);
+        put_seconds(w, (left_us + 99999) / 100000 * 100);
+    }
+}
+
+static void put_obstacle(struct waits_words *w, const struct coordinator *c,
+                         const struct obstacle *o)
+{
+    const char *node = node_name(c, o->slot);
+
+    switch (o->reason) {
+    case OBSTACLE_NONE:
+        return;
+    case OBSTACLE_PLANNING:
+        put(w, "something just changed: it is planned anew");
+        put_left(w, " in ", o->left_us);
+        return;
+    case OBSTACLE_LOG:
+        put(w, "a command of the leader failed: it goes on");
+        put_left(w, " in ", o->left_us);
+        return;
+    case OBSTACLE_SILENT:
+        put(w, "%s is not live", node);
+        put_left(w, "; its lease ends in ", o->left_us);
+        return;
+    case OBSTACLE_RETURNED:
+        put(w, "%s was lost and is back, and must stay for a while first", node);
+        put_left(w, ": for ", o->left_us);
+        return;
+    case OBSTACLE_BACKOFF:
+        put(w, "the last try from %s to %s was aborted", node, node_name(c, o->other));
+        put_left(w, ": again in ", o->left_us);
+        return;
+    case OBSTACLE_FLEET_CAP:
+        put(w, "%" PRIu32 " transactions at a time are the most", c->config.txns_max);
+        return;
+    case OBSTACLE_NODE_CAP:
+        put(w,
+            "%s takes part in %" PRIu32 " transactions at a time, the most",
+            node,
+            c->config.txns_per_node);
+        return;
+    case OBSTACLE_SLOW:
+        put(w, "%s answers slowly: one transaction at a time", node);
+        return;
+    case OBSTACLE_ORDER:
+        put(w, "another transaction changes these vnodes before");
+        return;
+    case OBSTACLE_RESTORED:
+        put(w, "restored from a backup: leases of before may be in force still");
+        put_left(w, ": for ", o->left_us);
+        return;
+    case OBSTACLE_ALONE:
+        put(w, "no other node of its role could take what %s has", node);
+        return;
+    }
+}
+
+static Rh__ObstacleRow *obstacle_row(const struct coordinator *c, const struct obstructed *o)
+{
+    Rh__ObstacleRow *row = mem_new(1, sizeof *row);
+    char text[ADMIN_TEXT_SIZE] = "";
+    struct waits_words w = {.text = text, .size = sizeof text};
+
+    put_obstacle(&w, c, &o->by);
+    *row = (Rh__ObstacleRow)RH__OBSTACLE_ROW__INIT;
+    row->reason = mem_string(obstacle_word(o->by.reason));
+    row->node = mem_string(o->by.slot == 0 ? "" : node_name(c, o->by.slot));
+    row->other = mem_string(o->by.other == 0 ? "" : node_name(c, o->by.other));
+    row->drains = mem_string(o->drains == 0 ? "" : node_name(c, o->drains));
+    row->transactions = o->txns;
+    row->vnodes = o->vnodes;
+    row->left_us = o->by.left_us;
+    row->text = mem_string(text);
+    return row;
+}
+
+void admin_add_obstacles(struct coordinator *c, Rh__AdminReply *reply)
+{
+    struct obstacles all;
+
+    rebalance_obstacles(c, &all);
+    reply->obstacles = mem_new(all.count + 1, sizeof(Rh__ObstacleRow *));
+    for (size_t i = 0; i < all.count; i++) {
+        reply->obstacles[reply->n_obstacles++] = obstacle_row(c, &all.item[i]);
     }
 }

@@ -16,6 +16,9 @@ struct fleet_upgrade {
 
 bool admin_waits(const Rh__Admin *in); /* must a barrier come first? */
 void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh__Admin *in);
+/* Answer with that error, and do nothing. */
+void admin_refuse(struct coordinator *c, const struct leader_peer *peer, const Rh__Admin *in,
+                  const char *error);
 
 /* ---- what an operator waits for came out of the log, by `p` ---- */
 

@@ -62,11 +62,16 @@ static void back_off(struct coordinator *c, const struct ring_op *move)
     b->until_us = c->now_us + wait_ms * 1000;
 }
 
-bool eligibility_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target)
+struct obstacle eligibility_pair_obstacle(const struct coordinator *c, uint16_t source,
+                                          uint16_t target)
 {
     const struct backoff *b = find_backoff(c, source, target);
+    struct obstacle o = {.reason = OBSTACLE_NONE};
 
-    return b == NULL || c->now_us >= b->until_us;
+    if (b != NULL && c->now_us < b->until_us) {
+        o = (struct obstacle){OBSTACLE_BACKOFF, source, target, b->until_us - c->now_us};
+    }
+    return o;
 }
 
 /* The pair did nothing wrong if one of it is another process now. */
@@ -175,9 +180,17 @@ uint64_t eligibility_in_us(const struct coordinator *c, const struct state_node 
     return from_us > c->now_us ? from_us - c->now_us : 0;
 }
 
-bool eligibility_granted(struct coordinator *c, const struct state_node *node)
+struct obstacle eligibility_obstacle(struct coordinator *c, const struct state_node *node)
 {
-    return peers_live(c, node) && eligibility_in_us(c, node) == 0;
+    const uint64_t in_us = eligibility_in_us(c, node);
+    struct obstacle o = {.reason = OBSTACLE_NONE};
+
+    if (!peers_live(c, node)) {
+        o = (struct obstacle){OBSTACLE_SILENT, node->slot, 0, fence_lease_left_us(c, node)};
+    } else if (in_us > 0) {
+        o = (struct obstacle){OBSTACLE_RETURNED, node->slot, 0, in_us};
+    }
+    return o;
 }
 
 /* ---- slow nodes ---- */

@@ -6,6 +6,7 @@
 #define TXN_LEADER_ELIGIBILITY_H
 
 #include "txn/leader/drive.h"
+#include "txn/leader/obstacle.h"
 
 struct backoff {
     uint16_t source;
@@ -42,15 +43,17 @@ void eligibility_update(struct coordinator *c);
 /* Microseconds until the node may take part in moves: it came back, and could leave again (hole
  * 57). */
 uint64_t eligibility_in_us(const struct coordinator *c, const struct state_node *node);
-/* True if the node is live and not one that keeps restarting (hole 57). */
-bool eligibility_granted(struct coordinator *c, const struct state_node *node);
+/* Why the node may not take part in something new: it is not live, or one that keeps restarting
+ * (hole 57). */
+struct obstacle eligibility_obstacle(struct coordinator *c, const struct state_node *node);
 /* Set `slow[slot]` for each node that lets a transaction wait much longer than others do, or did so
  * the last time. */
 void eligibility_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1]);
 /* The slow node that this transaction has waited for so long that it should make room; 0 = none. */
 uint16_t eligibility_culprit(const struct coordinator *c, const struct drive *d);
-/* The pair may be asked again. */
-bool eligibility_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target);
+/* Why the pair may not be asked again yet. */
+struct obstacle eligibility_pair_obstacle(const struct coordinator *c, uint16_t source,
+                                          uint16_t target);
 void eligibility_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
 void eligibility_reset(struct coordinator *c); /* all that only a leader remembers */
 void eligibility_fini(struct coordinator *c);

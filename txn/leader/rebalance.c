@@ -496,6 +496,13 @@ static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
     }
 }
 
+static void walk_free(struct walk *w)
+{
+    mem_free(w->pair);
+    mem_free(w->touched);
+    mem_free(w);
+}
+
 /* A slow node takes part in one thing at a time: its caps are everyone's. Who does something with
  * it does that beside, and else only when all others have had their turn. */
 static bool has_room(const struct coordinator *c, const struct walk *w, uint16_t slot,
@@ -510,18 +517,24 @@ static bool has_room(const struct coordinator *c, const struct walk *w, uint16_t
     return w->busy[slot] < c->config.txns_per_node && (w->slow[with] == 0 || !w->spread);
 }
 
-static bool node_ready(struct coordinator *c, uint16_t slot)
+static struct obstacle node_obstacle(struct coordinator *c, uint16_t slot)
 {
     const struct state_node *node = state_node(c->state, slot);
+    const struct obstacle gone = {OBSTACLE_SILENT, slot, 0, 0};
 
-    return node != NULL && eligibility_granted(c, node);
+    return node == NULL ? gone : eligibility_obstacle(c, node);
 }
 
-/* May these two do something together now, but for the caps? */
-static bool pair_ready(struct coordinator *c, const struct plan_txn *t)
+/* Why may these two do nothing together now, but for the caps? Of several what lasts longest. */
+static struct obstacle pair_obstacle(struct coordinator *c, const struct plan_txn *t)
 {
-    return t->target == 0 || (node_ready(c, t->source) && node_ready(c, t->target) &&
-                              eligibility_pair_ready(c, t->source, t->target));
+    struct obstacle o = {.reason = OBSTACLE_NONE};
+
+    if (t->target != 0) {
+        o = obstacle_longer(node_obstacle(c, t->source), node_obstacle(c, t->target));
+        o = obstacle_longer(o, eligibility_pair_obstacle(c, t->source, t->target));
+    }
+    return o;
 }
 
 /* True: it may begin. Else note which cap forbids it, if it is one that a slow node fills. */
@@ -562,7 +575,7 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
     if (!w->waits && !caps_allow(c, w, t)) {
         return;
     }
-    if (!pair_ready(c, t) || !caps_allow(c, w, t)) {
+    if (pair_obstacle(c, t).reason != OBSTACLE_NONE || !caps_allow(c, w, t)) {
         return;
     }
     if (ring_check(&c->state->view.ring, t->ops, t->op_count) != ERR_OK) {
@@ -664,9 +677,7 @@ static bool walk(struct coordinator *c, bool spread)
     if (w->flying == 0 && (left == 0 || w->misfit)) {
         rebalance_touch(c);
     }
-    mem_free(w->pair);
-    mem_free(w->touched);
-    mem_free(w);
+    walk_free(w);
     return more || someone_waits(c);
 }
 
@@ -717,6 +728,146 @@ static bool has_settled(const struct coordinator *c)
 
     return c->now_us - c->rebalance.touched_us >= settle_us ||
            c->now_us - c->rebalance.dirty_us >= SETTLES * settle_us;
+}
+
+/* ---- why nothing begins ---- */
+
+static uint64_t left_us(const struct coordinator *c, uint64_t until_us)
+{
+    return until_us > c->now_us ? until_us - c->now_us : 0;
+}
+
+/* Until has_settled(). */
+static uint64_t settles_us(const struct coordinator *c)
+{
+    const uint64_t settle_us = (uint64_t)c->config.settle_ms * 1000;
+    const uint64_t quiet_us = left_us(c, c->rebalance.touched_us + settle_us);
+    const uint64_t all_us = left_us(c, c->rebalance.dirty_us + SETTLES * settle_us);
+
+    return quiet_us < all_us ? quiet_us : all_us;
+}
+
+/* The node is full, or slow and at something. */
+static struct obstacle room_obstacle(const struct coordinator *c, const struct walk *w,
+                                     uint16_t slot, uint16_t with)
+{
+    struct obstacle o = {.reason = OBSTACLE_NONE};
+
+    if (!has_room(c, w, slot, with)) {
+        o = (struct obstacle){w->slow[slot] != 0 ? OBSTACLE_SLOW : OBSTACLE_NODE_CAP, slot, 0, 0};
+    }
+    return o;
+}
+
+static struct obstacle cap_obstacle(const struct coordinator *c, const struct walk *w,
+                                    const struct plan_txn *t)
+{
+    struct obstacle o = {.reason = OBSTACLE_NONE};
+
+    if (w->flying >= c->config.txns_max) {
+        o.reason = OBSTACLE_FLEET_CAP;
+    } else if (t->target != 0) {
+        o = room_obstacle(c, w, t->source, t->target);
+        o = o.reason == OBSTACLE_NONE ? room_obstacle(c, w, t->target, t->source) : o;
+    }
+    return o;
+}
+
+/* As visit() judges, but a wait that has an end is told first: a cap says nothing of who waits ten
+ * seconds anyway. */
+static struct obstacle txn_obstacle(struct coordinator *c, struct walk *w, const struct plan_txn *t)
+{
+    const bool touched = is_touched(w, t->ops, t->op_count);
+    struct obstacle o = pair_obstacle(c, t);
+
+    touch(w, t->ops, t->op_count);
+    if (o.reason == OBSTACLE_NONE && touched) {
+        o.reason = OBSTACLE_ORDER;
+    } else if (o.reason == OBSTACLE_NONE) {
+        o = cap_obstacle(c, w, t);
+    }
+    return o;
+}
+
+static void add_planned(struct coordinator *c, struct walk *w, struct obstacles *out)
+{
+    for (size_t i = 0; i < c->rebalance.plan.txn_count; i++) {
+        const struct plan_txn *t = &c->rebalance.plan.txn[i];
+        const struct state_node *source = state_node(c->state, t->source);
+        struct obstructed o = {.txns = 1, .vnodes = t->target == 0 ? 0 : (uint32_t)t->op_count};
+
+        if (c->rebalance.planned[i].begun) {
+            continue;
+        }
+        o.by = txn_obstacle(c, w, t);
+        o.drains = source != NULL && source->leaving ? source->slot : 0;
+        if (o.by.reason != OBSTACLE_NONE) {
+            obstacles_add(out, &o);
+        } else if (w->flying < c->config.txns_max) {
+            take_places(w, (struct move_pair){t->source, t->target}); // it begins at the next step
+        }
+    }
+}
+
+static bool others_take(struct coordinator *c, const struct state_node *node)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        if (n != node && !n->leaving && !n->barred && !peers_gone(c, n) &&
+            strcmp(n->role, node->role) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Drains of which there is no plan. */
+static void add_alone(struct coordinator *c, struct obstacles *out)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+        const size_t owned = n->leaving ? ring_owned_count(&c->state->view.ring, n->slot) : 0;
+
+        if (owned > 0 && !others_take(c, n)) {
+            const struct obstructed o = {.by = {OBSTACLE_ALONE, n->slot, 0, 0},
+                                         .drains = n->slot,
+                                         .vnodes = (uint32_t)owned};
+
+            obstacles_add(out, &o);
+        }
+    }
+}
+
+void rebalance_obstacles(struct coordinator *c, struct obstacles *out)
+{
+    const struct obstructed planning = {.by = {OBSTACLE_PLANNING, 0, 0, settles_us(c)}};
+    const struct obstructed restored = {
+        .by = {OBSTACLE_RESTORED, 0, 0, left_us(c, lease_elders_over_us(c))}};
+    const struct obstructed log = {.by = {OBSTACLE_LOG, 0, 0, left_us(c, c->proposals.quiet_us)}};
+
+    *out = (struct obstacles){.count = 0};
+    if (!c->leading) {
+        return;
+    }
+    if (fence_settling(c)) {
+        obstacles_add(out, &restored);
+        return;
+    }
+    if (c->rebalance.dirty) {
+        obstacles_add(out, &planning);
+    }
+    if (log.by.left_us > 0) {
+        obstacles_add(out, &log);
+    }
+    if (c->rebalance.has_plan && !c->rebalance.dirty) {
+        struct walk *w = mem_new(1, sizeof *w);
+
+        walk_init(c, w, false);
+        add_planned(c, w, out);
+        walk_free(w);
+    }
+    add_alone(c, out);
 }
 
 void rebalance_run(struct coordinator *c)

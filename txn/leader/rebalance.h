@@ -6,6 +6,7 @@
 #define TXN_LEADER_REBALANCE_H
 
 #include "ring/plan.h"
+#include "txn/leader/obstacle.h"
 #include "txn/leader/proposal.h"
 
 /* One transaction of the plan. */
@@ -45,6 +46,9 @@ size_t rebalance_planned(const struct coordinator *c);
 /* True if something changed and the plan is not made anew yet: nothing moves and nothing is
  * planned, but that isn't the end of it. */
 bool rebalance_planning(const struct coordinator *c);
+/* Fill `out` with why what is planned, or is to be, does not begin now: by the rules by which it
+ * would. Nothing, while all of it is under way. Changes nothing. */
+void rebalance_obstacles(struct coordinator *c, struct obstacles *out);
 /* The node takes part in a transaction that is pending, or whose BEGIN is on its way: who owns
  * nothing may own something after it. */
 bool rebalance_moves(const struct coordinator *c, uint16_t slot);
