@@ -46,6 +46,7 @@ static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
     what.voters = rows;
     what.n_voters = w->count;
     what.by = proto_text(query_who(by, sizeof by));
+    what.reason = proto_text(q->reason);
     return query_ask(q, &what.base);
 }
 
@@ -196,13 +197,14 @@ static bool make(const struct query *q, const struct coordinators_verb *verb, st
 static int change(int argc, char **argv, const struct coordinators_verb *verb)
 {
     struct query q;
+    const struct option reason = query_reason(&q);
     struct wishes w = {.count = 0};
     const struct command command = {
         .name = verb->full,
         .summary = verb->summary,
         .arguments = verb->arguments,
         .details = verb->details,
-        .options = query_options(&q, NULL),
+        .options = query_options(&q, &reason),
         .arguments_min = verb->count,
         .arguments_max = verb->count,
     };

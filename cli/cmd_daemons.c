@@ -13,13 +13,14 @@ enum { DAEMONS_MAX = 1000 };
 int cmd_daemons(int argc, char **argv)
 {
     struct query q;
+    const struct option reason = query_reason(&q);
     const struct command command = {
         .name = "daemons",
         .summary = "Change how many actors a set of daemons has, while the fleet runs.",
         .arguments = "NAME COUNT",
         .details = "NAME is the kind's name: `ringhold status` lists it. New actors start at once; "
                    "when COUNT is\nlower, the actors with the highest numbers end.",
-        .options = query_options(&q, NULL),
+        .options = query_options(&q, &reason),
         .arguments_min = 2,
         .arguments_max = 2,
     };
@@ -42,6 +43,7 @@ int cmd_daemons(int argc, char **argv)
     what.name = name;
     (void)query_who(by, sizeof by);
     what.by = by;
+    what.reason = q.reason;
     char text[128];
     (void)snprintf(text, sizeof text, "%s: %" PRIu32, name, what.count);
     return query_do(&q, &what.base, text) ? 0 : 1;

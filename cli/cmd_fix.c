@@ -14,14 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SETTLE_MS = 3000, SETTLE_MAX_MS = 600000, TEXT_SIZE = 320, REASON_SIZE = 120 };
+enum { SETTLE_MS = 3000, SETTLE_MAX_MS = 600000, TEXT_SIZE = 320 };
 
 struct fix {
     struct query q;
     uint32_t settle_ms;
     bool yes;
     bool dry_run;
-    char reason[REASON_SIZE];
     char by[160]; /* user@host, for the history */
     size_t done;
     size_t failed;
@@ -49,12 +48,12 @@ static uint32_t task_of(enum repair repair)
 }
 
 /* What the history says of why. */
-static char *reason_of(struct fix *f, const struct finding *finding, char out[TEXT_SIZE])
+static char *reason_of(struct fix *f, const struct finding *finding, char out[ADMIN_REASON_MAX + 1])
 {
-    if (f->reason[0] != '\0') {
-        return f->reason;
+    if (f->q.reason[0] != '\0') {
+        return f->q.reason;
     }
-    (void)snprintf(out, TEXT_SIZE, "ringhold fix: %s", finding->subject);
+    (void)snprintf(out, ADMIN_REASON_MAX + 1, "ringhold fix: %s", finding->subject);
     return out;
 }
 
@@ -62,7 +61,7 @@ static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
 {
     Rh__AdminRepair what = RH__ADMIN_REPAIR__INIT;
     char name[sizeof finding->plan.name];
-    char text[TEXT_SIZE];
+    char text[ADMIN_REASON_MAX + 1];
 
     memcpy(name, finding->plan.name, sizeof name);
     what.role = finding->plan.role;
@@ -78,7 +77,7 @@ static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
 static Rh__AdminReply *ask_abort(struct fix *f, const struct finding *finding)
 {
     Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
-    char text[TEXT_SIZE];
+    char text[ADMIN_REASON_MAX + 1];
 
     what.txn = finding->plan.txn;
     what.choice = RH__RESOLVE_CHOICE__RESOLVE_ABORT;
@@ -91,7 +90,7 @@ static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
 {
     Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
     char name[sizeof finding->plan.name];
-    char text[TEXT_SIZE];
+    char text[ADMIN_REASON_MAX + 1];
 
     memcpy(name, finding->plan.name, sizeof name);
     what.name = name;
@@ -232,11 +231,7 @@ int cmd_fix(int argc, char **argv)
     const struct option more[] = {
         option_switch("dry-run", &f.dry_run, "only print what would be done (the default)"),
         option_switch("yes", &f.yes, "do it"),
-        option_text("reason",
-                    "TEXT",
-                    f.reason,
-                    sizeof f.reason,
-                    "the reason, for the audit history (the finding)"),
+        query_reason(&f.q),
         option_number("settle-ms",
                       &f.settle_ms,
                       (struct option_range){0, SETTLE_MAX_MS},

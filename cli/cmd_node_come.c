@@ -150,7 +150,7 @@ static int replace(struct coming *c, const char *old, const char *new)
                       role_text(latter.role));
         return 1;
     }
-    if (!node_remove_wish(&c->q, old)) {
+    if (!node_remove_wish(&c->q, old, new)) {
         return 1;
     }
     code = drain_exit_code(drain_watch(&c->q, old, c->deadline_s));
@@ -175,6 +175,7 @@ static int run(int argc, char **argv, bool replaces)
         option_text(
             "host", "HOST", c.host, sizeof c.host, "host of the new node, for {host} (its name)"),
         deadline,
+        query_reason(&c.q),
     };
     const struct command command = {
         .name = replaces ? "node replace" : "node add",
@@ -187,7 +188,8 @@ static int run(int argc, char **argv, bool replaces)
                             : "Without --command you start the node yourself. `ringhold ring "
                               "--diff add NAME` shows what will move.\nExit code: 0 the node has "
                               "its share, 3 not in time, 1 an error.",
-        .options = query_options_more(&c.q, more, sizeof more / sizeof more[0]),
+        // Nothing of the fleet is changed by hand where a node is only started.
+        .options = query_options_more(&c.q, more, sizeof more / sizeof more[0] - !replaces),
         .arguments_min = replaces ? 2 : 1,
         .arguments_max = replaces ? 2 : 1,
     };

@@ -115,6 +115,7 @@ int cmd_node_drain(int argc, char **argv)
             "like --watch, for at most this long; exit code 3 if it is not empty by then"),
         seconds_option(
             "deadline", &deadline_s, "like --wait, but cancel the drain then; also exit code 3"),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "node drain",
@@ -156,7 +157,7 @@ int cmd_node_drain(int argc, char **argv)
     return watch_drain(&q, name, deadline_s != 0 ? deadline_s : wait_s, deadline_s != 0);
 }
 
-bool node_remove_wish(const struct query *q, const char *node)
+bool node_remove_wish(const struct query *q, const char *node, const char *successor)
 {
     Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
     char name[64];
@@ -166,17 +167,20 @@ bool node_remove_wish(const struct query *q, const char *node)
     (void)query_who(by, sizeof by);
     what.name = name;
     what.by = by;
+    what.reason = proto_text(q->reason);
+    what.successor = proto_text(successor);
     return query_number_wish(q, &what.wish, &what.seen) && query_do(q, &what.base, NULL);
 }
 
 int cmd_node_remove(int argc, char **argv)
 {
     struct query q;
+    const struct option reason = query_reason(&q);
     const struct command command = {
         .name = "node remove",
         .summary = "Take a node out of the fleet: a live one is drained first, then it exits.",
         .arguments = "NAME",
-        .options = query_options(&q, NULL),
+        .options = query_options(&q, &reason),
         .arguments_min = 1,
         .arguments_max = 1,
     };
@@ -185,12 +189,13 @@ int cmd_node_remove(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    return node_remove_wish(&q, q.arguments[0]) ? 0 : 1;
+    return node_remove_wish(&q, q.arguments[0], "") ? 0 : 1;
 }
 
 int cmd_node_weight(int argc, char **argv)
 {
     struct query q;
+    const struct option reason = query_reason(&q);
     const struct command command = {
         .name = "node weight",
         .summary = "Change a node's share of the ids, relative to the others, while it runs.",
@@ -198,7 +203,7 @@ int cmd_node_weight(int argc, char **argv)
         .details =
             "WEIGHT is 1 to 1000. The process brings its own `weight` when it starts again: change "
             "that too.\n`ringhold ring --diff weight NAME WEIGHT` shows first what would move.",
-        .options = query_options(&q, NULL),
+        .options = query_options(&q, &reason),
         .arguments_min = 2,
         .arguments_max = 2,
     };
@@ -221,6 +226,7 @@ int cmd_node_weight(int argc, char **argv)
     what.name = name;
     (void)query_who(by, sizeof by);
     what.by = by;
+    what.reason = q.reason;
     char text[128];
     (void)snprintf(text, sizeof text, "%s has weight %" PRIu32, name, what.weight);
     return query_number_wish(&q, &what.wish, &what.seen) && query_do(&q, &what.base, text) ? 0 : 1;

@@ -12,8 +12,9 @@
  * Returns 0; 3 after saying what is still missing; 1 on another error. */
 int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s);
 
-/* Ask for the removal of a node; tells what comes of it. False after printing why not. */
-bool node_remove_wish(const struct query *q, const char *node);
+/* Ask for the removal of a node, "" or the node `successor` takes its share; tells what comes of
+ * it. False after printing why not. */
+bool node_remove_wish(const struct query *q, const char *node, const char *successor);
 
 int cmd_node_list(int argc, char **argv);
 int cmd_node_wait(int argc, char **argv);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TIME_SIZE = 48, REASON_SIZE = 128 };
+enum { TIME_SIZE = 48 };
 
 static const char *id_word(const Rh__Actor *actor, char word[HISTORY_WORD_SIZE])
 {
@@ -75,9 +75,7 @@ static int list(int argc, char **argv)
 static int change(int argc, char **argv, bool add)
 {
     struct query q;
-    char reason[REASON_SIZE] = "";
-    const struct option reason_option =
-        option_text("reason", "TEXT", reason, sizeof reason, "the reason, for the audit history");
+    const struct option reason = query_reason(&q);
     const struct command command = {
         .name = add ? "quarantine add" : "quarantine clear",
         .summary = add ? "Put an actor into quarantine: no node activates it until it is cleared."
@@ -85,7 +83,7 @@ static int change(int argc, char **argv, bool add)
         .arguments = "KIND/ID",
         .details = "As `ringhold quarantine list` shows it: 0/boss-7; bytes that can't be "
                    "shown\nare written as %XX.",
-        .options = query_options(&q, &reason_option),
+        .options = query_options(&q, &reason),
         .arguments_min = 1,
         .arguments_max = 1,
     };
@@ -109,7 +107,7 @@ static int change(int argc, char **argv, bool add)
     what.actor = &actor;
     what.add = add;
     what.by = by;
-    what.reason = reason;
+    what.reason = q.reason;
     char text[1024];
     (void)snprintf(
         text, sizeof text, "%s %s", q.arguments[0], add ? "is in quarantine" : "is served again");

@@ -354,6 +354,7 @@ int cmd_rolling_restart(int argc, char **argv)
                     "continue an earlier run: skip nodes that have started since then"),
         option_switch("dry-run", &r.dry_run, "only print what would be done"),
         deadline,
+        query_reason(&r.q),
     };
     const struct command command = {
         .name = "rolling-restart",
@@ -371,5 +372,8 @@ int cmd_rolling_restart(int argc, char **argv)
     };
     const int code = query_parse(&r.q, &command, argc, argv);
 
+    if (r.q.reason[0] == '\0') {
+        (void)snprintf(r.q.reason, sizeof r.q.reason, "rolling-restart");
+    }
     return code >= 0 ? code : run(&r);
 }

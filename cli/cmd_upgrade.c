@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REASON_SIZE = 128 };
-
 static const char *role_word(uint32_t role)
 {
     static const char *const words[] = {"?", "coordinator", "node", "gateway"};
@@ -77,11 +75,10 @@ int cmd_upgrade(int argc, char **argv)
 {
     struct query q;
     bool finish = false;
-    char reason[REASON_SIZE] = "";
     const struct option more[] = {
         option_switch(
             "finish", &finish, "raise the fleet's format: older versions are refused from then on"),
-        option_text("reason", "TEXT", reason, sizeof reason, "the reason, for the audit history"),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "upgrade",
@@ -103,7 +100,7 @@ int cmd_upgrade(int argc, char **argv)
     (void)query_who(by, sizeof by);
     what.finish = finish;
     what.by = by;
-    what.reason = reason;
+    what.reason = q.reason;
     Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;

@@ -360,5 +360,6 @@ bool drain_wish(const struct query *q, const char *node, bool cancel)
     what.cancel = cancel;
     (void)query_who(by, sizeof by);
     what.by = by;
+    what.reason = proto_text(q->reason);
     return query_number_wish(q, &what.wish, &what.seen) && query_do(q, &what.base, NULL);
 }

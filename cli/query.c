@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/random.h"
 
 #include <inttypes.h>
@@ -58,6 +59,15 @@ const struct option *query_options_more(struct query *q, const struct option *mo
     return table;
 }
 
+struct option query_reason(struct query *q)
+{
+    return option_text("reason",
+                       "TEXT",
+                       q->reason,
+                       sizeof q->reason,
+                       "the reason, for the audit history; at most 200 bytes");
+}
+
 bool query_number(const char *command, const char *name, const char *word,
                   struct option_range range, uint32_t *out)
 {
@@ -93,6 +103,12 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
     q->json = strcmp(q->output, "json") == 0;
     if (!q->json && strcmp(q->output, "table") != 0) {
         (void)fprintf(stderr, "ringhold %s: --output: must be table or json\n", command->name);
+        return 1;
+    }
+    if (!plain_is(q->reason)) {
+        (void)fprintf(stderr,
+                      "ringhold %s: --reason: must be UTF-8 without control characters\n",
+                      command->name);
         return 1;
     }
     return -1;

@@ -10,6 +10,7 @@
 #include "daemon/admin.h"
 #include "daemon/link_args.h"
 #include "daemon/options.h"
+#include "wire/control.h"
 
 struct query {
     char coordinators[ADMIN_ADDRESSES_SIZE];
@@ -17,6 +18,7 @@ struct query {
     struct link_args tls;
     char output[8]; /* "table" or "json" */
     uint32_t timeout_ms;
+    char reason[ADMIN_REASON_MAX + 1]; /* query_reason() */
     bool json;
     const char *arguments[8];
     int argument_count;
@@ -28,6 +30,10 @@ const struct option *query_options(struct query *q, const struct option *extra);
 
 /* Like query_options(), with `count` more options. */
 const struct option *query_options_more(struct query *q, const struct option *more, size_t count);
+
+/* The option --reason of `q`, for commands that change the fleet. What the history would not keep
+ * is refused by query_parse(). */
+struct option query_reason(struct query *q);
 
 /* Defaults, then flags. Returns -1 to go on, else the exit code. */
 int query_parse(struct query *q, const struct command *command, int argc, char **argv);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "link/inject.h"
+#include "link/subject.h"
 #include "wire/control.h"
 
 #include <inttypes.h>
@@ -125,16 +126,27 @@ static char **wisher(Rh__Admin *in)
                                                                : NULL;
 }
 
-/* Who says he is who: the name is the caller's word, the address is not. */
+/* Who says he is who: the name is the caller's word, his certificate and address are not. */
 static void add_address(Rh__Admin *in, const struct link *link)
 {
     char **by = wisher(in);
+    struct subject subject;
     char text[256];
 
     if (by == NULL) {
         return;
     }
-    (void)snprintf(text, sizeof text, "%.120s from %.120s", *by, link_address(link));
+    if (link_subject(link, &subject)) {
+        (void)snprintf(text,
+                       sizeof text,
+                       "%.90s as %s %s from %.64s",
+                       *by,
+                       subject_role_name(subject.role),
+                       subject.name,
+                       link_address(link));
+    } else {
+        (void)snprintf(text, sizeof text, "%.120s from %.120s", *by, link_address(link));
+    }
     if (*by != protobuf_c_empty_string) {
         mem_free(*by);
     }

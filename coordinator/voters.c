@@ -211,10 +211,14 @@ enum {
 
 static const char note_subject[] = "coordinators";
 
-static void put_note(struct daemon *d, const char *what, const char *by)
+/* `wish`: whose it is; NULL = nobody asked for this. */
+static void put_note(struct daemon *d, const char *what, const Rh__AdminCoordinators *wish)
 {
-    const struct history_note note = {
-        .subject = note_subject, .what = what, .by = by, .reason = ""};
+    const struct history_note note = {.action = note_subject,
+                                      .subject = note_subject,
+                                      .what = what,
+                                      .by = wish == NULL ? "" : wish->by,
+                                      .reason = wish == NULL ? "" : wish->reason};
     struct coordinator_event event = {.type = COORDINATOR_NOTE, .note = &note};
 
     daemon_step(d, &event);
@@ -230,7 +234,8 @@ static void add_voter(char *text, size_t size, bool first, uint64_t id, const ch
 
 /* "wished: 1=host:port,2=host:port". The question comes again to the next leader, when the one who
  * noted it leads no more. */
-static void note_wish(struct daemon *d, const struct voters_wish *w, const char *by)
+static void note_wish(struct daemon *d, const struct voters_wish *w,
+                      const Rh__AdminCoordinators *wish)
 {
     char what[VOTERS_TEXT_SIZE + 16] = "wished: ";
 
@@ -238,7 +243,7 @@ static void note_wish(struct daemon *d, const struct voters_wish *w, const char 
         add_voter(what, sizeof what, i == 0, w->wish[i].id, w->wish[i].address);
     }
     if (!state_db_ends_with_note(d->db, note_subject, what)) {
-        put_note(d, what, by);
+        put_note(d, what, wish);
     }
 }
 
@@ -264,7 +269,7 @@ void daemon_note_generation(struct daemon *d)
     if (state_db_has_note(d->db, note_subject, what)) {
         d->noted = g->number;
     } else {
-        put_note(d, what, "");
+        put_note(d, what, NULL);
     }
 }
 
@@ -355,7 +360,9 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
     if (d->wish.peer == w.peer && d->wish.tag == w.tag) {
         return; // on its way
     }
-    if (!read_wish(&w, in->coordinators)) {
+    if (strlen(in->coordinators->reason) > ADMIN_REASON_MAX) {
+        answer(d, w.peer, w.tag, "the reason is longer than 200 bytes");
+    } else if (!read_wish(&w, in->coordinators)) {
         answer(d,
                w.peer,
                w.tag,
@@ -370,7 +377,7 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
                  "count=%zu by=\"%s\"",
                  w.count,
                  in->coordinators->by);
-        note_wish(d, &w, in->coordinators->by);
+        note_wish(d, &w, in->coordinators);
         w.until_us = clock_boottime_us() + (uint64_t)ANSWER_MS * 1000;
         d->wish = w;
         for (size_t i = 0; i < w.count; i++) {

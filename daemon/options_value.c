@@ -72,8 +72,11 @@ static const char *set_time(const struct option *o, const char *value)
 
 static const char *set_text(const struct option *o, const char *value)
 {
+    static char why[64];
+
     if (strlen(value) >= o->size) {
-        return "the value is too long";
+        (void)snprintf(why, sizeof why, "the value is too long: at most %zu bytes", o->size - 1);
+        return why;
     }
     (void)snprintf(o->target, o->size, "%s", value);
     return NULL;

@@ -190,6 +190,7 @@ void link_set_source(struct link *link, const struct link_source *source);
 /* The source has bytes: the next links_flush() takes them. */
 void link_feed(struct link *link);
 
+struct subject;
 struct links_counts links_counts(const struct links *links);
 
 bool link_is_up(const struct link *link);
@@ -197,8 +198,10 @@ bool link_dialled(const struct link *link);
 const struct hello *link_peer(const struct link *link); /* valid while up */
 uint32_t link_protocol(const struct link *link);        /* the greatest that both speak; while up */
 const char *link_address(const struct link *link);      /* dialled: as given; accepted: remote */
-size_t link_queued(const struct link *link);            /* bytes waiting */
-void link_set_user(struct link *link, void *user);      /* the owner's pointer */
+/* Tell whom the peer's certificate names. False: the link is not up, or in the clear. */
+bool link_subject(const struct link *link, struct subject *out);
+size_t link_queued(const struct link *link);       /* bytes waiting */
+void link_set_user(struct link *link, void *user); /* the owner's pointer */
 void *link_user(const struct link *link);
 
 #endif

@@ -194,3 +194,9 @@ struct tls_keys *secure_load(const struct links_config *config, char why[TLS_WHY
     }
     return keys;
 }
+
+bool link_subject(const struct link *link, struct subject *out)
+{
+    return link->up && link->conn != NULL && link->conn->tls != NULL &&
+           tls_subject(link->conn->tls, out);
+}

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 enum { CONTROL_SIZE_MAX = 16 * 1024 * 1024 }; /* of one encoded message */
+enum { ADMIN_REASON_MAX = 200 };              /* bytes of an operator's reason: control_reason() */
 
 /* Append the encoded message to `out`. A Commit of MOVEs becomes Moves on its way, and a Commit
  * again. */
@@ -34,6 +35,10 @@ ProtobufCMessage *proto_get(const ProtobufCMessageDescriptor *descriptor, struct
 bool control_texts_are_plain(const Rh__Control *control);
 /* Make them so. */
 void control_make_texts_plain(Rh__Control *control);
+
+/* Return the reason that an operator gives for his wish; "" for a question, which has none.
+ * Borrowed from `in`. */
+const char *control_reason(const Rh__Admin *in);
 
 /* Free what the functions above returned; takes NULL. */
 void control_free(Rh__Control *control);

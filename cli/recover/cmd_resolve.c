@@ -15,7 +15,6 @@ struct resolve_wish {
     bool abort;
     bool retry;
     bool dry_run;
-    char reason[128];
 };
 
 static const char *choice_name(Rh__ResolveChoice choice)
@@ -107,11 +106,9 @@ static int ask(const struct query *q, const struct resolve_wish *wish, uint64_t 
 {
     Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
     char by[160];
-    char reason[sizeof wish->reason];
     Rh__AdminReply *reply;
     int code;
 
-    (void)snprintf(reason, sizeof reason, "%s", wish->reason);
     what.txn = number;
     what.choice = wish->commit  ? RH__RESOLVE_CHOICE__RESOLVE_COMMIT
                   : wish->abort ? RH__RESOLVE_CHOICE__RESOLVE_ABORT
@@ -120,7 +117,7 @@ static int ask(const struct query *q, const struct resolve_wish *wish, uint64_t 
     what.dry_run = wish->dry_run;
     (void)query_who(by, sizeof by);
     what.by = by;
-    what.reason = reason;
+    what.reason = proto_text(q->reason);
     reply = query_ask(q, &what.base);
     if (reply == NULL) {
         return 1;
@@ -139,8 +136,7 @@ int txn_resolve(int argc, char **argv)
         option_switch("abort", &wish.abort, "abort it: nothing moves"),
         option_switch("retry", &wish.retry, "abort it and begin it anew, in one step"),
         option_switch("dry-run", &wish.dry_run, "only print what would happen"),
-        option_text(
-            "reason", "TEXT", wish.reason, sizeof wish.reason, "the reason, for the audit history"),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "txn resolve",

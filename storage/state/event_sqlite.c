@@ -14,27 +14,44 @@
 
 enum { EVENTS_KEPT = 10000, EVENT_TEXT_MAX = 255 };
 
+static const char *desire_name(const Rh__CommandDesire *in, bool asked)
+{
+    switch (in->leaving) {
+    case DESIRE_DRAIN:
+        return "drain";
+    case DESIRE_STAY:
+        return "cancel";
+    case DESIRE_STOP:
+        return !asked ? "stop" : in->successor[0] == '\0' ? "remove" : "replace";
+    default:
+        return "weight";
+    }
+}
+
+/* What an operator did by its word, else what the command is. */
 static const char *command_name(const Rh__Command *command)
 {
+    const bool asked = command->by[0] != '\0';
+
     switch (command->body_case) {
     case RH__COMMAND__BODY_INIT:
         return "init";
     case RH__COMMAND__BODY_REGISTER_:
         return "register";
     case RH__COMMAND__BODY_BEGIN:
-        return "begin";
+        return asked ? "resolve" : "begin";
     case RH__COMMAND__BODY_COMMIT:
-        return "commit";
+        return asked ? "resolve" : "commit";
     case RH__COMMAND__BODY_ABORT:
-        return "abort";
+        return asked ? "resolve" : "abort";
     case RH__COMMAND__BODY_DESIRE:
-        return "desire";
+        return desire_name(command->desire, asked);
     case RH__COMMAND__BODY_FENCE:
         return "fence";
     case RH__COMMAND__BODY_REASSIGN:
         return "reassign";
     case RH__COMMAND__BODY_DEREGISTER:
-        return "deregister";
+        return asked ? "remove" : "deregister";
     case RH__COMMAND__BODY_VOTER:
         return "voter";
     case RH__COMMAND__BODY_SETTLED:
@@ -42,11 +59,11 @@ static const char *command_name(const Rh__Command *command)
     case RH__COMMAND__BODY_LEASE:
         return "lease";
     case RH__COMMAND__BODY_NOTE:
-        return "note";
+        return command->note->action[0] == '\0' ? "note" : command->note->action;
     case RH__COMMAND__BODY_DAEMONS:
         return "daemons";
     case RH__COMMAND__BODY_FORMAT:
-        return "format";
+        return "upgrade";
     case RH__COMMAND__BODY_AHEAD:
         return "ahead";
     case RH__COMMAND__BODY_QUARANTINE:
@@ -72,6 +89,21 @@ static void put_actor(char *text, size_t size, const char *before, const Rh__Act
                                  : history_word(bytes_of(actor->id.data, actor->id.len), word));
 }
 
+/* "node n2", "node n2, weight 3", "node n2, by n5". */
+static void desire_subject(const Rh__CommandDesire *in, char *text, size_t size)
+{
+    if (in->leaving == DESIRE_KEEP) {
+        (void)snprintf(text, size, "node %s, weight %" PRIu32, in->name, in->weight);
+    } else {
+        (void)snprintf(text,
+                       size,
+                       "node %s%s%s",
+                       in->name,
+                       in->successor[0] == '\0' ? "" : ", by ",
+                       in->successor);
+    }
+}
+
 /* "txn 12", "node n2": what it is about, beside what `why` says. */
 static void subject_of(const Rh__Command *command, const struct state_result *result, char *text,
                        size_t size)
@@ -80,7 +112,7 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
     if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
         (void)snprintf(text, size, "node %s", command->register_->name);
     } else if (command->body_case == RH__COMMAND__BODY_DESIRE) {
-        (void)snprintf(text, size, "node %s", command->desire->name);
+        desire_subject(command->desire, text, size);
     } else if (command->body_case == RH__COMMAND__BODY_NOTE) {
         (void)snprintf(text, size, "%s", command->note->subject);
     } else if (command->body_case == RH__COMMAND__BODY_FORMAT) {
@@ -144,7 +176,10 @@ static const char *why_of(const Rh__Command *command, const struct state_result 
         return result->why;
     }
     if (command->body_case == RH__COMMAND__BODY_BEGIN) {
-        return command->begin->why;
+        return command->by[0] == '\0' ? command->begin->why : "begun anew";
+    }
+    if (command->body_case == RH__COMMAND__BODY_COMMIT) {
+        return command->by[0] == '\0' ? "" : "committed";
     }
     if (command->body_case == RH__COMMAND__BODY_NOTE) {
         return command->note->what;
@@ -208,10 +243,13 @@ static char *get_text(struct statement *q)
     return mem_string(text);
 }
 
+/* Those of the shell; an older version wrote them all as 'note'. */
+#define NOTES "'note', 'coordinators'"
+
 bool event_has_note(sqlite3 *db, const char *subject, const char *what)
 {
     struct statement q = statement_open(
-        db, "SELECT 1 FROM event WHERE command = 'note' AND subject = ? AND why = ? LIMIT 1");
+        db, "SELECT 1 FROM event WHERE command IN (" NOTES ") AND subject = ? AND why = ? LIMIT 1");
 
     statement_text(&q, subject);
     statement_text(&q, what);
@@ -223,8 +261,8 @@ bool event_has_note(sqlite3 *db, const char *subject, const char *what)
 bool event_ends_with_note(sqlite3 *db, const char *subject, const char *what)
 {
     struct statement q = statement_open(db,
-                                        "SELECT why = ? FROM event WHERE command = 'note' AND "
-                                        "subject = ? ORDER BY id DESC LIMIT 1");
+                                        "SELECT why = ? FROM event WHERE command IN (" NOTES
+                                        ") AND subject = ? ORDER BY id DESC LIMIT 1");
 
     statement_text(&q, what);
     statement_text(&q, subject);

@@ -350,13 +350,78 @@ static void the_history_says_who_wanted_it_and_why(void **state)
     assert_false(reply->events[0]->accepted);
     assert_string_equal(reply->events[0]->why, "the transaction is not pending");
     assert_true(reply->events[1]->accepted);
-    assert_string_equal(reply->events[1]->command, "abort");
+    assert_string_equal(reply->events[1]->command, "resolve");
     assert_string_equal(reply->events[1]->subject, subject);
     assert_string_equal(reply->events[1]->by, "op@desk");
     assert_string_equal(reply->events[1]->reason, "told to");
     assert_string_equal(reply->events[2]->command, "begin");
     assert_string_equal(reply->events[2]->by, "");
     proto_free(&reply->base);
+}
+
+/* The newest event, once `in` was applied: its word and subject. */
+static void expect_event(Rh__Command *command, const char *word, const char *subject)
+{
+    Rh__AdminReply *reply = mem_new(1, sizeof *reply);
+    struct state_result result;
+
+    *reply = (Rh__AdminReply)RH__ADMIN_REPLY__INIT;
+    state_apply(&s, command, &result);
+    state_db_apply(db, &s, command, &result);
+    state_db_commit(db, ++entry);
+    state_result_fini(&result);
+    state_db_events(db, 1, reply);
+    assert_int_equal(reply->n_events, 1);
+    assert_string_equal(reply->events[0]->command, word);
+    assert_string_equal(reply->events[0]->subject, subject);
+    proto_free(&reply->base);
+}
+
+static void the_history_names_what_an_operator_did(void **state)
+{
+    static const struct {
+        uint32_t leaving;
+        const char *by;
+        const char *successor;
+        const char *word;
+        const char *subject;
+    } desires[] = {
+        {DESIRE_DRAIN, "op", "", "drain", "node n1"},
+        {DESIRE_STAY, "op", "", "cancel", "node n1"},
+        {DESIRE_STOP, "op", "", "remove", "node n1"},
+        {DESIRE_STOP, "op", "n2", "replace", "node n1, by n2"},
+        {DESIRE_STOP, "", "", "stop", "node n1"},
+        {DESIRE_KEEP, "op", "", "weight", "node n1, weight 3"},
+    };
+    static const char *const actions[] = {"fix", "kick", "trace", "coordinators", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof desires / sizeof desires[0]; i++) {
+        Rh__CommandDesire in = RH__COMMAND_DESIRE__INIT;
+        Rh__Command command = RH__COMMAND__INIT;
+
+        in.name = proto_text("n1");
+        in.leaving = desires[i].leaving;
+        in.weight = in.leaving == DESIRE_KEEP ? 3 : 0;
+        in.successor = proto_text(desires[i].successor);
+        command.by = proto_text(desires[i].by);
+        command.body_case = RH__COMMAND__BODY_DESIRE;
+        command.desire = &in;
+        expect_event(&command, desires[i].word, desires[i].subject);
+    }
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        Rh__CommandNote in = RH__COMMAND_NOTE__INIT;
+        Rh__Command command = RH__COMMAND__INIT;
+
+        in.subject = proto_text("coordinators");
+        in.what = proto_text("wished");
+        in.action = proto_text(actions[i]);
+        command.body_case = RH__COMMAND__BODY_NOTE;
+        command.note = &in;
+        expect_event(&command, actions[i][0] == '\0' ? "note" : actions[i], "coordinators");
+    }
+    assert_true(state_db_has_note(db, "coordinators", "wished"));
+    assert_true(state_db_ends_with_note(db, "coordinators", "wished"));
 }
 
 int main(void)
@@ -374,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_snapshot_of_a_newer_format_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_snapshot_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_history_says_who_wanted_it_and_why, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_history_names_what_an_operator_did, setup, teardown),
     };
     if (mkdtemp(folder) == NULL) {
         return 1;

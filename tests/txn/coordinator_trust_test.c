@@ -3,7 +3,9 @@
  * What a coordinator believes of whom: routes and tags of operators' questions
  * are small numbers, which anybody may guess who has a link.
  */
+#include "base/assert.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "link/link.h"
 #include "txn/admin/metrics.h"
 #include "txn/leader/coordinator.h"
@@ -163,6 +165,66 @@ static void a_node_asks_for_no_more_than_it_can_have(void **state)
     stop(&r);
 }
 
+/* The operator's answer to a drain for that reason; "" = none came, it waits for a barrier. Owned.
+ */
+static char *answer_to_reason(struct rig *r, char *reason)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminDrain drain = RH__ADMIN_DRAIN__INIT;
+    char *error = mem_string("");
+
+    drain.reason = reason;
+    admin.what_case = RH__ADMIN__WHAT_DRAIN;
+    admin.drain = &drain;
+    control.body_case = RH__CONTROL__BODY_ADMIN;
+    control.admin = &admin;
+    step(r,
+         (struct coordinator_event){
+             .type = COORDINATOR_MESSAGE, .peer = OPERATOR, .message = &control});
+    for (size_t i = 0; i < r->out.count; i++) {
+        const struct coordinator_effect *e = &r->out.item[i];
+
+        if (e->type == COORDINATOR_SEND && e->peer == OPERATOR) {
+            Rh__Control *said = control_get(bytes_of(r->out.bytes.data + e->at, e->size));
+
+            ASSERT(said != NULL && said->body_case == RH__CONTROL__BODY_ADMIN_REPLY);
+            mem_free(error);
+            error = mem_string(said->admin_reply->error);
+            control_free(said);
+        }
+    }
+    return error;
+}
+
+static void a_reason_is_no_longer_than_the_history_keeps(void **state)
+{
+    char reason[ADMIN_REASON_MAX + 2] = "";
+    struct buffer text = {0};
+    struct metrics m;
+    struct rig r;
+
+    (void)state;
+    start(&r);
+    step(&r, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    memset(reason, 'r', ADMIN_REASON_MAX);
+    char *fits = answer_to_reason(&r, reason);
+    reason[ADMIN_REASON_MAX] = 'r';
+    char *longer = answer_to_reason(&r, reason);
+    assert_string_equal(fits, "");
+    assert_string_equal(longer, "the reason is longer than 200 bytes");
+    metrics_begin(&m, METRICS_TEXT, &text);
+    coordinator_metrics(r.c, 0, 0, &m);
+    metrics_end(&m);
+    buffer_put(&text, "", 1);
+    assert_non_null(
+        strstr((const char *)text.data, "\nringhold_coordinator_refused_messages_total 1\n"));
+    mem_free(fits);
+    mem_free(longer);
+    buffer_fini(&text);
+    stop(&r);
+}
+
 static void count_line(void *context, enum log_level level, const char *line)
 {
     (void)level;
@@ -230,6 +292,7 @@ int main(void)
         cmocka_unit_test(who_lives_at_a_node_it_says_itself),
         cmocka_unit_test(what_a_process_is_like_it_says_itself),
         cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
+        cmocka_unit_test(a_reason_is_no_longer_than_the_history_keeps),
         cmocka_unit_test(numbers_of_a_gateway_are_counted_and_fill_no_log),
     };
 

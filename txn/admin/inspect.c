@@ -200,8 +200,11 @@ static struct proposal *propose_note(struct coordinator *c, const struct leader_
                                      const Rh__AdminRepair *in)
 {
     char subject[VIEW_NAME_MAX + 16];
-    const struct history_note note = {
-        .subject = subject, .what = what_text(in->what), .by = in->by, .reason = in->why};
+    const struct history_note note = {.action = "fix",
+                                      .subject = subject,
+                                      .what = what_text(in->what),
+                                      .by = in->by,
+                                      .reason = in->why};
 
     (void)snprintf(subject,
                    sizeof subject,

@@ -106,8 +106,11 @@ static struct proposal *propose_note(struct coordinator *c, const Rh__AdminOpera
         (void)snprintf(
             what, sizeof what, "its session was told to end, code %u", (unsigned)in->code);
     }
-    const struct history_note note = {
-        .subject = subject, .what = what, .by = in->by, .reason = kicks ? in->text : ""};
+    const struct history_note note = {.action = kicks ? "kick" : "trace",
+                                      .subject = subject,
+                                      .what = what,
+                                      .by = in->by,
+                                      .reason = kicks ? in->text : ""};
     return coordinator_propose_note(c, PROPOSAL_OPERATOR_REQUEST, &note);
 }
 

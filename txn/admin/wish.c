@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void expect(struct proposal *p, const struct leader_peer *peer, uint64_t question,
                    uint16_t slot)
@@ -26,6 +27,7 @@ struct admin_wish {
     uint64_t seen;   /* what he knew of */
     char *by;
     char *reason;
+    char *successor; /* STOP: the node that replaces it; "" = none does */
 };
 
 static struct proposal *propose_desire(struct coordinator *c, const struct state_node *node,
@@ -39,6 +41,7 @@ static struct proposal *propose_desire(struct coordinator *c, const struct state
     body.weight = wish->weight;
     body.wish = wish->number;
     body.seen = wish->seen;
+    body.successor = wish->successor;
     command.body_case = RH__COMMAND__BODY_DESIRE;
     command.desire = &body;
     command.by = wish->by;
@@ -128,7 +131,8 @@ bool wish_drain(struct coordinator *c, const struct leader_peer *peer, Rh__Admin
                                     .number = in->wish,
                                     .seen = in->seen,
                                     .by = in->by,
-                                    .reason = proto_text("")};
+                                    .reason = in->reason,
+                                    .successor = proto_text("")};
 
     return node != NULL && ask_desire(c, peer, reply, node, &wish);
 }
@@ -142,11 +146,16 @@ bool wish_remove(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
                                     .number = in->wish,
                                     .seen = in->seen,
                                     .by = in->by,
-                                    .reason = in->reason};
+                                    .reason = in->reason,
+                                    .successor = in->successor};
     char fault[ADMIN_TEXT_SIZE] = "";
     struct proposal *p;
 
     if (node == NULL) {
+        return false;
+    }
+    if (strlen(in->successor) > VIEW_NAME_MAX) {
+        admin_set_text(&reply->error, "the name of the node that replaces it is too long");
         return false;
     }
     if (!live) {
@@ -173,7 +182,8 @@ bool wish_weight(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
                                     .number = in->wish,
                                     .seen = in->seen,
                                     .by = in->by,
-                                    .reason = proto_text("")};
+                                    .reason = in->reason,
+                                    .successor = proto_text("")};
 
     if (node == NULL) {
         return false;

@@ -48,6 +48,7 @@ enum coordinator_event_type {
 
 /* Something that was done and changes no state, for the audit history. All are texts, none NULL. */
 struct history_note {
+    const char *action;  /* a word: "fix" */
     const char *subject; /* "node n2" */
     const char *what;
     const char *by;     /* "" = we */

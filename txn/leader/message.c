@@ -169,5 +169,11 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         message_not_leading(c, peer->id);
         return;
     }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN &&
+        strlen(control_reason(message->admin)) > ADMIN_REASON_MAX) {
+        refuse(c, peer, "reason_too_long", "each coordinator would keep it");
+        admin_refuse(c, peer, message->admin, "the reason is longer than 200 bytes");
+        return;
+    }
     on_leaders_message(c, peer, message);
 }

@@ -140,6 +140,7 @@ struct proposal *coordinator_propose_note(struct coordinator *c, enum proposal_k
 
     body.subject = proto_text(note->subject);
     body.what = proto_text(note->what);
+    body.action = proto_text(note->action);
     command.body_case = RH__COMMAND__BODY_NOTE;
     command.note = &body;
     command.by = proto_text(note->by);

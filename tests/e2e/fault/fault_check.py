@@ -88,7 +88,7 @@ def an_actor_outside_its_nodes_vnodes_is_stopped(binary):
         assert code == 2 and "nothing was done" in out, out
         code, out = fleet.fix("--yes", "--reason", "two of one")
         assert code == 0 and "done     n1 stops the actors" in out, out
-        notes = [e for e in fleet.ask("events") if e["command"] == "note"]
+        notes = [e for e in fleet.ask("events") if e["command"] == "fix"]
         assert [(e["subject"], e["reason"]) for e in notes] == [("node n1", "two of one")], notes
         assert "@" in notes[0]["by"], notes
         assert [redis("INCR", f"k{i}") for i in range(200)] == [2] * 200
@@ -111,7 +111,7 @@ def a_node_that_never_heard_the_outcome_is_told(binary):
         code, out = fleet.fix("--yes")
         assert code == 0, out
         assert "done     n1 is told again the outcome" in out and "n2, dead and empty, is removed" in out, out
-        gone = [e for e in fleet.ask("events") if e["command"] == "deregister"]
+        gone = [e for e in fleet.ask("events") if e["command"] == "remove"]
         assert gone and "@" in gone[0]["by"] and "node n2" in gone[0]["reason"], gone
         assert [redis("INCR", f"k{i}") for i in range(500)] == [2] * 500
 

@@ -106,7 +106,7 @@ def versions_are_mixed_then_the_older_is_refused(binary):
         for name in ["c1", "c2", "c3", "n1", "n2", "n3", "g2"]:
             fleet.replace(name, newer=True)
         # A restored file of before the upgrade must not be needed: nothing new was written so far.
-        assert not fleet.events("format") and not fleet.events("ahead")
+        assert not fleet.events("upgrade") and not fleet.events("ahead")
         b = until("all may rise", lambda: (b := fleet.builds())["format_next"] == TODAY + 1 and b)
         assert all(x["link_protocol"] == LINKS_NEXT for x in b["builds"]), b
         out = fleet.tell("upgrade", "--finish")

@@ -89,7 +89,7 @@ def a_player_is_kicked_wherever_its_actor_lives(binary):
             assert type_ == packets.KICK and body == (1077).to_bytes(4, "big") + b"maintenance", body
             assert client.closed()
             until("nobody is bound", lambda: fleet.run(*words, "--coordinators", fleet.addresses)[0] == 1)
-        notes = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "note"]
+        notes = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "kick"]
         told = {e["subject"] for e in notes if e["why"] == "its session was told to end, code 1077"}
         assert told == {"actor 0/alice", "actor 0/bob", "actor 0/carol", "actor 0/3/x"}, notes
         assert all(e["reason"] == "maintenance" and "@" in e["by"] for e in notes), notes

@@ -51,7 +51,7 @@ def a_drained_owner_hands_values_over_in_memory(binary):
         before = pairs(redis("WHERE", "k7"))
         owner = before["node"]
         fleet.tell("node", "drain", owner)
-        wish = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "desire"][-1]
+        wish = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "drain"][-1]
         assert "@" in wish["by"] and " from 127.0.0.1" in wish["by"], wish
         fleet.settled(set(nodes) - {owner})
         for i in range(500):
