@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One of four nodes answers seconds late while a fifth joins.
+"""One of four nodes answers seconds late, or not at all, while a fifth joins.
 
 A proxy delays every byte between n2 and the coordinator. The moves that do not touch n2 are all
 committed before the first one that waits for it, and `ringhold txn list` names n2 as the one
@@ -7,13 +7,14 @@ waited for.
 """
 import collections
 import queue
+import signal
 import socket
 import sys
 import threading
 import time
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, main
+from fleet import Fleet, Resp, main, pairs, until
 
 DELAY = 2.5  # seconds, one way: a move takes two answers, and a well node gives both in a few ms
 
@@ -131,4 +132,46 @@ def one_slow_node_delays_only_its_own_moves(binary):
         proxy.close()
 
 
-main([one_slow_node_delays_only_its_own_moves])
+def a_silent_node_delays_only_its_own_vnodes(binary):
+    """At the shipped caps: a node stands still while another one joins, and nothing but its own vnodes waits."""
+    home = ["n1", "n2", "n3", "n4"]
+    with Fleet(binary) as fleet:
+        # A long lease: who stands still is silent here, not dead, and nobody takes over what it has.
+        fleet.coordinators(1, extra=["--lease", "300s", "--prepare-ms", "600000"])
+        for name in home:
+            fleet.node(name)
+        redis = Resp(fleet.gateway("g1").resp)
+        fleet.settled(home)
+        keys = [f"k{i}" for i in range(400)]
+        owner = {key: pairs(redis("WHERE", key))["node"] for key in keys}
+        assert [redis("INCR", key) for key in keys] == [1] * len(keys)
+        silent = fleet.process("n2")
+        silent.kill(signal.SIGSTOP)
+        fleet.node("n5")
+
+        def rows(state):
+            found = [t for t in fleet.ask("txn", "list", "--limit", "200") if t["state"] == state and t["to"] == "n5"]
+            return collections.Counter(t["from"] for t in found)
+
+        def given():
+            """Every other node has given what it was to give; what is left is the silent one's."""
+            left = fleet.status()["planned"] + fleet.status()["pending"]
+            return not set(rows("pending")) - {"n2"} and set(rows("committed")) == {"n1", "n3", "n4"} and left
+
+        mine = [key for key in keys if owner[key] == "n2"]
+        others = [key for key in keys if owner[key] != "n2"]
+        assert mine and others
+        # While the others' moves are under way, and after them.
+        for turn in (2, 3):
+            assert [redis("INCR", key) for key in others] == [turn] * len(others)
+            until("the moves of the others are committed", given)
+        print(f"# answered while n2 was silent: {2 * len(others)} requests; moved to n5: {dict(rows('committed'))}")
+        assert not rows("committed")["n2"], rows("committed")
+        silent.kill(signal.SIGCONT)
+        fleet.settled([*home, "n5"], deadline=180)
+        assert [redis("INCR", key) for key in mine] == [2] * len(mine)
+        assert [redis("INCR", key) for key in others] == [4] * len(others)
+        assert rows("committed")["n2"] > 0, rows("committed")
+
+
+main([one_slow_node_delays_only_its_own_moves, a_silent_node_delays_only_its_own_vnodes])
