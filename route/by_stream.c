@@ -74,6 +74,7 @@ __attribute__((always_inline)) static inline void hold(struct router *r, const s
                                                        uint64_t position)
 {
     r->size += q->size;
+    r->must += q->must;
     r->stats.in_flight++;
     r->by_stream.count++;
     q->session->unfinished++;
@@ -89,6 +90,7 @@ __attribute__((always_inline)) static inline void let_go(struct router *r, struc
                                                          uint64_t position)
 {
     r->size -= q->size;
+    r->must -= q->must;
     r->stats.in_flight--;
     r->by_stream.count--;
     q->session->told -= (q->flags & REQUEST_NO_REPLY) != 0;
@@ -141,7 +143,7 @@ static uint32_t on_left(void *context, uint64_t ticket)
 /* Its time is over. True: it has some anew. */
 static bool renew(struct router *r, struct inquiry *q)
 {
-    if (!route_asks_anew(r, q->must, q->flags)) {
+    if (!route_asks_anew(r, q->must)) {
         return false;
     }
     list_remove(&q->deadline.in);

@@ -45,7 +45,7 @@ struct inquiry {
     uint64_t origin; /* of the client that asks; 0 = no client does */
     uint32_t size;   /* bytes that it counts with */
     uint8_t flags;   /* enum request_flags */
-    bool must;       /* it is asked until its deadline, however full its node is */
+    bool must;       /* its node is asked until it answers, however full it is */
     bool lost;       /* it was asked in vain once, and may have run then: of `died` */
     bool overloaded; /* its owner had no room for it: since `overload_us` */
 

@@ -65,7 +65,7 @@ struct pending {
     uint8_t retries; /* sent again for want of an answer, for the back-off */
     bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
                         an open attempt's number was used again */
-    bool must;       /* it is asked until its deadline, however full its node is */
+    bool must;       /* its node is asked until it answers, however full it is */
     uint64_t retry_us; /* SENT: see then whether to send it again */
     uint64_t first;    /* ring version at the first send; 0 = to be stamped */
 

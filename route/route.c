@@ -127,6 +127,7 @@ __attribute__((always_inline)) static inline void forget(struct router *r, struc
         share_sub(&r->by_origin, p->origin, size);
     }
     r->size -= size;
+    r->must -= p->must;
     r->stats.in_flight--;
     struct lane *lane = lane_remove(&r->lanes, p);
 
@@ -155,9 +156,9 @@ static void ask_anew(struct router *r, const struct pending *p)
     route_request(r, &event);
 }
 
-bool route_asks_anew(const struct router *r, bool must, uint8_t flags)
+bool route_asks_anew(const struct router *r, bool must)
 {
-    return must && (flags & REQUEST_NO_REPLY) != 0 && !router_has(r, 2);
+    return must && r->must <= r->config.in_flight_max / 2;
 }
 
 /* The request is over. What follows it in its lane names it as predecessor; if its owner can't
@@ -165,7 +166,7 @@ bool route_asks_anew(const struct router *r, bool must, uint8_t flags)
 void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body)
 {
     const bool late = code == REPLY_TIMEOUT || code == REPLY_REJECTED;
-    const bool anew = late && route_asks_anew(r, p->must, p->flags);
+    const bool anew = late && route_asks_anew(r, p->must);
 
     if (anew) {
         ask_anew(r, p);

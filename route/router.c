@@ -92,6 +92,7 @@ static void take(struct router *r, const struct router_event *event, struct sess
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
     deadlines_put(&r->deadlines, &p->deadline, r->now_us, route_timeout_ms(r, event));
     r->size += p->size;
+    r->must += p->must;
     r->stats.in_flight++;
     r->stats.waiting++;
 }
@@ -335,7 +336,7 @@ __attribute__((always_inline)) static inline void check_counts(const struct rout
     ASSERT(r->stats.waiting <= r->stats.in_flight);
     ASSERT(r->stats.requests == r->stats.replied + r->stats.in_flight); // I12
     ASSERT(r->lanes.table.count <= r->pendings.count);
-    ASSERT(IMPLIES(r->stats.in_flight == 0, r->size == 0));
+    ASSERT(IMPLIES(r->stats.in_flight == 0, r->size == 0 && r->must == 0));
 }
 
 static void pass_time(struct router *r)

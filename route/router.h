@@ -124,9 +124,9 @@ struct router_event {
     uint64_t first;    /* a ring version not newer than when it was first given to any gateway */
     uint32_t epoch;    /* of the session; a smaller one than before is replied to with UNKNOWN */
     bool again;        /* it was given to this gateway or another before */
-    bool must;         /* it is taken however full the router is, and its node asked until its
-                          deadline: few, and small. With REQUEST_NO_REPLY it is asked anew then,
-                          with REQUEST_TTL_MAX_MS each time, unless router_has(2) */
+    bool must;         /* it is taken however full the router is, and its node asked until it
+                          answers: few, and small. At its deadline it is asked anew, with
+                          REQUEST_TTL_MAX_MS, unless half of in_flight_max are such */
     struct bytes id;   /* borrowed */
     struct bytes body; /* borrowed */
     const struct args_command

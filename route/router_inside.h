@@ -77,6 +77,7 @@ struct router {
     struct pending_spares spares;
     struct router_stats stats; /* counted wherever it happens */
     size_t size;               /* bytes of unfinished requests */
+    size_t must;               /* of these requests, those that must be answered */
     struct share by_entity;    /* of clients' unfinished requests: by position */
     struct share by_origin;
     struct list
@@ -146,10 +147,9 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
 /* The request is over: reply, free it, and send what waited behind it. */
 void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body);
 
-/* True if a request whose time is over is asked anew: it must be told, and nobody waits for an
- * answer. Where much waits for its answer, it is not: what a fleet that is away leaves behind must
- * not fill this process. */
-bool route_asks_anew(const struct router *r, bool must, uint8_t flags);
+/* True if a request whose time is over is asked anew, since it must be answered. Where very many
+ * are such, it is not: what a fleet that is away leaves behind must not fill this process. */
+bool route_asks_anew(const struct router *r, bool must);
 
 /* SENT, and nothing says that it will be answered: to be sent again when its turn comes. */
 void route_to_waiting(struct router *r, struct pending *p);

@@ -103,7 +103,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_BONDSTAYS] = PROFILE_SESSIONS,
         [M_OLDKEY] = PROFILE_SESSIONS,
         [M_FENCELESS] = PROFILE_SESSIONS,
-        [M_NOTETWICE] = PROFILE_PAUSES,
+        [M_NOTETWICE] = PROFILE_OPERATOR,
         [M_EACHOTHER] = PROFILE_SESSIONS,
         [M_FIRSTPUSHED] = PROFILE_SESSIONS,
         [M_FIRSTMOVES] = PROFILE_SESSIONS,

@@ -10,7 +10,7 @@
  * same without a drain: a take-over coordinator up|down N        lead N TERM up SLOT INC down SLOT
  *     call SESSION ID BODY         tell SESSION ID BODY
  *     try SESSION ID BODY          an idempotent one
- *     must SESSION ID BODY         TELL that is asked until it is answered
+ *     must SESSION ID BODY         one that is asked until it is answered
  *     own SESSION/SEQ EPOCH BASE FIRST ID BODY      of a client that numbers its requests
  *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   the same, and it was given to a gateway before
  *     vouched SESSION VERSION      its client is still here
@@ -187,8 +187,7 @@ static void play_members(char *list)
 
 static void play_request(char verb, uint64_t session, const char *id, const char *body)
 {
-    const bool told = verb == 'e' || verb == 'u';
-    const uint8_t flags = told ? REQUEST_NO_REPLY : verb == 'r' ? REQUEST_IDEMPOTENT : 0;
+    const uint8_t flags = verb == 'e' ? REQUEST_NO_REPLY : verb == 'r' ? REQUEST_IDEMPOTENT : 0;
 
     ticket++;
     rig_step(&rig,

@@ -780,6 +780,7 @@ static void what_must_be_told_is_asked_until_it_is_answered(void **state)
     (void)state;
     w->must = true;
     ask(w, 1, 0, REQUEST_NO_REPLY);
+    w->must = false;
     ask(w, 2, 0, 0);
     step(w, (struct router_event){.type = ROUTER_SESSION_CLOSED, .session = 1});
     arrive(w, 1);
@@ -789,7 +790,7 @@ static void what_must_be_told_is_asked_until_it_is_answered(void **state)
     end(w, 1, &gone, ANSWER_EXPIRED, 0);
     stream_node_writes(&w->node[1]);
     router_reads(w, 1);
-    assert_int_equal(reply_to(w, 1), REPLY_REJECTED); // somebody hears that
+    assert_int_equal(reply_to(w, 1), REPLY_REJECTED); // it must not
     link_down(w, 1);
     tick(w, 10001);
     tick(w, REQUEST_TTL_MAX_MS + 1);
