@@ -15,12 +15,14 @@ void fetch_init(struct fetch *f, uint32_t refresh_ms)
 void fetch_on_up(struct fetch *f, int coordinator)
 {
     ASSERT(coordinator >= 0 && coordinator < FINDER_MAX);
+    f->up_count += !f->up[coordinator];
     f->up[coordinator] = true;
 }
 
 void fetch_on_down(struct fetch *f, int coordinator)
 {
     ASSERT(coordinator >= 0 && coordinator < FINDER_MAX);
+    f->up_count -= f->up[coordinator];
     f->up[coordinator] = false;
     finder_on_down(&f->finder, (size_t)coordinator);
 }
