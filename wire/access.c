@@ -211,6 +211,21 @@ static void judge_control(struct access_judge *j, struct bytes bytes)
     }
 }
 
+/* Whatever requests there are: then none of them needs a look. So it is with nodes, which forward.
+ */
+static bool may_ask_all(const struct access_judge *j)
+{
+    bool all = true;
+
+#define X(name, ...) all = all && access_may(ACCESS_##name, j->from, j->to);
+    ACCESS_REQUESTS(X)
+#undef X
+#define X(name, ...) all = all && access_may(ACCESS_NOTE_##name, j->from, j->to);
+    ACCESS_NOTES(X)
+#undef X
+    return all;
+}
+
 /* `calls`: it comes of calls of actors. */
 static void judge_request(struct access_judge *j, uint8_t flags, bool calls, uint8_t hops,
                           struct bytes body)
@@ -265,8 +280,12 @@ enum access_message access_judge(const struct frame *frame, unsigned from, enum 
 {
     struct access_judge j = {.from = from, .to = to};
 
+    const bool asks = frame->type == FRAME_REQUEST || frame->type == FRAME_STREAM_REQUEST;
+
     if (frame->type == FRAME_CONTROL) {
         judge_control(&j, frame->body);
+    } else if (asks && may_ask_all(&j)) {
+        return ACCESS_NONE;
     } else if (frame->type == FRAME_REQUEST) {
         say(&j, ACCESS_REQUEST);
         judge_requests(&j, frame);
