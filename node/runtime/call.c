@@ -26,7 +26,7 @@ static void call_free(struct open_call *c)
         list_remove(&c->due.link);
     }
     buffer_fini(&c->payload);
-    mem_free(c);
+    pool_give(&c->actor->runtime->call_memory, c->handle);
 }
 
 void calls_drop(struct rh_actor *a)
@@ -139,12 +139,16 @@ void runtime_answer(struct runtime *s, const struct call_answer *answer)
     const struct bytes payload = payload_of(answer);
 
     c->status = answer->status;
+    if (a->deferred && !deferral_is_finished(a) && next_answer(a) == NULL) {
+        runtime_enter(s, a);
+        hand_out(c, payload);
+        return;
+    }
     buffer_put(&c->payload, payload.data, payload.size);
     list_push_back(&a->extra->due, &c->due.link);
     if (a->deferred) {
         runtime_enter(s, a);
         calls_pump(a);
-        runtime_enter(s, NULL);
     } else {
         actor_want_turn(a);
     }
@@ -222,7 +226,9 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     if (actor->extra->call_count == RUNTIME_CALLS_MAX) {
         return RH_OVERLOADED;
     }
-    struct open_call *c = mem_new(1, sizeof *c);
+    uint32_t handle = 0;
+    struct open_call *c = pool_take(&s->call_memory, sizeof *c, &handle);
+    c->handle = handle;
     c->actor = actor;
     c->number = call.number = atomic_fetch_add(&s->config.numbering->calls, 1) + 1;
     c->then = then;

@@ -97,6 +97,7 @@ struct open_call {
     struct list_link in_actor;
     struct rh_actor *actor;
     uint64_t number;
+    uint32_t handle; /* of its memory */
     rh_on_answer then;
     void *argument;
     int status;
@@ -136,6 +137,7 @@ struct runtime {
     struct arrivals taken; /* being finished */
     struct alarms alarms;
     struct table calls;
+    struct pool call_memory;     /* of the same */
     struct buffer body;          /* of the answer being made */
     struct list bonds;           /* struct client_bond */
     pthread_mutex_t activations; /* the next */

@@ -547,6 +547,7 @@ void runtime_end(struct runtime *s, enum rh_why why)
     pool_fini(&s->flushes);
     latch_close(s->latch);
     table_fini(&s->calls);
+    pool_fini(&s->call_memory);
     alarms_fini(&s->alarms);
     buffer_fini(&s->body);
     buffer_fini(&s->taken.bytes);

@@ -43,7 +43,8 @@ enum {
 struct runtime_config {
     void (*on_completion)(void *context, const struct completion *c);
     /* Called before runtime_tick(), runtime_answer() or runtime_save() enters the code of this
-     * actor, and with NULL when it leaves it. The other functions here enter no code but that of
+     * actor, and with NULL when it leaves it; behind runtime_answer() it is the caller that leaves,
+     * as more of them may follow. The other functions here enter no code but that of
      * their own actor. May be NULL. */
     void (*on_enter)(void *context, void *actor);
     /* From any thread: runtime_tick() has something to do. May be NULL. */

@@ -79,6 +79,7 @@ static void hand_out_late(struct worker *w)
     for (size_t at = 0; at < all.size; at += sizeof late + late.size) {
         memcpy(&late, all.data + at, sizeof late);
         answer(w, late.number, late.status, bytes_of(all.data + at + sizeof late, late.size));
+        worker_leave(w);
     }
     buffer_fini(&all);
 }
