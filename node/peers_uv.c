@@ -331,25 +331,23 @@ static bool on_others(struct shell *s, struct link *link, struct reader *in,
                       const struct frame *frame)
 {
     const uint64_t peer = ((const struct shell_peer *)link_user(link))->id;
+    bool good = true;
 
-    for (size_t i = 0; i < frame->count; i++) {
+    for (size_t i = 0; good && i < frame->count; i++) {
         struct host_event event = {.peer = peer};
         union record record;
 
         if (take_record(in, frame->type, &record, &event) != ERR_OK) {
             on_bad_bytes(s, link, "it sent a record that can't be decoded");
-            return false;
-        }
-        if (event.type == HOST_ANSWER && calls_answer(s->calls, peer, event.answer, s->now_us)) {
-            shell_settle(s);
-        } else {
+            good = false;
+        } else if (event.type != HOST_ANSWER ||
+                   !calls_answer(s->calls, peer, event.answer, s->now_us)) {
             shell_feed(s, &event);
-        }
-        if (shell_peer(s, peer) == NULL) {
-            return false;
+            good = shell_peer(s, peer) != NULL;
         }
     }
-    return true;
+    shell_settle(s); // those of calls, together
+    return good && shell_peer(s, peer) != NULL;
 }
 
 static void on_records(struct shell *s, struct link *link, const struct frame *frame)

@@ -155,6 +155,13 @@ static inline uint32_t ring_cell_at(const struct ring *r, uint16_t kind, uint64_
 {
     return r->segment_count == 0 ? ring_cell_of(r, hash) : ring_cell_in(r, kind, hash, id);
 }
+/* Like ring_point(), for an id whose hash under that key is known. */
+static inline uint64_t ring_point_at(const struct ring *r, uint16_t kind, uint64_t hash,
+                                     struct bytes id)
+{
+    return (uint64_t)ring_cell_at(r, kind, hash, id) << RING_POINT_BITS |
+           (hash & ((UINT64_C(1) << RING_POINT_BITS) - 1));
+}
 static inline uint32_t ring_point_cell(uint64_t point)
 {
     return (uint32_t)(point >> RING_POINT_BITS);

@@ -103,10 +103,7 @@ uint32_t ring_cell_in(const struct ring *r, uint16_t kind, uint64_t hash, struct
 
 uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id)
 {
-    const uint64_t hash = ring_position(key, id);
-    const uint32_t cell = ring_cell_at(r, kind, hash, id);
-
-    return (uint64_t)cell << RING_POINT_BITS | (hash & ((UINT64_C(1) << RING_POINT_BITS) - 1));
+    return ring_point_at(r, kind, ring_position(key, id), id);
 }
 
 /* ---- changes ---- */

@@ -257,35 +257,49 @@ record_of(const struct router *r, const struct pending *p, uint8_t copy)
     };
 }
 
-/* Of an actor's call, or one of several with the same body. */
-static void put_rare_record(struct router *r, const struct pending *p, uint8_t copy,
-                            struct router_effect *e)
+/* One of several with the same body. */
+static void put_common_record(struct router *r, const struct pending *p, uint8_t copy,
+                              struct router_effect *e)
 {
     struct request_record record = record_of(r, p, copy);
 
     record.chain_count = p->chain_count;
     pending_chain(p, record.chain);
     record.body = pending_body(p);
-    if (p->common != NULL) {
-        e->common = shared_hold(p->common);
-        r->out->common_count++;
-        request_put_same(&r->out->bytes, &record);
-    } else {
-        request_put(&r->out->bytes, &record);
+    e->common = shared_hold(p->common);
+    r->out->common_count++;
+    request_put_same(&r->out->bytes, &record);
+}
+
+/* Its chain and id change places. */
+static void put_chained(uint8_t *at, const struct pending *p)
+{
+    uint64_t chain[RECORD_CHAIN_MAX];
+
+    pending_chain(p, chain);
+    for (size_t i = 0; i < p->chain_count; i++) {
+        at = store_u64(at, chain[i]);
     }
+    bytes_copy(at, p->data, p->id_size);
+    bytes_copy(at + p->id_size, pending_body(p).data, p->body_size);
 }
 
 __attribute__((always_inline)) static inline void put_record(struct router *r,
                                                              const struct pending *p, uint8_t copy)
 {
     struct buffer *out = &r->out->bytes;
-    const size_t rest = (size_t)p->id_size + p->body_size; // one behind the other
+    const size_t rest = p->chain_count * sizeof(uint64_t) + p->id_size + p->body_size;
     uint8_t *at = buffer_reserve(out, REQUEST_HEADER_SIZE + rest);
     struct request_record record = record_of(r, p, copy);
 
     ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
     record.body.size = p->body_size;
-    bytes_copy(request_store(at, &record), p->data, rest);
+    record.chain_count = p->chain_count;
+    if (p->chain_count > 0) {
+        put_chained(request_store(at, &record), p);
+    } else {
+        bytes_copy(request_store(at, &record), p->data, rest); // they follow one another there, too
+    }
     out->size += REQUEST_HEADER_SIZE + rest;
 }
 
@@ -306,8 +320,8 @@ __attribute__((always_inline)) static inline void send(struct router *r, struct 
     const uint8_t copy = pending_attempt(p);
 
     e->slot = peer->slot;
-    if (p->common != NULL || p->chain_count > 0) {
-        put_rare_record(r, p, copy, e);
+    if (p->common != NULL) {
+        put_common_record(r, p, copy, e);
     } else {
         put_record(r, p, copy);
     }

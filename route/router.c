@@ -543,6 +543,12 @@ uint64_t router_seq(struct router *r, uint64_t session)
     return s == NULL ? 0 : s->seq;
 }
 
+uint64_t router_point(struct router *r, uint16_t kind, struct bytes id)
+{
+    route_follow_key(r);
+    return ring_point_at(&r->view->ring, kind, route_position(r, kind, id), id);
+}
+
 bool router_tells(struct router *r, uint64_t session)
 {
     const struct session *s = session_find(&r->sessions, session);
@@ -554,6 +560,11 @@ bool router_has(const struct router *r, size_t part)
 {
     return r->stats.in_flight >= r->config.in_flight_max / part ||
            r->size >= r->config.waiting_size_max / part;
+}
+
+bool router_rests(const struct router *r)
+{
+    return r->stats.in_flight == 0;
 }
 
 bool router_full(const struct router *r)

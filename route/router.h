@@ -271,6 +271,8 @@ uint64_t router_seq(struct router *r, uint64_t session);
 bool router_tells(struct router *r, uint64_t session);
 /* True: a `part`-th of the room for requests is taken. */
 bool router_has(const struct router *r, size_t part);
+/* True: nothing was asked that has no reply yet. */
+bool router_rests(const struct router *r);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
 /* Return where the entity that was asked last is on the ring; 0 = that request was not taken. */
@@ -295,6 +297,8 @@ const struct view *router_view(const struct router *r);
 const struct unanswered *router_unanswered(const struct router *r);
 /* True if the directory has the node of that name in that slot. */
 bool router_expects(const struct router *r, uint16_t slot, const char *name);
+/* Where an actor of that kind lives (ring_point()), by the view of the last step. */
+uint64_t router_point(struct router *r, uint16_t kind, struct bytes id);
 /* The router_config.gateway that the router was given. */
 uint64_t router_id(const struct router *r);
 

@@ -30,10 +30,13 @@ struct wait {
     uint64_t deadline_us;
     struct call_name passed; /* origin of the last probe that went along it, … */
     uint32_t passed_round;   /* … and its round */
+    uint32_t handle;         /* of its memory */
     uint16_t kind;
     uint8_t id_size;
     uint8_t id[]; /* flexible */
 };
+
+_Static_assert(sizeof(struct wait) + UINT8_MAX <= POOL_ITEM_MAX, "with the longest id");
 
 void waits_init(struct waits *w)
 {
@@ -47,7 +50,7 @@ static void end(struct waits *w, struct wait *wait)
     table_remove(&w->by_number, &wait->by_number);
     table_remove(&w->by_run, &wait->by_run);
     delay_stop(&wait->delay);
-    mem_free(wait);
+    pool_give(&w->memory, wait->handle);
 }
 
 static struct wait *find(const struct waits *w, uint64_t number)
@@ -72,13 +75,16 @@ void waits_clear(struct waits *w)
     }
     table_fini(&w->by_number);
     table_fini(&w->by_run);
+    pool_fini(&w->memory);
     waits_init(w);
 }
 
 void waits_add(struct waits *w, const struct wait_of *of, uint64_t now_us)
 {
-    struct wait *wait = mem_new(1, sizeof *wait + of->id.size);
+    uint32_t handle = 0;
+    struct wait *wait = pool_take(&w->memory, sizeof *wait + of->id.size, &handle);
 
+    wait->handle = handle;
     wait->number = of->number;
     wait->run = of->run;
     wait->name = of->name;

@@ -33,6 +33,7 @@
 #define NODE_BOOKS_WAITS_H
 
 #include "base/list.h"
+#include "base/pool.h"
 #include "base/table.h"
 #include "node/books/delay.h"
 #include "node/books/probe.h"
@@ -55,7 +56,8 @@ struct blocked {
 };
 
 struct waits {
-    struct table by_number; /* struct wait */
+    struct pool memory;     /* struct wait */
+    struct table by_number; /* the same */
     struct table by_run;
     struct delays delays;
     struct list out;  /* struct wait_effect */

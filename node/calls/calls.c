@@ -62,7 +62,11 @@ void calls_step(struct calls *c, struct router_event event, uint64_t now_us)
     c->now_us = now_us > c->now_us ? now_us : c->now_us;
     event.now_us = c->now_us;
     const size_t before = c->out.count;
-    router_step(c->router, &event, &c->out);
+    if (event.type == ROUTER_REQUEST) {
+        router_ask(c->router, &event, &c->out);
+    } else {
+        router_step(c->router, &event, &c->out);
+    }
     for (size_t i = before; i < c->out.count; i++) {
         c->out.item[i].made_us = c->now_us;
     }
@@ -86,14 +90,8 @@ bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a,
 
 bool calls_rest(const struct calls *c)
 {
-    struct router_stats f;
-
-    if (c->router == NULL) {
-        return true;
-    }
-    router_stats(c->router, &f);
-    return f.in_flight == 0 && list_empty(&c->broadcasts.boxes) &&
-           list_empty(&c->broadcasts.barred);
+    return c->router == NULL || (router_rests(c->router) && list_empty(&c->broadcasts.boxes) &&
+                                 list_empty(&c->broadcasts.barred));
 }
 
 /* A leaving node waits for what its actors asked for, as long as it waits for gateways. */
@@ -150,7 +148,7 @@ static int status_of(enum reply_code code)
 }
 
 /* The caller itself is the last of the chain that leads to whom it asks. */
-static size_t chain_of(const struct calls *c, const struct call *call,
+static size_t chain_of(struct calls *c, const struct call *call,
                        uint64_t chain[RECORD_CHAIN_MAX + 1])
 {
     if (call->chain_count > RECORD_CHAIN_MAX || c->view == NULL) {
@@ -159,10 +157,11 @@ static size_t chain_of(const struct calls *c, const struct call *call,
     const size_t before = mutant(M_DIRECTONLY) ? 0 : call->chain_count;
 
     memcpy(chain, call->chain, before * sizeof chain[0]);
-    chain[before] = ring_point(&c->view->ring,
-                               call->from_kind,
-                               ring_key_of_kind(c->view->key, call->from_kind),
-                               call->from);
+    if (call->session != c->caller) { // most often one asks for several things
+        c->caller = call->session;
+        c->caller_point = router_point(c->router, call->from_kind, call->from);
+    }
+    chain[before] = c->caller_point;
     return before + 1u;
 }
 
@@ -416,6 +415,14 @@ static bool take_wait(struct calls *c, struct calls_effect *out)
             return true;
         }
     }
+}
+
+bool calls_quiet(const struct calls *c)
+{
+    const bool waits = list_empty(&c->formers) && list_empty(&c->broadcasts.boxes);
+
+    return c->at == c->doing.count && c->out.count == 0 && waits && list_empty(&c->waits.out) &&
+           c->asker_count == 0 && !c->begins && !c->refuses && !c->tells;
 }
 
 bool calls_take(struct calls *c, struct calls_effect *out)

@@ -117,6 +117,8 @@ void calls_former(struct calls *c, const struct call_former *former, uint64_t no
 /* Take a message of another node. What is not about these calls is ignored. */
 void calls_control(struct calls *c, uint64_t peer, const Rh__Control *message, uint64_t now_us);
 
+/* True: there is no effect to take. False: there may be. */
+bool calls_quiet(const struct calls *c);
 /* Take the next effect; false = none is left. */
 bool calls_take(struct calls *c, struct calls_effect *out);
 /* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */

@@ -45,9 +45,11 @@ struct calls {
     uint64_t incarnation;
     uint16_t slot; /* mine; 0 = the view does not have me */
     const struct view *view;
-    uint64_t version;   /* of the view, as the router knows it, … */
-    uint64_t digest[2]; /* … and its ring */
-    struct road *road;  /* owned; in the order they came up */
+    uint64_t caller;       /* session of the last that asked; 0 = none, by the view as it is … */
+    uint64_t caller_point; /* … and where it lives */
+    uint64_t version;      /* of the view, as the router knows it, … */
+    uint64_t digest[2];    /* … and its ring */
+    struct road *road;     /* owned; in the order they came up */
     size_t road_count;
     size_t road_cap;
     uint64_t *in_use; /* owned, by slot: the peer that requests go to, 0 = none */

@@ -149,6 +149,7 @@ static void begin(struct calls *c, uint64_t incarnation)
     c->incarnation = incarnation;
     c->slot = RING_NODE_NONE;
     c->version = 0;
+    c->caller = 0;
     c->begins = incarnation != 0;
     c->tells = false;
     c->awaits = false;
@@ -191,6 +192,7 @@ void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, 
         return;
     }
     c->view = view;
+    c->caller = 0;
     c->version = view->ring.version;
     memcpy(c->digest, view->ring.digest, sizeof c->digest);
     calls_step(c, (struct router_event){.type = ROUTER_VIEW, .view = view}, now_us);

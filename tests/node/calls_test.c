@@ -8,6 +8,7 @@
 #include "node/calls/calls.h"
 
 #include "base/mem.h"
+#include "tests/steps.h"
 #include "tests/test.h"
 #include "wire/control.h"
 
@@ -455,6 +456,74 @@ static void long_waits(void)
     calls_ask(calls, &call, now_us);
 }
 
+/* Calls in the midst of a message, as many as are open at a time, to another node; and their
+ * answers. */
+static void some_calls(void (*part_ends)(void))
+{
+    enum { OPEN = 16 };
+    static uint64_t number;
+    struct request_record r[OPEN];
+    struct calls_effect e;
+    struct call call = plain;
+    size_t sent = 0;
+    size_t heard = 0;
+
+    for (size_t i = 0; i < OPEN; i++) {
+        call.run = 5;
+        call.number = ++number;
+        calls_ask(calls, &call, now_us);
+    }
+    while (calls_take(calls, &e)) {
+        if (e.type == CALLS_SEND && e.frame_type == FRAME_REQUEST) {
+            ASSERT(calls_request(&e, &r[sent++]) == ERR_OK);
+        }
+    }
+    part_ends();
+    for (size_t i = 0; i < sent; i++) {
+        const struct did to = {.r = r[i]};
+
+        answer(&to, 22, ANSWER_OK, "done");
+    }
+    while (calls_take(calls, &e)) {
+        heard += e.type == CALLS_ANSWER;
+    }
+    part_ends();
+    ASSERT(heard == OPEN);
+}
+
+static void nothing_ends(void)
+{
+}
+
+static void some_calls_counted(void *context)
+{
+    (void)context;
+    look();
+    give("bob", 2);
+    look();
+    calls_up(calls, 22, "n2", 12, now_us);
+    for (int i = 0; i < 5; i++) {
+        some_calls(nothing_ends);
+    }
+    steps_begin();
+    some_calls(steps_next);
+}
+
+/* In the build for tests; compiled as one (make LTO=1) it is less. */
+static void a_call_takes_few_instructions(void **state)
+{
+    enum { ASKED, HEARD, PARTS, OPEN = 16 };
+    long part[PARTS] = {0};
+
+    (void)state;
+    steps_count(some_calls_counted, NULL, part, PARTS);
+    (void)printf("instructions of a call: asking %ld, its answer %ld\n",
+                 part[ASKED] / OPEN,
+                 part[HEARD] / OPEN);
+    assert_in_range(part[ASKED] / OPEN, 300, 2650);
+    assert_in_range(part[HEARD] / OPEN, 300, 1300);
+}
+
 static void a_call_that_waits_long_sends_a_probe_after_itself(void **state)
 {
     struct probe probe;
@@ -537,6 +606,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             another_incarnation_knows_nothing_of_what_was_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_host_is_told_what_is_still_awaited, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_call_takes_few_instructions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_call_that_waits_long_sends_a_probe_after_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_in_a_circle_ends_with_deadlock, set_up, tear_down),
