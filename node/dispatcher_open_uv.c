@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum {
     SAVE_US = 5 * 1000 * 1000,
@@ -15,12 +16,12 @@ enum {
     HERE_MAX = 32,  /* posts for one worker; to be woken for more is worth it */
 };
 
-/* From a worker, or the thread of a list. */
-static void on_worker(void *context)
+void dispatcher_ring(void *shell)
 {
-    struct shell *s = context;
+    const struct shell *s = shell;
+    const uint64_t one = 1;
 
-    (void)uv_async_send(&s->completed);
+    (void)!write(s->completed_fd, &one, sizeof one);
 }
 
 static size_t thread_count(const struct rh_node_options *o)
@@ -44,12 +45,12 @@ bool dispatcher_open(struct shell *s)
         .limits = &d->limits,
         .broadcasting = &d->broadcasting,
         .numbering = &d->numbering,
-        .on_completed = on_worker,
+        .on_completed = dispatcher_ring,
         .context = s,
     };
 
     d->here_max = uv_available_parallelism() > HERE_CORES ? HERE_MAX : SIZE_MAX;
-    s->lister = lister_new(&s->kinds, on_worker, s);
+    s->lister = lister_new(&s->kinds, dispatcher_ring, s);
     s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
     config.watchdog = s->watchdog;
     while (s->watchdog != NULL && d->worker_count < count) {

@@ -319,7 +319,7 @@ void dispatcher_take(struct shell *s)
 void dispatcher_end_turn(struct shell *s)
 {
     if (s->dispatcher.exports >= EXPORTS_A_TURN) {
-        (void)uv_async_send(&s->completed); // there may be more
+        dispatcher_ring(s); // there may be more
     }
     s->dispatcher.exports = 0;
 }
@@ -335,5 +335,5 @@ void dispatcher_wake(struct shell *s)
         }
         shell_feed(s, &event);
     }
-    (void)uv_async_send(&s->completed); // the rest after the next turn
+    dispatcher_ring(s); // the rest after the next turn
 }

@@ -18,6 +18,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { REST_MS = 50, COMPLAIN_US = 5 * 1000 * 1000, DRAIN_MS = 10 * 60 * 1000 };
 
@@ -90,10 +92,14 @@ void shell_poll(struct shell *s)
     shell_look_for_room(s);
 }
 
-static void on_completed(uv_async_t *handle)
+static void on_completed(uv_poll_t *handle, int status, int events)
 {
     struct shell *s = handle->data;
+    uint64_t rung = 0;
 
+    (void)status;
+    (void)events;
+    (void)!read(s->completed_fd, &rung, sizeof rung); // first: what comes from here on rings again
     s->now_us = clock_boottime_us();
     s->fresh = 0;
     dispatcher_take(s);
@@ -212,7 +218,10 @@ static void start_loop(struct shell *s)
     s->wake.data = s->completed.data = s->tick.data = s->before_sleep.data = s;
     s->on_term.data = s->on_int.data = s;
     (void)uv_async_init(&s->loop, &s->wake, on_wake);
-    (void)uv_async_init(&s->loop, &s->completed, on_completed);
+    s->completed_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    ASSERT(s->completed_fd >= 0);
+    (void)uv_poll_init(&s->loop, &s->completed, s->completed_fd);
+    (void)uv_poll_start(&s->completed, UV_READABLE, on_completed);
     (void)uv_timer_init(&s->loop, &s->tick);
     (void)uv_prepare_init(&s->loop, &s->before_sleep);
     (void)uv_signal_init(&s->loop, &s->on_term);
@@ -325,7 +334,8 @@ static void finish(struct shell *s)
     ASSERT(uv_loop_close(&s->loop) == 0);
     mem_free(s->queued.event);
     mem_free(s->wanted);
-    if (all_ended) {
+    if (all_ended) { // else a thread of it may ring yet
+        (void)close(s->completed_fd);
         mem_free(s);
     }
 }

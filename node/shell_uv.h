@@ -111,7 +111,8 @@ struct shell {
     struct node_asks *asks;
     uv_loop_t loop;
     uv_async_t wake;
-    uv_async_t completed; /* some worker has completed something */
+    uv_poll_t completed; /* some worker has completed something: dispatcher_ring() */
+    int completed_fd;
     uv_timer_t tick;
     struct pace pace;
     uv_prepare_t before_sleep;
@@ -272,6 +273,10 @@ void dispatcher_gateway_gone(struct shell *s, uint64_t gateway);
 void dispatcher_do(struct shell *s);
 /* Do the brief submissions if they are few, and hand over the rest; at the end of a turn. */
 void dispatcher_send(struct shell *s);
+/* From any thread: the protocol thread is to take what the workers of this shell completed. Not by
+ * uv_async_send(): whom that wakes spins until who woke it has come back from the kernel, and where
+ * both are on one core that is a time slice. */
+void dispatcher_ring(void *shell);
 /* Feed the host with what the workers completed; what is too much of it for one turn waits for the
  * next.
  */
