@@ -24,6 +24,8 @@
 enum {
     MILL_KV = 0,
     MILL_ECHO = 1,
+    MILL_SLOW = 2, /* an echo that does not say that it is brief */
+    MILL_KINDS,
     MILL_GATEWAY = 900,
     MILL_FRAME_MAX = 1024, /* requests of a frame */
     MILL_BODY = 64,
@@ -33,7 +35,7 @@ enum {
 
 struct mill {
     struct local_node node;
-    struct kind kind[2];
+    struct kind kind[MILL_KINDS];
     struct buffer frame;   /* of requests */
     struct buffer answers; /* of this round */
     size_t answer_count;
@@ -105,15 +107,17 @@ static inline void mill_begin(struct mill *m, size_t actor_count, size_t session
 {
     static const struct host_kind kinds[] = {
         {.number = MILL_KV, .idle_ms = UINT32_MAX, .brief = true},
-        {.number = MILL_ECHO, .idle_ms = UINT32_MAX, .brief = true}};
+        {.number = MILL_ECHO, .idle_ms = UINT32_MAX, .brief = true},
+        {.number = MILL_SLOW, .idle_ms = UINT32_MAX}};
 
     *m = (struct mill){.node = {.perform = mill_perform, .threaded = inlined},
                        .actor_count = actor_count,
                        .step = mill_step_of(actor_count),
                        .session_count = session_count};
     m->kind[MILL_KV].ops = actor_kv;
-    m->kind[MILL_ECHO].ops = actor_echo;
-    local_node_open(&m->node, "n1", kinds, 2, m->kind);
+    m->kind[MILL_ECHO].ops = m->kind[MILL_SLOW].ops = actor_echo;
+    m->kind[MILL_SLOW].ops.brief = 0;
+    local_node_open(&m->node, "n1", kinds, MILL_KINDS, m->kind);
     mill_register(m);
 }
 

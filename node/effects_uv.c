@@ -108,14 +108,12 @@ static void on_send_coordinator(struct shell *s, const struct host_effect *e, st
  * links_config.queue_size_max. */
 static void note_full(struct shell *s, struct shell_peer *p)
 {
-    const struct host_event event = {.type = HOST_PEER_FULL, .peer = p->id};
-
     if (p->full || link_queued(p->link) < LINK_FULL) {
         return;
     }
     p->full = true;
     s->full_count++;
-    shell_queue(s, &event);
+    shell_queue(s, &(struct host_event){.type = HOST_PEER_FULL, .peer = p->id});
 }
 
 /* What waits goes before anything new. */
@@ -468,7 +466,7 @@ static bool answer(void *context, const struct answer_record *answer)
 {
     struct serving *v = context;
     struct shell_peer *p = v->peer;
-    struct buffer *record = &v->shell->effects.bytes;
+    struct buffer *record = &v->shell->answer; // those of effects may be in use
 
     buffer_clear(record);
     answer_put(record, answer);

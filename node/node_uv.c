@@ -327,6 +327,7 @@ static void finish(struct shell *s)
         host_free(s->host);
     }
     host_effects_fini(&s->effects);
+    buffer_fini(&s->answer);
     persist_fini(&s->persist);
     folder_close(&s->folder);
     uv_walk(&s->loop, on_walk, NULL);

@@ -135,6 +135,7 @@ struct shell {
     struct pushes_sent pushes;
     struct watchdog *watchdog;
     struct host_effects effects;
+    struct buffer answer; /* of a request that was served at once */
     struct queued_events queued;
     bool stepping;
 

@@ -282,7 +282,8 @@ struct host_server {
     enum host_ran (*run)(void *context, const struct actor *a, struct at_once *run);
     /* An output, for the peer of the event. False: its link is full, or goes. */
     bool (*answer)(void *context, const struct answer_record *answer);
-    struct host_effects *effects; /* of what the lease lets go on first, as of host_step() */
+    struct host_effects *effects; /* of what the lease lets go on first, and of what is submitted:
+                                     to be done as those of host_step() */
     /* Of a HOST_FRAME: the time by now. Asked between some requests, for a frame may have a
      * thousand; what comes behind the lease's limits then goes by effects. */
     uint64_t (*now_us)(void *context);
@@ -291,8 +292,9 @@ struct host_server {
 };
 /* Take requests of `event.peer` as HOST_REQUEST would, one by one, as long as each is steady: its
  * arc is mine and not held, its turn in its session has come, and its actor has nothing else to do.
- * Such a one goes from its record to its actor and to its answer without an effect. How many it
- * took: the next one is to be fed by host_step(), after the effects. `position`: as
+ * Such a one goes from its record to its actor and to its answer without an effect. If its kind is
+ * not brief, or an actor asks, it is submitted by an effect, with others of the same step. How many
+ * it took: the next one is to be fed by host_step(), after the effects. `position`: as
  * host_prefetch() told it. */
 size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
                   const uint64_t *position, size_t count, const struct host_server *server);

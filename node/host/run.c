@@ -166,7 +166,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
     return work;
 }
 
-static void run(struct host *h, struct actor *a, struct order *found, const struct admission *in)
+void run_submit(struct host *h, struct actor *a, struct order *found, const struct admission *in)
 {
     const struct request_record *r = in->r;
     struct host_effect *e = host_submit(h, a, VERB_RUN);
@@ -250,7 +250,7 @@ static bool run_next(struct host *h, struct actor *a)
                 backpressure_put_off(h, &in);
                 continue;
             }
-            run(h, a, order, &in);
+            run_submit(h, a, order, &in);
             waiting_free(&h->requests.room, w);
             return true;
         }
@@ -447,7 +447,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     const bool waits = actor_waiting(a) > 0 || a->poked || a->wish == WISH_ASKED;
     if (a->state == ACTOR_IDLE && !waits && !early) {
-        run(h, a, order, in);
+        run_submit(h, a, order, in);
         if (in->w != NULL) {
             waiting_free(&h->requests.room, in->w);
         }

@@ -7,8 +7,10 @@
  * actor alive with nothing else to do. Then admission (specification §5.3) comes to one outcome,
  * the actor is RUNNING only while its code runs, and nothing of that has to be told or remembered
  * but the order record with its answer. So the effect, the queue, the completion and the event are
- * left out. Each condition is asked of whoever decides it for all other requests, and before
- * anything was changed: what is not steady goes by host_step() as if it had not been looked at.
+ * left out. What a kind that is not brief is asked, or an actor asks, takes its time: of that the
+ * way to its submission is short, and many go in one step. Each condition is asked of whoever
+ * decides it for all other requests, and before anything was changed: what is not steady goes by
+ * host_step() as if it had not been looked at.
  */
 #include "node/host/inside.h"
 
@@ -48,8 +50,9 @@ enum {
 static bool steady_record(const struct host *h, const struct neighbour *n,
                           const struct request_record *r)
 {
-    return r->gateway == n->incarnation && r->hops == 0 && r->chain_count == 0 &&
-           (r->flags & ~PLAIN) == 0 && r->ttl_ms > 0 && r->version <= h->topology.view.ring.version;
+    return r->gateway == n->incarnation && r->hops == 0 &&
+           (r->flags & ~(PLAIN | REQUEST_CALL)) == 0 && r->ttl_ms > 0 &&
+           r->version <= h->topology.view.ring.version;
 }
 
 static bool steady_request(const struct stream_request *r)
@@ -72,10 +75,33 @@ static inline bool steady_actor(const struct host *h, const struct actor *a)
            (h->topology.view.quarantine.count == 0 || !quarantine_holds(h, a));
 }
 
-/* It does at once what it is asked, and every id of it may be asked. */
+/* Every id of it may be asked. */
 static bool steady_kind(const struct kind_state *k)
 {
-    return k != NULL && k->how->brief && kind_takes_any(k->how);
+    return k != NULL && kind_takes_any(k->how);
+}
+
+static struct admission admission(const struct host *h, const struct neighbour *n,
+                                  const struct request_record *r)
+{
+    const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
+
+    return (struct admission){
+        .r = r, .peer = n->link, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
+}
+
+/* It is submitted, and nothing is known yet of how it ends. */
+static bool submit(struct host *h, const struct neighbour *n, const struct request_record *r,
+                   struct actor *a, struct order *order)
+{
+    const struct admission in = admission(h, n, r);
+
+    if (!backpressure_may_start(h, &in)) {
+        return false;
+    }
+    requests_accept(&h->requests);
+    run_submit(h, a, order, &in);
+    return true;
 }
 
 static inline void ran_now(struct host *h, struct actor *a)
@@ -93,7 +119,9 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
 {
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
 
-    if (position == 0 || !steady_record(h, n, r) || !steady_kind(host_kind_find(h, r->kind)) ||
+    const struct kind_state *kind = host_kind_find(h, r->kind);
+
+    if (position == 0 || !steady_record(h, n, r) || !steady_kind(kind) ||
         !steady_cell(h, position) || r->first < host_vnode(h, position)->cold) {
         return false;
     }
@@ -108,6 +136,9 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     if (order_judge(order, r) != ORDER_RUN) {
         return false;
     }
+    if (!kind->how->brief || (r->flags & REQUEST_CALL) != 0) {
+        return submit(h, n, r, a, order);
+    }
     struct at_once run = {
         .instance = a->instance,
         .kind = r->kind,
@@ -119,9 +150,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     }
     requests_accept(&h->requests);
     if (ran == HOST_RAN_LATER) {
-        const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
-        const struct admission in = {
-            .r = r, .peer = n->link, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
+        const struct admission in = admission(h, n, r);
 
         (void)run_begin(h, a, order, &in);
         return true;
@@ -180,8 +209,11 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
     struct stream_server *s = &t->by->stream;
     struct at_once run;
 
-    if (!steady_request(r) || !steady_kind(h->streams.kind) || !steady_cell(h, t->position) ||
-        servers_is_full(&h->streams.servers, t->by) || s->passed_count > 0) {
+    const struct kind_state *kind = h->streams.kind;
+
+    if (!steady_request(r) || !steady_kind(kind) || !kind->how->brief ||
+        !steady_cell(h, t->position) || servers_is_full(&h->streams.servers, t->by) ||
+        s->passed_count > 0) {
         return false;
     }
     struct actor *a = actor_find(

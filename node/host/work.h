@@ -69,6 +69,8 @@ bool run_may(const struct order *order, const struct request_record *r);
 /* The actor has begun to run it. */
 struct actor_work *run_begin(struct host *h, struct actor *a, struct order *found,
                              const struct admission *in);
+/* Submit it to the actor, which is idle. */
+void run_submit(struct host *h, struct actor *a, struct order *found, const struct admission *in);
 /* Return the answer that a run came to, with the name of its request to be filled in. */
 struct answer_record run_answer(const struct host *h, const struct actor *a, enum answer_code code,
                                 struct bytes body);

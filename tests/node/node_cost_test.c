@@ -98,6 +98,41 @@ static void a_frame(void *context)
     steps_next();
 }
 
+/* Where there is one the requests of a frame are on their way to their actors; then their answers
+ * come. */
+static void a_slow_frame(void *context)
+{
+    static struct mill m;
+    struct request_record r[HOST_PREFETCH_MAX];
+    uint64_t position[HOST_PREFETCH_MAX];
+    const struct host_server server = {.effects = &m.node.effects};
+    struct host_event event = {.type = HOST_REQUEST, .peer = MILL_GATEWAY};
+
+    (void)context;
+    mill_open(&m, ACTORS, 3);
+    for (int i = 0; i < 10; i++) {
+        mill_warm(&m, MILL_SLOW, FRAME);
+    }
+    mill_make(&m, MILL_SLOW, STEPPED);
+    struct reader in = {.at = m.frame.data, .left = m.frame.size};
+    m.answer_count = 0;
+    steps_begin();
+    const size_t count = mill_decode(&m, &in, r, position);
+    event.now_us = m.node.now_us;
+    ASSERT(host_serve(m.node.host, &event, r, position, count, &server) == count);
+    for (size_t i = 0; i < count; i++) {
+        local_node_perform(&m.node, &m.node.effects.item[i]);
+    }
+    host_effects_clear(&m.node.effects);
+    steps_next();
+    worker_send(m.node.worker);
+    mill_run(&m);
+    steps_next();
+    mill_answer(&m);
+    ASSERT(m.answer_count == STEPPED);
+    steps_next();
+}
+
 /* In the build for tests; compiled as one (make LTO=1) it is less. */
 static void check_instructions(uint16_t kind, long most)
 {
@@ -117,6 +152,21 @@ static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
     check_instructions(MILL_ECHO, 1830);
+}
+
+static void what_takes_its_time_takes_few_instructions_beside_it(void **state)
+{
+    enum { TAKEN, RUN, ANSWERED, PARTS };
+    long part[PARTS] = {0};
+
+    (void)state;
+    steps_count(a_slow_frame, NULL, part, PARTS);
+    (void)printf("instructions of a request: taking %ld, running %ld, answering %ld\n",
+                 part[TAKEN] / STEPPED,
+                 part[RUN] / STEPPED,
+                 part[ANSWERED] / STEPPED);
+    assert_in_range(part[TAKEN] / STEPPED, 300, 1850);
+    assert_in_range(part[ANSWERED] / STEPPED, 300, 2250);
 }
 
 /* ---- by a stream */
@@ -341,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_served_request_allocates_nothing),
         cmocka_unit_test(a_command_of_a_key_takes_few_instructions),
         cmocka_unit_test(an_echo_takes_few_instructions),
+        cmocka_unit_test(what_takes_its_time_takes_few_instructions_beside_it),
         cmocka_unit_test(a_request_of_a_stream_allocates_nothing),
         cmocka_unit_test(a_command_of_a_stream_takes_few_instructions),
         cmocka_unit_test(an_echo_of_a_stream_takes_few_instructions),
