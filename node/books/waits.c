@@ -22,6 +22,9 @@ enum {
 struct wait {
     struct table_link by_number;
     struct table_link by_run;
+    struct wait *next; /* a ring of those of the same run, in order: one may have a thousand */
+    struct wait *prev;
+    bool leads;         /* it is the one in by_run */
     struct delay delay; /* until its next probe */
     unsigned level;
     uint64_t number;
@@ -45,10 +48,50 @@ void waits_init(struct waits *w)
     list_init(&w->out);
 }
 
+/* The first of a run, or NULL. */
+static struct wait *first_of(const struct waits *w, uint64_t run)
+{
+    struct table_link *l = table_first(&w->by_run, table_mix(run));
+
+    return l == NULL ? NULL : CONTAINER_OF(l, struct wait, by_run);
+}
+
+static void join_run(struct waits *w, struct wait *wait)
+{
+    struct wait *first = first_of(w, wait->run);
+
+    wait->next = wait->prev = wait;
+    if (first == NULL) {
+        table_put(&w->by_run, &wait->by_run, table_mix(wait->run));
+        wait->leads = true;
+        return;
+    }
+    wait->next = first;
+    wait->prev = first->prev;
+    first->prev = wait->prev->next = wait;
+}
+
+static void leave_run(struct waits *w, struct wait *wait)
+{
+    struct wait *next = wait->next;
+
+    if (wait->leads) {
+        const uint64_t hash = wait->by_run.hash;
+
+        table_remove(&w->by_run, &wait->by_run);
+        if (next != wait) {
+            table_put(&w->by_run, &next->by_run, hash);
+            next->leads = true;
+        }
+    }
+    wait->prev->next = next;
+    next->prev = wait->prev;
+}
+
 static void end(struct waits *w, struct wait *wait)
 {
     table_remove(&w->by_number, &wait->by_number);
-    table_remove(&w->by_run, &wait->by_run);
+    leave_run(w, wait);
     delay_stop(&wait->delay);
     pool_give(&w->memory, wait->handle);
 }
@@ -93,7 +136,7 @@ void waits_add(struct waits *w, const struct wait_of *of, uint64_t now_us)
     wait->id_size = (uint8_t)of->id.size;
     memcpy(wait->id, of->id.data, of->id.size);
     table_put(&w->by_number, &wait->by_number, table_mix(wait->number));
-    table_put(&w->by_run, &wait->by_run, table_mix(wait->run));
+    join_run(w, wait);
     delay_start(&w->delays, &wait->delay, 0, now_us);
 }
 
@@ -192,12 +235,11 @@ static bool close_circle(struct waits *w, struct wait *wait, const struct probe 
 
 void waits_chase(struct waits *w, const struct probe *p, struct blocked b)
 {
-    const uint64_t hash = table_mix(b.run);
+    struct wait *first = b.run == 0 ? NULL : first_of(w, b.run);
+    struct wait *wait = first;
     bool refuse = false;
 
-    for (struct table_link *l = b.run == 0 ? NULL : table_first(&w->by_run, hash); l != NULL;
-         l = table_same(l)) {
-        struct wait *wait = CONTAINER_OF(l, struct wait, by_run);
+    while (wait != NULL) {
         struct probe next = *p;
 
         if (call_name_same(&wait->name, &p->origin)) {
@@ -206,6 +248,7 @@ void waits_chase(struct waits *w, const struct probe *p, struct blocked b)
             next.greatest = b.queued ? *greater(&wait->name, &p->greatest) : p->greatest;
             pass(w, wait, &next);
         }
+        wait = wait->next == first ? NULL : wait->next;
     }
     if (refuse) {
         effect(w, WAIT_REFUSE, p)->run = b.run;

@@ -58,7 +58,7 @@ struct blocked {
 struct waits {
     struct pool memory;     /* struct wait */
     struct table by_number; /* the same */
-    struct table by_run;
+    struct table by_run;    /* of each run the one that was asked first, of those that are left */
     struct delays delays;
     struct list out;  /* struct wait_effect */
     unsigned sent;    /* probes since the last tick */
