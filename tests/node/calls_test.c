@@ -462,7 +462,7 @@ static void some_calls(void (*part_ends)(void))
 {
     enum { OPEN = 16 };
     static uint64_t number;
-    struct request_record r[OPEN];
+    struct request_record r[OPEN] = {0};
     struct calls_effect e;
     struct call call = plain;
     size_t sent = 0;
