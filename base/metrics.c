@@ -56,9 +56,8 @@ void metrics_end(struct metrics *m)
 
 /* Quotes, backslashes and line breaks: both formats write them alike, and words have no other
  * control characters that JSON would mind. */
-static void put_quoted(struct metrics *m, const char *word)
+static void put_escaped(struct metrics *m, const char *word)
 {
-    put(m, "\"");
     for (; *word != '\0'; word++) {
         if (*word == '\n') {
             put(m, "\\n");
@@ -68,6 +67,12 @@ static void put_quoted(struct metrics *m, const char *word)
             put(m, "%c", *word);
         }
     }
+}
+
+static void put_quoted(struct metrics *m, const char *word)
+{
+    put(m, "\"");
+    put_escaped(m, word);
     put(m, "\"");
 }
 
@@ -101,15 +106,20 @@ static void put_name(struct metrics *m, const struct metric *metric, const char 
     if (m->format == METRICS_JSON) {
         put_comma(m);
         put(m, "\"%s", metric->name);
-        put(m, label == NULL ? "\":" : "{%s}\":", word);
+        if (word != NULL) {
+            put(m, "{");
+            put_escaped(m, word);
+            put(m, "}");
+        }
+        put(m, "\":");
         return;
     }
     put_head(m, metric);
     put(m, "%s", metric->name);
-    if (label != NULL) {
-        put(m, "{%s=", label);
-        put_quoted(m, word);
-        put(m, "}");
+    if (word != NULL) {
+        put(m, "{%s=\"", label);
+        put_escaped(m, word);
+        put(m, "\"}");
     }
     put(m, " ");
 }

@@ -117,6 +117,7 @@
     X(M_RETIREFORGETS, "what guards against copies goes as its actor retires")        \
     X(M_GAVEUP, "what is not sent at its deadline is rejected, whatever ran")         \
     X(M_SETSTAYS, "of a set that shrinks the last go on")                             \
+    X(M_ANYZONE, "a role that is kept in a zone gets cells of any")                   \
     X(M_TAGSPLIT, "ids of one tag live where each would without it")                  \
     X(M_OLDESTDRAINS, "a singleton may go to a node that drains")                     \
     X(M_STOPSTAYS, "a stop is in force behind the process that it ended")             \

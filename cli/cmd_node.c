@@ -303,10 +303,12 @@ static void add_share(struct options *t, struct node_settings *c)
                                     (struct option_range){1, WEIGHT_MAX},
                                     "share of the ids, relative to other nodes (1)"));
     (void)options_add(t, threads_option(&c->o.node.threads));
-    (void)options_add(
-        t,
-        option_text(
-            "zone", "NAME", c->w.zone, sizeof c->w.zone, "the node's zone; stored for later use"));
+    (void)options_add(t,
+                      option_text("zone",
+                                  "NAME",
+                                  c->w.zone,
+                                  sizeof c->w.zone,
+                                  "the zone that it runs in: take-overs and --role-zone go by it"));
 }
 
 static void add_limits(struct options *t, struct node_settings *c)

@@ -19,6 +19,7 @@ int cmd_node_list(int argc, char **argv)
 {
     static const char *const columns[] = {"NODE",
                                           "ROLE",
+                                          "ZONE",
                                           "SLOT",
                                           "ADDRESS",
                                           "STATE",
@@ -58,6 +59,7 @@ int cmd_node_list(int argc, char **argv)
 
         rows_text(&r, "%s", n->member->name);
         rows_text(&r, "%s", role_text(n->member->role));
+        rows_text(&r, "%s", n->zone);
         rows_number(&r, n->member->slot);
         rows_text(&r, "%s", n->member->address);
         rows_text(&r, "%s", n->state);

@@ -30,6 +30,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {"NODE",
                                           "ROLE",
+                                          "ZONE",
                                           "ADDRESS",
                                           "STATE",
                                           "VNODES",
@@ -56,6 +57,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
 
         rows_text(r, "%s", n->member->name);
         rows_text(r, "%s", role_text(n->member->role));
+        rows_text(r, "%s", n->zone);
         rows_text(r, "%s", n->member->address);
         rows_text(r, "%s", n->state);
         rows_number(r, n->vnodes);
@@ -69,6 +71,58 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, (n->joins_us + 999) / 1000);
         rows_number(r, n->version);
         rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
+    }
+}
+
+/* What a zone's nodes have in sum. */
+static void put_zone(const Rh__AdminReply *reply, const char *zone, uint64_t cells, struct rows *r)
+{
+    uint64_t nodes = 0;
+    uint64_t live = 0;
+    uint64_t vnodes = 0;
+    uint64_t owned = 0;
+    uint64_t actors = 0;
+
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        if (strcmp(n->zone, zone) == 0) {
+            nodes++;
+            live += n->live != 0;
+            vnodes += n->vnodes;
+            owned += n->cells;
+            actors += n->actors;
+        }
+    }
+    rows_text(r, "%s", zone);
+    rows_number(r, nodes);
+    rows_number(r, live);
+    rows_number(r, vnodes);
+    rows_number(r, cells == 0 ? 0 : owned * 1000000 / cells);
+    rows_number(r, actors);
+}
+
+/* Each zone that a node names; none: no rows. */
+static void put_zones(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {
+        "ZONE", "NODES", "LIVE", "VNODES", "SHARE PPM", "ACTORS", NULL};
+    uint64_t cells = 0;
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        cells += reply->nodes[i]->cells;
+    }
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const char *zone = reply->nodes[i]->zone;
+        bool again = zone[0] == '\0';
+
+        for (size_t k = 0; k < i; k++) {
+            again = again || strcmp(reply->nodes[k]->zone, zone) == 0;
+        }
+        if (!again) {
+            put_zone(reply, zone, cells, r);
+        }
     }
 }
 
@@ -92,8 +146,17 @@ static void kinds_text(const Rh__RoleRow *row, char *text, size_t size)
 
 static void put_roles(const Rh__AdminReply *reply, struct rows *r)
 {
-    static const char *const columns[] = {
-        "ROLE", "PLACEMENT", "KINDS", "ACTORS", "OWNER", "NODES", "AT LEAST", "UNALLOCATED", NULL};
+    static const char *const columns[] = {"ROLE",
+                                          "PLACEMENT",
+                                          "KINDS",
+                                          "ACTORS",
+                                          "OWNER",
+                                          "NODES",
+                                          "AT LEAST",
+                                          "UNALLOCATED",
+                                          "ZONES",
+                                          "ASTRAY",
+                                          NULL};
     static const char *const placements[] = {"hash", "singleton", "daemons", "together"};
 
     rows_init(r, columns);
@@ -115,6 +178,8 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, row->nodes);
         rows_number(r, row->least);
         rows_number(r, row->nobodys);
+        rows_text(r, "%s", row->zones);
+        rows_text(r, "%s", row->astray ? "yes" : "no");
     }
 }
 
@@ -207,6 +272,25 @@ static void print_obstacles(const Rh__AdminReply *reply)
     }
 }
 
+static void print_astray(const Rh__AdminReply *reply)
+{
+    for (size_t i = 0; i < reply->n_roles; i++) {
+        const Rh__RoleRow *row = reply->roles[i];
+        bool again = false; // a role has a row for each placement
+
+        for (size_t k = 0; k < i; k++) {
+            again = again || strcmp(reply->roles[k]->role, row->role) == 0;
+        }
+        if (row->astray && row->nodes > 0 && !again) {
+            (void)printf("\n"
+                         "role %s is kept in %s, where none of its nodes is: others have its ids "
+                         "until one comes\n",
+                         role_text(row->role),
+                         row->zones);
+        }
+    }
+}
+
 static void print_clocks(const Rh__AdminReply *reply)
 {
     for (size_t i = 0; i < reply->n_nodes; i++) {
@@ -220,9 +304,17 @@ static void print_clocks(const Rh__AdminReply *reply)
     }
 }
 
-static void print_json(const Rh__AdminReply *reply, const struct rows *coordinators,
-                       const struct rows *nodes, const struct rows *gateways,
-                       const struct rows *roles, const struct rows *quarantine)
+/* All that is shown. */
+struct tables {
+    struct rows coordinators;
+    struct rows nodes;
+    struct rows gateways;
+    struct rows roles;
+    struct rows zones;
+    struct rows quarantine;
+};
+
+static void print_json(const Rh__AdminReply *reply, const struct tables *t)
 {
     struct rows builds;
     struct rows obstacles;
@@ -246,15 +338,17 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
         reply->planned,
         reply->planning ? "true" : "false",
         digest_text(reply->digest0, reply->digest1, digest));
-    rows_print_json(coordinators);
+    rows_print_json(&t->coordinators);
     (void)printf(",\"nodes\":");
-    rows_print_json(nodes);
+    rows_print_json(&t->nodes);
     (void)printf(",\"gateways\":");
-    rows_print_json(gateways);
+    rows_print_json(&t->gateways);
     (void)printf(",\"roles\":");
-    rows_print_json(roles);
+    rows_print_json(&t->roles);
+    (void)printf(",\"zones\":");
+    rows_print_json(&t->zones);
     (void)printf(",\"quarantine\":");
-    rows_print_json(quarantine);
+    rows_print_json(&t->quarantine);
     put_obstacles(reply, &obstacles);
     (void)printf(",\"obstacles\":");
     rows_print_json(&obstacles);
@@ -266,9 +360,7 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
     (void)printf("}\n");
 }
 
-static void print_table(const Rh__AdminReply *reply, const struct rows *coordinators,
-                        const struct rows *nodes, const struct rows *gateways,
-                        const struct rows *roles, const struct rows *quarantine)
+static void print_table(const Rh__AdminReply *reply, const struct tables *t)
 {
     char digest[33];
 
@@ -284,18 +376,23 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
                  reply->planned,
                  reply->planning ? " (planning)" : "",
                  digest_text(reply->digest0, reply->digest1, digest));
-    rows_print_table(coordinators);
+    rows_print_table(&t->coordinators);
     (void)printf("\n");
-    rows_print_table(nodes);
+    rows_print_table(&t->nodes);
     (void)printf("\n");
-    rows_print_table(gateways);
+    rows_print_table(&t->gateways);
     (void)printf("\n");
-    rows_print_table(roles);
-    if (quarantine->cell_count > 0) {
+    rows_print_table(&t->roles);
+    if (t->zones.cell_count > 0) {
         (void)printf("\n");
-        rows_print_table(quarantine);
+        rows_print_table(&t->zones);
+    }
+    if (t->quarantine.cell_count > 0) {
+        (void)printf("\n");
+        rows_print_table(&t->quarantine);
     }
     print_obstacles(reply);
+    print_astray(reply);
     print_clocks(reply);
     print_namesakes(reply);
     if (builds_mixed(reply)) {
@@ -306,23 +403,21 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
 
 static void print_status(const Rh__AdminReply *reply, bool json)
 {
-    struct rows coordinators;
-    struct rows nodes;
-    struct rows gateways;
-    struct rows roles;
-    struct rows quarantine;
+    struct tables t;
 
-    put_coordinators(reply, &coordinators);
-    put_nodes(reply, &nodes);
-    put_gateways(reply, &gateways);
-    put_roles(reply, &roles);
-    quarantine_rows(reply, false, &quarantine);
-    (json ? print_json : print_table)(reply, &coordinators, &nodes, &gateways, &roles, &quarantine);
-    rows_fini(&coordinators);
-    rows_fini(&nodes);
-    rows_fini(&gateways);
-    rows_fini(&roles);
-    rows_fini(&quarantine);
+    put_coordinators(reply, &t.coordinators);
+    put_nodes(reply, &t.nodes);
+    put_gateways(reply, &t.gateways);
+    put_roles(reply, &t.roles);
+    put_zones(reply, &t.zones);
+    quarantine_rows(reply, false, &t.quarantine);
+    (json ? print_json : print_table)(reply, &t);
+    rows_fini(&t.coordinators);
+    rows_fini(&t.nodes);
+    rows_fini(&t.gateways);
+    rows_fini(&t.roles);
+    rows_fini(&t.zones);
+    rows_fini(&t.quarantine);
 }
 
 static int show(const struct query *q)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROWS_COLUMNS_MAX = 16 };
+enum { ROWS_COLUMNS_MAX = 20 };
 
 struct rows {
     const char *column[ROWS_COLUMNS_MAX]; /* names; JSON keys in lower case */

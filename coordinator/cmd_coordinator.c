@@ -260,6 +260,51 @@ static bool take_least(struct coordinator_config *config, const char *text)
     return true;
 }
 
+static struct option zone_option(char *text, size_t size)
+{
+    return option_list("role-zone",
+                       "[ROLE=]ZONE",
+                       text,
+                       size,
+                       "keep a role's ids on its nodes of that zone, if there is one; may be "
+                       "repeated, also for one role (any)");
+}
+
+/* Lines of "ROLE=ZONE", or "ZONE" for the default role. Prints what is wrong. */
+static bool take_zones(struct coordinator_config *config, const char *text)
+{
+    config->zone_count = 0;
+    while (text[0] != '\0') {
+        const size_t size = strcspn(text, "\n");
+        const char *equals = memchr(text, '=', size);
+        const size_t role_size = equals == NULL ? 0 : (size_t)(equals - text);
+        const char *name = equals == NULL ? text : equals + 1;
+        const size_t name_size = size - (size_t)(name - text);
+        struct coordinator_zone *zone = &config->zone[config->zone_count];
+
+        if (role_size > RING_ROLE_MAX || name_size < 1 || name_size > VIEW_NAME_MAX ||
+            config->zone_count == COORDINATOR_ZONES_MAX) {
+            fault_print("coordinator",
+                        "--role-zone: '%.*s' is not ROLE=ZONE with a zone of 1 to %d bytes, or "
+                        "there are more than %d of them",
+                        (int)size,
+                        text,
+                        VIEW_NAME_MAX,
+                        COORDINATOR_ZONES_MAX);
+            return false;
+        }
+        *zone = (struct coordinator_zone){.role = ""};
+        memcpy(zone->role, text, role_size);
+        memcpy(zone->zone, name, name_size);
+        if (strcmp(zone->role, "default") == 0) {
+            zone->role[0] = '\0';
+        }
+        config->zone_count++;
+        text += size + (text[size] == '\n');
+    }
+    return true;
+}
+
 static struct option snapshot_option(uint32_t *entries)
 {
     return option_number("snapshot-entries",
@@ -293,6 +338,7 @@ struct coordinator_settings {
     char peers[1024];
     char level[8];
     char least[1024];
+    char zones[4096];
     struct link_args tls;
     struct http_options http;
 };
@@ -360,6 +406,7 @@ static void add_ring(struct options *t, struct coordinator_settings *c)
                           "abort a transaction that is not prepared after this time (%)")));
     add_caps(t, machine);
     (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
+    (void)options_add(t, option_reloads(zone_option(c->zones, sizeof c->zones)));
     (void)options_add(t, lease_option(&c->times));
     (void)options_add(t, margin_option(&c->times));
     (void)options_add(t, option_reloads(suspect_option(&c->times)));
@@ -416,7 +463,7 @@ static bool derive(struct settings *s)
 
     c->o.machine.grid = (uint8_t)c->grid;
     return log_level_check("coordinator", c->level) && take_times(&c->o, &c->times) &&
-           take_least(&c->o.machine, c->least);
+           take_least(&c->o.machine, c->least) && take_zones(&c->o.machine, c->zones);
 }
 
 static int check_settings(struct settings *s)

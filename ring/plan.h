@@ -25,6 +25,7 @@ struct plan_node {
     const char *role;               /* borrowed; NULL = the default one, "" */
     uint64_t incarnation;           /* the least has served longest */
     const struct ring_kinds *kinds; /* borrowed; NULL = all of its role */
+    const char *zone;               /* borrowed; NULL or "" = none */
 };
 
 struct plan_limits {
@@ -126,9 +127,10 @@ bool plan_fits(const struct plan_node *node, const struct ring_segment *segment)
 /* Plan, in each segment and for the nodes of its role, MOVEs of all that `dead` (RING_NODE_NONE:
  * nobody) owns, whole, largest first, each to that one of the nodes (their slots distinct, 1..4095,
  * weights as above; leaving ones and `dead` itself get nothing) which lacks most of its share of
- * the cells: no node ends further above its share than by one vnode, unless it was before; a
- * singleton goes to the oldest, a set's actors evenly. A vnode that is wished to be at one of the
- * nodes goes there, and what is to stay at `dead` is left to it; `wishes` may be NULL. Free it with
+ * the cells, as long as any of the zone that the nodes name for `dead` lacks something to one of
+ * these: no node ends further above its share than by one vnode, unless it was before; a singleton
+ * goes to the oldest, a set's actors evenly. A vnode that is wished to be at one of the nodes goes
+ * there, and what is to stay at `dead` is left to it; `wishes` may be NULL. Free it with
  * mem_free(). NULL and a count of 0: nothing to move, or nobody to take it. */
 struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wishes *wishes,
                               uint16_t dead, size_t *count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who gets what a dead node leaves: whole vnodes, largest first, each to whom
- * lacks most of its share. No cuts: they can wait for the planner, who sees to
- * what is left uneven; the ids that nobody serves can't.
+ * lacks most of its share; to those of its zone until they have theirs. No cuts: they can wait for
+ * the planner, who sees to what is left uneven; the ids that nobody serves can't.
  */
 #include "ring/plan.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = RING_NODES_MAX + 1, BITS = 20, MASK = (1 << BITS) - 1 };
+enum { SLOTS = RING_NODES_MAX + 1, BITS = 20, MASK = (1 << BITS) - 1, NEAR = 2 * RING_CELLS_MAX };
 
 /* One segment of the ring. */
 struct stretch {
@@ -83,9 +83,40 @@ static bool may_get(const struct stretch *t, const struct plan_node *n)
     return !n->leaving && plan_fits(n, t->segment);
 }
 
+static const char *zone_of(const struct plan_node *n)
+{
+    return n->zone == NULL ? "" : n->zone;
+}
+
+/* Who is of the dead node's zone; nobody if it had none. By slot; returns owned. */
+static bool *find_neighbours(const struct plan_node *nodes, size_t count, uint16_t dead)
+{
+    bool *near = mem_new(SLOTS, sizeof *near);
+    const char *zone = "";
+
+    for (size_t i = 0; i < count; i++) {
+        zone = nodes[i].slot == dead ? zone_of(&nodes[i]) : zone;
+    }
+    for (size_t i = 0; i < count; i++) {
+        near[nodes[i].slot] = zone[0] != '\0' && strcmp(zone_of(&nodes[i]), zone) == 0;
+    }
+    return near;
+}
+
+/* The key of who lacks so much: a neighbour that lacks anything comes before all others. */
+static int64_t key_of_lack(bool is_near, int64_t lack)
+{
+    return is_near && lack > 0 ? lack + NEAR : lack;
+}
+
+static int64_t lack_of_key(int64_t key)
+{
+    return key > NEAR ? key - NEAR : key;
+}
+
 /* Everyone of its role who stays, by what he lacks of his share. */
 static void rank(struct ranking *need, const struct stretch *t, const struct plan_node *nodes,
-                 size_t count)
+                 size_t count, const bool *near)
 {
     int64_t *own = count_cells(t);
     uint64_t weight = 0;
@@ -100,7 +131,7 @@ static void rank(struct ranking *need, const struct stretch *t, const struct pla
         if (may_get(t, n)) {
             const uint64_t share = (uint64_t)n->weight * (t->open - t->from) / all;
 
-            ranking_put(need, n->slot, (int64_t)share - own[n->slot]);
+            ranking_put(need, n->slot, key_of_lack(near[n->slot], (int64_t)share - own[n->slot]));
         }
     }
     mem_free(own);
@@ -170,7 +201,8 @@ static bool is_taker(const struct plan_view *view, const struct stretch *t, uint
 }
 
 static void give_all(struct moves *moves, const struct stretch *t, struct ranking *need,
-                     const struct plan_view *view, const struct plan_wishes *wishes, uint16_t dead)
+                     const struct plan_view *view, const struct plan_wishes *wishes, uint16_t dead,
+                     const bool *near)
 {
     const struct ring *ring = t->ring;
     uint64_t *key = mem_new(ring->vnode_count, sizeof *key);
@@ -203,7 +235,9 @@ static void give_all(struct moves *moves, const struct stretch *t, struct rankin
             .to = (uint16_t)to,
         };
         if (ranking_has(need, to)) { // of a singleton's role only the oldest is there
-            ranking_put(need, to, need->key[to] - (int64_t)(largest >> (2 * BITS)));
+            const int64_t lack = lack_of_key(need->key[to]) - (int64_t)(largest >> (2 * BITS));
+
+            ranking_put(need, to, key_of_lack(near[to], lack));
         }
     }
     mem_free(key);
@@ -212,6 +246,7 @@ static void give_all(struct moves *moves, const struct stretch *t, struct rankin
 struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wishes *wishes,
                               uint16_t dead, size_t *count)
 {
+    bool *near = find_neighbours(view->nodes, view->node_count, dead);
     struct moves moves = {0};
 
     for (size_t i = 0; i <= view->ring->segment_count; i++) {
@@ -220,14 +255,15 @@ struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wi
         struct ranking need;
 
         ranking_init(&need, SLOTS);
-        rank(&need, &t, view->nodes, view->node_count);
+        rank(&need, &t, view->nodes, view->node_count, near);
         ranking_remove(&need, dead);
         if (s != NULL && s->policy == RING_OLDEST) {
             rank_oldest(&need, view->nodes, view->node_count);
         }
-        give_all(&moves, &t, &need, view, wishes, dead);
+        give_all(&moves, &t, &need, view, wishes, dead, near);
         ranking_fini(&need);
     }
+    mem_free(near);
     *count = moves.count;
     return moves.op;
 }

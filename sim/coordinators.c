@@ -145,6 +145,7 @@ static struct coordinator_config config_of(struct fleet *f, struct sim_coordinat
     config.lease_us = f->lease_us;
     config.lease_margin_us = f->lease_us / 10;
     config.suspect_ms = f->lease_us == 0 ? 3000 : (uint32_t)(f->lease_us / 2000);
+    roles_zones(f, &config);
     if (f->leases_differ && f->lease_us != 0) {
         draw_lease(f, c, &config);
     }

@@ -351,7 +351,8 @@ struct fleet {
     uint32_t retry_ms;           /* of a gateway */
     struct sim_players *players; /* owned; NULL = there are none */
     struct entity *poison;       /* each run of it kills its node; NULL = nodes tell of no deaths */
-    bool roles;                  /* there is a second one */
+    bool roles;                  /* there is a second one … */
+    bool zoned;                  /* … that is kept in one of two zones */
     uint32_t daemons;            /* so many are wanted */
     uint64_t daemons_wish;       /* which the coordinators were not told yet; 0 = they were */
     size_t bound;                /* segments that the ring ever had */
@@ -653,6 +654,8 @@ unsigned roles_of(const struct fleet *f, const struct sim_node *n);
 /* Role and kinds of a node. */
 void roles_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);
 void roles_entities(struct fleet *f);
+/* The zones in which its roles are kept. */
+void roles_zones(const struct fleet *f, struct coordinator_config *config);
 /* The operator resizes the set. */
 void roles_start(struct fleet *f);
 void roles_told(struct fleet *f, const Rh__AdminReply *reply);

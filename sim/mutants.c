@@ -159,6 +159,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_GAVEUP] = PROFILE_COPIES,
         [M_SETSTAYS] = PROFILE_ROLES,
         [M_TAGSPLIT] = PROFILE_ROLES,
+        [M_ANYZONE] = PROFILE_ROLES,
         [M_OLDESTDRAINS] = PROFILE_ROLES,
         [M_STOPSTAYS] = PROFILE_OPERATOR,
         [M_LATECALL] = PROFILE_CALM,

@@ -7,7 +7,8 @@
  *
  * What is judged of them beside all that is judged of any entity: once all is
  * quiet each singleton and daemon lives exactly once, unasked, where it should;
- * and at no time do two nodes have actors of one tag.
+ * and at no time do two nodes have actors of one tag. In half of these seeds the
+ * role is kept in one of two zones: then all is there, if any of its nodes is.
  */
 #include "base/assert.h"
 #include "ring/plan.h"
@@ -29,6 +30,7 @@ enum {
 };
 
 static const char role[] = "match";
+static const char home[] = "a"; /* its zone */
 
 static const struct host_kind plain[] = {{.number = FLEET_KIND, .name = "plain"},
                                          {.number = FLEET_KIND_DURABLE, .name = "durable"}};
@@ -55,6 +57,12 @@ unsigned roles_of(const struct fleet *f, const struct sim_node *n)
     return f->roles && (n - f->node) % 2 == 1;
 }
 
+/* Each has nodes of both roles. */
+static const char *zone_of(const struct fleet *f, const struct sim_node *n)
+{
+    return (n - f->node) / 2 % 2 == 0 ? home : "b";
+}
+
 void roles_config(const struct fleet *f, const struct sim_node *n, struct host_config *config)
 {
     if (!f->roles) {
@@ -64,6 +72,15 @@ void roles_config(const struct fleet *f, const struct sim_node *n, struct host_c
     config->kind_count =
         roles_of(f, n) ? sizeof match / sizeof match[0] : sizeof plain / sizeof plain[0];
     (void)snprintf(config->role, sizeof config->role, "%s", roles_of(f, n) ? role : "");
+    (void)snprintf(config->zone, sizeof config->zone, "%s", zone_of(f, n));
+}
+
+void roles_zones(const struct fleet *f, struct coordinator_config *config)
+{
+    if (f->zoned) {
+        config->zone[0] = (struct coordinator_zone){.role = "match", .zone = "a"};
+        config->zone_count = 1;
+    }
 }
 
 static void take_entity(struct entity *e, uint16_t kind)
@@ -237,16 +254,35 @@ static unsigned count_live(const struct fleet *f, const struct entity *e)
     return count;
 }
 
+/* It stays, as the coordinators know it. */
+static bool stays(const struct fleet *f, const struct sim_node *n)
+{
+    const struct view_member *m = view_member_named(&f->raft.truth.view, n->process.name);
+
+    return n->core != NULL && m != NULL && !m->leaving;
+}
+
+/* It has the second role, is not at home, and somebody else is. */
+static bool is_outside(const struct fleet *f, const struct sim_node *n)
+{
+    bool others = false;
+
+    for (unsigned i = 0; i < f->nodes; i++) {
+        others = others || (roles_of(f, &f->node[i]) && stays(f, &f->node[i]) &&
+                            strcmp(zone_of(f, &f->node[i]), home) == 0);
+    }
+    return f->zoned && roles_of(f, n) && strcmp(zone_of(f, n), home) != 0 && others;
+}
+
 /* Has it served longest of its role's nodes that stay, as the coordinators know them? A wish to
  * drain that comes late may have followed the one that took it back. */
 static bool is_oldest(const struct fleet *f, const struct sim_node *n)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
         const struct sim_node *other = &f->node[i];
-        const struct view_member *m = view_member_named(&f->raft.truth.view, other->process.name);
 
-        if (roles_of(f, other) == roles_of(f, n) && other->core != NULL && m != NULL &&
-            !m->leaving && other->incarnation < n->incarnation) {
+        if (roles_of(f, other) == roles_of(f, n) && stays(f, other) && !is_outside(f, other) &&
+            other->incarnation < n->incarnation) {
             return false;
         }
     }
@@ -255,7 +291,18 @@ static bool is_oldest(const struct fleet *f, const struct sim_node *n)
 
 const char *roles_wait(const struct fleet *f)
 {
-    static char text[96];
+    static char text[128];
+
+    for (unsigned i = 0; i < f->nodes; i++) {
+        const struct view_member *m =
+            view_member_named(&f->raft.truth.view, f->node[i].process.name);
+
+        if (m != NULL && is_outside(f, &f->node[i]) &&
+            ring_owned_count(&f->raft.truth.view.ring, m->slot) > 0) {
+            (void)snprintf(text, sizeof text, "%s has vnodes, outside of its role's zone", m->name);
+            return text;
+        }
+    }
 
     for (size_t i = BOSS; f->roles && i < MAIL_FIRST + FLEET_DAEMONS_MAX; i++) {
         const struct entity *e = &f->ledger.entity[i];

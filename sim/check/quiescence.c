@@ -5,6 +5,7 @@
 #include "ring/plan.h"
 #include "sim/fleet.h"
 #include "sim/raft/group.h"
+#include "txn/leader/zones.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,7 @@ static const char *plan_waits(const struct fleet *f)
                                        .wave_cap = 4,
                                        .owned_only = true};
     struct plan_node node[FLEET_NODES_MAX * 4];
+    struct coordinator_config config = {.zone_count = 0};
     struct plan plan;
     size_t count = 0;
     size_t left;
@@ -130,9 +132,12 @@ static const char *plan_waits(const struct fleet *f)
                 .role = view->member[i].role,
                 .kinds = &view->member[i].kinds,
                 .incarnation = view->member[i].incarnation,
+                .zone = state_node(&f->raft.truth, view->member[i].slot)->zone,
             };
         }
     }
+    roles_zones(f, &config);
+    zones_keep(&config, node, count);
     if (plan_make(&plan,
                   plan_by_weight,
                   &(struct plan_view){&view->ring, node, count},

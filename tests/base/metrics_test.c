@@ -79,6 +79,10 @@ static void a_word_is_quoted(void **state)
     metrics_put_labelled(&m, &by_word, "of", "a\"b\\c\nd\001", 1);
     expect(&out,
            "# HELP c_total Of both.\n# TYPE c_total counter\nc_total{of=\"a\\\"b\\\\c\\nd\"} 1\n");
+    metrics_begin(&m, METRICS_JSON, &out);
+    metrics_put_labelled(&m, &by_word, "of", "a\"b\\c\nd\001", 1);
+    metrics_end(&m);
+    expect(&out, "{\"c_total{a\\\"b\\\\c\\nd}\":1}");
 }
 
 static void times_are_counted_in_their_bucket(void **state)

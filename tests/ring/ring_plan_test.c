@@ -792,27 +792,18 @@ static void nonsense_is_refused(void **state)
     } cases[] = {
         {"nobody", {{0}}, LIMITS(64, 8, 4), 0},
         {"nobody stays",
-         {{1, 1, true, NULL, 0, NULL}, {1, 2, true, NULL, 0, NULL}},
+         {{.weight = 1, .slot = 1, .leaving = true}, {.weight = 1, .slot = 2, .leaving = true}},
          LIMITS(64, 8, 4),
          2},
-        {"an owner unknown", {{1, 2, false, NULL, 0, NULL}}, LIMITS(64, 8, 4), 1},
-        {"a slot twice",
-         {{1, 1, false, NULL, 0, NULL}, {1, 1, false, NULL, 0, NULL}},
-         LIMITS(64, 8, 4),
-         2},
-        {"slot 0",
-         {{1, 1, false, NULL, 0, NULL}, {1, 0, false, NULL, 0, NULL}},
-         LIMITS(64, 8, 4),
-         2},
-        {"slot 4096",
-         {{1, 1, false, NULL, 0, NULL}, {1, 4096, false, NULL, 0, NULL}},
-         LIMITS(64, 8, 4),
-         2},
-        {"weight 0", {{0, 1, false, NULL, 0, NULL}}, LIMITS(64, 8, 4), 1},
-        {"weight 1001", {{1001, 1, false, NULL, 0, NULL}}, LIMITS(64, 8, 4), 1},
-        {"no vnodes", {{1, 1, false, NULL, 0, NULL}}, LIMITS(0, 8, 4), 1},
-        {"no moves", {{1, 1, false, NULL, 0, NULL}}, LIMITS(64, 0, 4), 1},
-        {"no waves", {{1, 1, false, NULL, 0, NULL}}, LIMITS(64, 8, 0), 1},
+        {"an owner unknown", {{.weight = 1, .slot = 2}}, LIMITS(64, 8, 4), 1},
+        {"a slot twice", {{.weight = 1, .slot = 1}, {.weight = 1, .slot = 1}}, LIMITS(64, 8, 4), 2},
+        {"slot 0", {{.weight = 1, .slot = 1}, {.weight = 1, .slot = 0}}, LIMITS(64, 8, 4), 2},
+        {"slot 4096", {{.weight = 1, .slot = 1}, {.weight = 1, .slot = 4096}}, LIMITS(64, 8, 4), 2},
+        {"weight 0", {{.weight = 0, .slot = 1}}, LIMITS(64, 8, 4), 1},
+        {"weight 1001", {{.weight = 1001, .slot = 1}}, LIMITS(64, 8, 4), 1},
+        {"no vnodes", {{.weight = 1, .slot = 1}}, LIMITS(0, 8, 4), 1},
+        {"no moves", {{.weight = 1, .slot = 1}}, LIMITS(64, 0, 4), 1},
+        {"no waves", {{.weight = 1, .slot = 1}}, LIMITS(64, 8, 0), 1},
     };
     struct ring r;
     struct plan plan;
@@ -837,7 +828,7 @@ static void nonsense_is_refused(void **state)
 
 static void an_empty_ring_needs_nothing(void **state)
 {
-    const struct plan_node node = {1, 1, false, NULL, 0, NULL};
+    const struct plan_node node = {.slot = 1, .weight = 1};
     const struct plan_limits limits = LIMITS(64, 8, 4);
     struct ring r;
     struct plan plan;
@@ -931,6 +922,91 @@ static void nobody_left_takes_nothing(void **state)
     fleet_fini(&f);
 }
 
+/* How far the node at that index is below its share, in cells. */
+static int64_t lack_of(const struct fleet *f, size_t index)
+{
+    uint64_t others = 0;
+
+    for (size_t i = 1; i < f->count; i++) {
+        others += i == index ? 0 : f->node[i].weight;
+    }
+    const uint64_t weight = others + f->node[index].weight;
+    ASSERT(weight != 0);
+    return (int64_t)((uint64_t)f->ring.cell_count * f->node[index].weight / weight) -
+           (int64_t)ring_owned_cells(&f->ring, f->node[index].slot);
+}
+
+/* The largest vnode of the one at index 0, who dies. */
+static int64_t largest_of_dead(const struct ring *r)
+{
+    int64_t largest = 0;
+
+    for (size_t i = 0; i < r->vnode_count; i++) {
+        const int64_t size = ring_end(r, &r->vnode[i]) - r->vnode[i].from;
+
+        largest = r->vnode[i].owner == 1 && size > largest ? size : largest;
+    }
+    return largest;
+}
+
+static void what_a_node_leaves_stays_in_its_zone_as_far_as_shares_go(void **state)
+{
+    static const char *const zones[] = {"", "a", "b", "c"};
+    static struct fleet f;
+    struct prng p = {11};
+
+    (void)state;
+    for (unsigned round = 0; round < 60; round++) {
+        int64_t before[16] = {0};
+        bool far = false;
+        size_t count;
+
+        fleet_init(&f, 14, 16);
+        for (unsigned slot = 1; slot <= 3 + round % 12; slot++) {
+            add(&f, (uint16_t)slot, (uint32_t)(1 + prng_u64(&p) % 3));
+        }
+        (void)settle(&f);
+        for (size_t i = 0; i < f.count; i++) {
+            f.node[i].zone = zones[prng_u64(&p) % 4];
+            before[i] = lack_of(&f, i);
+        }
+        f.node[0].leaving = true;
+        const int64_t largest = largest_of_dead(&f.ring);
+        reassign(&f, 1, &count);
+        for (size_t i = 1; i < f.count; i++) {
+            far =
+                far || (strcmp(f.node[i].zone, f.node[0].zone) != 0 && lack_of(&f, i) < before[i]);
+            // Nobody ends further above its share than by one vnode.
+            assert_true(lack_of(&f, i) == before[i] || lack_of(&f, i) > -largest - 1);
+        }
+        for (size_t i = 1; i < f.count && f.node[0].zone[0] != '\0' && far; i++) {
+            // Others got something: then all of its zone have what is theirs.
+            assert_true(strcmp(f.node[i].zone, f.node[0].zone) != 0 || lack_of(&f, i) <= 0);
+        }
+        fleet_fini(&f);
+    }
+}
+
+static void a_neighbour_gets_all_that_it_lacks(void **state)
+{
+    static struct fleet f;
+    size_t count;
+
+    (void)state;
+    fleet_init(&f, 14, 64);
+    add_many(&f, 1, 3);
+    (void)settle(&f);
+    add_many(&f, 4, 5); // they have just come, and have nothing yet
+    f.node[0].leaving = true;
+    f.node[0].zone = "a";
+    f.node[3].zone = "b";
+    f.node[4].zone = "a";
+    reassign(&f, 1, &count);
+    assert_true(ring_owned_cells(&f.ring, 5) >= 16384 / 4);
+    assert_true(ring_owned_cells(&f.ring, 4) < 16384 / 8);
+    fleet_fini(&f);
+}
+
 static void thousands_of_vnodes_find_a_place(void **state)
 {
     static struct fleet f;
@@ -973,6 +1049,8 @@ int main(void)
         cmocka_unit_test(a_loss_is_shared_by_all),
         cmocka_unit_test(a_loss_goes_by_weight_and_not_to_who_leaves),
         cmocka_unit_test(nobody_left_takes_nothing),
+        cmocka_unit_test(what_a_node_leaves_stays_in_its_zone_as_far_as_shares_go),
+        cmocka_unit_test(a_neighbour_gets_all_that_it_lacks),
         cmocka_unit_test(thousands_of_vnodes_find_a_place),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -137,6 +137,52 @@ static void count_gateways(struct coordinator *c, struct fleet_counts *f)
     proto_free(&reply->base);
 }
 
+/* ---- zones ---- */
+
+static uint64_t sum_of_zone(struct coordinator *c, const char *zone, bool of_cells)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        if (strcmp(n->zone, zone) == 0) {
+            sum += of_cells ? ring_owned_cells(&c->state->view.ring, n->slot) : peers_live(c, n);
+        }
+    }
+    return sum;
+}
+
+static bool is_first_of_zone(const struct state *s, size_t node)
+{
+    for (size_t i = 0; i < node; i++) {
+        if (strcmp(s->node[i].zone, s->node[node].zone) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of each zone that a node names. */
+static void put_zones(struct coordinator *c, struct metrics *m)
+{
+    static const struct metric of_zone[] = {
+        {"ringhold_coordinator_zone_nodes", "Live nodes, by zone.", METRIC_GAUGE},
+        {"ringhold_coordinator_zone_cells",
+         "Cells of the ring, by their owners' zone.",
+         METRIC_GAUGE}};
+
+    for (size_t k = 0; k < sizeof of_zone / sizeof of_zone[0]; k++) {
+        for (size_t i = 0; i < c->state->node_count; i++) {
+            const char *zone = c->state->node[i].zone;
+
+            if (zone[0] != '\0' && is_first_of_zone(c->state, i)) {
+                metrics_put_labelled(m, &of_zone[k], "zone", zone, sum_of_zone(c, zone, k == 1));
+            }
+        }
+    }
+}
+
 /* ---- all ---- */
 
 static uint64_t oldest_us(const struct state *s, uint64_t wall_us)
@@ -206,5 +252,6 @@ void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_u
     for (size_t i = 0; i < STATES; i++) {
         metrics_put_labelled(m, &nodes, "state", states[i], census.count[i]);
     }
+    put_zones(c, m);
     metrics_put_rows(m, of_leader, sizeof of_leader / sizeof of_leader[0], &f);
 }

@@ -41,6 +41,24 @@ static uint64_t count_nobodys(const struct ring *r, uint32_t from, uint32_t end)
     return count;
 }
 
+/* "eu-1 eu-2"; returns owned. */
+static char *zones_text(const struct coordinator_config *config, const char *role)
+{
+    struct buffer text = {0};
+    char *out;
+
+    for (size_t i = 0; i < config->zone_count; i++) {
+        if (strcmp(config->zone[i].role, role) == 0) {
+            buffer_put(&text, " ", text.size > 0);
+            buffer_put(&text, config->zone[i].zone, strlen(config->zone[i].zone));
+        }
+    }
+    buffer_put(&text, "", 1);
+    out = mem_string((const char *)text.data);
+    buffer_fini(&text);
+    return out;
+}
+
 static Rh__RoleRow *role_row(struct coordinator *c, const struct ring_segment *s)
 {
     static const uint32_t placement_of[] = {[RING_HASH] = PLACE_HASH,
@@ -58,10 +76,15 @@ static Rh__RoleRow *role_row(struct coordinator *c, const struct ring_segment *s
     row->least = fence_least_members(c, row->role);
     row->nobodys = count_nobodys(ring, row->from, row->to);
     add_kinds(c->state, s, row);
+    row->zones = zones_text(&c->config, row->role);
+    row->astray = row->zones[0] != '\0';
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];
 
-        row->nodes += strcmp(n->role, row->role) == 0 && peers_live(c, n) && !n->leaving;
+        if (strcmp(n->role, row->role) == 0 && peers_live(c, n) && !n->leaving) {
+            row->nodes++;
+            row->astray = row->astray && !zones_has(&c->config, n->role, n->zone);
+        }
         if (row->placement == PLACE_SINGLETON && ring_hit_node(ring->cell[row->from]) == n->slot) {
             row->owner = mem_string(n->name);
         }

@@ -42,6 +42,7 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
 
     *row = (Rh__NodeRow)RH__NODE_ROW__INIT;
     row->member = delta_member(node);
+    row->zone = mem_string(node->zone);
     row->live = peers_live(c, node);
     row->state = mem_string(fence_state(c, node));
     row->lease_us_left = fence_lease_left_us(c, node);

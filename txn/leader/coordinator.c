@@ -77,6 +77,9 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.txns_per_node = config->txns_per_node;
     memcpy(c->config.least, config->least, sizeof c->config.least);
     c->config.least_count = config->least_count;
+    memcpy(c->config.zone, config->zone, sizeof c->config.zone);
+    c->config.zone_count = config->zone_count;
+    rebalance_touch(c);
 }
 
 /* All that only a leader knows. */

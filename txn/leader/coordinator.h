@@ -31,7 +31,7 @@
 #include "wire/control.pb-c.h"
 #include "wire/versions.h"
 
-enum { COORDINATOR_LEAST_MAX = 16 };
+enum { COORDINATOR_LEAST_MAX = 16, COORDINATOR_ZONES_MAX = 64 };
 
 enum coordinator_event_type {
     COORDINATOR_LEAD,    /* a barrier of my term is applied */
@@ -113,6 +113,12 @@ struct coordinator_least {
     uint32_t members;
 };
 
+/* A zone in which a role is kept; it may have several. */
+struct coordinator_zone {
+    char role[RING_ROLE_MAX + 1];
+    char zone[VIEW_NAME_MAX + 1];
+};
+
 struct coordinator_config {
     uint64_t id;                                /* my voter id */
     uint64_t identity;                          /* of my folder; 0 = not recorded */
@@ -140,6 +146,8 @@ struct coordinator_config {
     uint32_t yield_ms;          /* waiting so long for a slow node, it makes room; 300 */
     struct coordinator_least least[COORDINATOR_LEAST_MAX]; /* roles not named here: 1 */
     size_t least_count;
+    struct coordinator_zone zone[COORDINATOR_ZONES_MAX]; /* roles not named here: any */
+    size_t zone_count;
 };
 struct coordinator_config coordinator_config_default(void);
 /* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */
@@ -153,7 +161,7 @@ struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
 struct coordinator *coordinator_new(const struct coordinator_config *config,
                                     const struct state *state);
-/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node and `least` hold. */
+/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node, `least` and zones hold. */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,

@@ -71,9 +71,11 @@ static size_t collect(struct coordinator *c, struct plan_node *nodes, bool last_
                                                 .weight = node->weight,
                                                 .role = node->role,
                                                 .kinds = &node->kinds,
-                                                .incarnation = node->incarnation};
+                                                .incarnation = node->incarnation,
+                                                .zone = node->zone};
         }
     }
+    zones_keep(&c->config, nodes, count);
     return count;
 }
 
@@ -218,11 +220,20 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
     mem_free(body.suspects);
 }
 
-static void give_to(struct coordinator *c, const struct state_node *node,
-                    const struct plan_node *nodes, size_t count, size_t *given)
+/* `nodes` has room for one more. */
+static void give_to(struct coordinator *c, const struct state_node *node, struct plan_node *nodes,
+                    size_t count, size_t *given)
 {
     const uint16_t slot = node == NULL ? RING_NODE_NONE : node->slot;
     struct plan_wishes wishes;
+
+    if (node != NULL) { // for its zone
+        nodes[count++] = (struct plan_node){.slot = slot,
+                                            .weight = node->weight,
+                                            .leaving = true,
+                                            .role = node->role,
+                                            .zone = node->zone};
+    }
 
     wishes_make(c, NULL, &wishes);
     struct ring_op *moves = plan_reassign(
@@ -237,7 +248,7 @@ static void give_to(struct coordinator *c, const struct state_node *node,
 /* Everything it owns, to all who can take it; at most one entry's worth at a time. */
 static void reassign(struct coordinator *c, const struct state_node *node)
 {
-    struct plan_node *nodes = mem_new(c->state->node_count, sizeof *nodes);
+    struct plan_node *nodes = mem_new(c->state->node_count + 1, sizeof *nodes);
     size_t given = 0;
 
     give_to(c, node, nodes, collect(c, nodes, false), &given);

@@ -25,6 +25,7 @@
 #include "txn/leader/rebalance.h"
 #include "txn/leader/register.h"
 #include "txn/leader/wishes.h"
+#include "txn/leader/zones.h"
 
 struct coordinator {
     struct coordinator_config config;

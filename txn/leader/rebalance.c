@@ -233,12 +233,13 @@ struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
             .role = n->role,
             .kinds = &n->kinds,
             .incarnation = n->incarnation,
+            .zone = n->zone,
         };
     }
     return nodes;
 }
 
-enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, size_t count,
+enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t count,
                         const struct plan_wishes *more, struct plan *plan, struct ring *ring)
 {
     size_t busy_count;
@@ -254,6 +255,7 @@ enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, si
     };
     struct plan_wishes wishes;
 
+    zones_keep(&c->config, nodes, count);
     look_at_loads(c, cells_of);
     wishes_make(c, more, &wishes);
     future_ring(c, ring);

@@ -34,11 +34,11 @@ void rebalance_reset(struct coordinator *c);
 void rebalance_run(struct coordinator *c);
 /* The nodes as the planner takes them, with room for more behind them. mem_free() them. */
 struct plan_node *rebalance_nodes(struct coordinator *c, size_t room);
-/* The plan for these nodes, what is wished and `more` (wishes_make()), and the ring once all that
- * pends is committed, which goes to `ring`; both are the caller's, also after an error. Changes
- * nothing. */
-MUST_CHECK enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes,
-                                   size_t count, const struct plan_wishes *more, struct plan *plan,
+/* The plan for these nodes, of which those leave that are outside of their role's zones, for what
+ * is wished and `more` (wishes_make()), and the ring once all that pends is committed, which goes
+ * to `ring`; both are the caller's, also after an error. Changes nothing. */
+MUST_CHECK enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t count,
+                                   const struct plan_wishes *more, struct plan *plan,
                                    struct ring *ring);
 /* Transactions of the plan that have not begun, by what the log says: their BEGIN may be on its way
  * through it. */

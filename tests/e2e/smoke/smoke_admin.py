@@ -68,7 +68,7 @@ def fleet_with_pages(fleet, node=()):
 
 def every_daemon_tells_its_figures(binary):
     with Fleet(binary) as fleet:
-        at = fleet_with_pages(fleet)
+        at = fleet_with_pages(fleet, ["--zone", "eu-1a"])
         fleet.settled(["n1"])
         redis = Resp(fleet.process("g1").resp)
         for i in range(100):
@@ -79,6 +79,8 @@ def every_daemon_tells_its_figures(binary):
         assert n["ringhold_node_requests_total"] == 100 and n["ringhold_node_actors"] == 100, n
         assert 0 < n["ringhold_node_lease_margin_seconds"] <= n["ringhold_node_lease_seconds"] == 3, n
         assert c["ringhold_coordinator_leading"] == 1 and c['ringhold_coordinator_nodes{state="live"}'] == 1
+        assert c['ringhold_coordinator_zone_nodes{zone="eu-1a"}'] == 1, c
+        assert c['ringhold_coordinator_zone_cells{zone="eu-1a"}'] == 1 << 16, c
         assert c["ringhold_coordinator_ring_version"] == n["ringhold_node_ring_version"]
         assert c["ringhold_coordinator_gateways"] == 1, c
         with open(os.path.join(ROOT, "docs", "metrics.md")) as f:

@@ -104,7 +104,7 @@ def each_command_says_what_is_documented(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1, extra=["--prepare-ms", "60000"])
         for name in ("n1", "n2"):
-            fleet.node(name, ["--threads", "2", "--kind", "0:kv", "--kind", "1:echo", "--kind", f"2:{unruly}"])
+            fleet.node(name, ["--threads", "2", "--zone", "a", "--kind", "0:kv", "--kind", "1:echo", "--kind", f"2:{unruly}"])
         fleet.gateway("g1", ["--frames", "127.0.0.1:0"])
         fleet.settled(["n1", "n2"])
         Resp(fleet.process("g1").resp)("SET", "k1", "x")
