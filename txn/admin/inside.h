@@ -69,9 +69,9 @@ struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
 /* Answer what would move. Changes nothing. */
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
 
-/* Answer the transactions of the plan for these nodes (`added`: the name of the one in `added_slot`,
- * which is no member; 0 = none) with `more` beside what is wished; or an error. */
-void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct plan_node *nodes,
+/* Answer the transactions of the plan for these nodes (`added`: the name of the one in
+ * `added_slot`, which is no member; 0 = none) with `more` beside what is wished; or an error. */
+void preview_plan(struct coordinator *c, Rh__AdminReply *reply, struct plan_node *nodes,
                   size_t count, const struct plan_wishes *more, const char *added,
                   uint16_t added_slot);
 

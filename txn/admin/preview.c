@@ -119,7 +119,7 @@ static struct plan_node *nodes_then(struct coordinator *c, const Rh__AdminPrevie
     return nodes;
 }
 
-void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct plan_node *nodes,
+void preview_plan(struct coordinator *c, Rh__AdminReply *reply, struct plan_node *nodes,
                   size_t count, const struct plan_wishes *more, const char *added,
                   uint16_t added_slot)
 {
