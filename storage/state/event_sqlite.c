@@ -89,21 +89,6 @@ static void put_actor(char *text, size_t size, const char *before, const Rh__Act
                                  : history_word(bytes_of(actor->id.data, actor->id.len), word));
 }
 
-/* "node n2", "node n2, weight 3", "node n2, by n5". */
-static void desire_subject(const Rh__CommandDesire *in, char *text, size_t size)
-{
-    if (in->leaving == DESIRE_KEEP) {
-        (void)snprintf(text, size, "node %s, weight %" PRIu32, in->name, in->weight);
-    } else {
-        (void)snprintf(text,
-                       size,
-                       "node %s%s%s",
-                       in->name,
-                       in->successor[0] == '\0' ? "" : ", by ",
-                       in->successor);
-    }
-}
-
 /* "txn 12", "node n2": what it is about, beside what `why` says. */
 static void subject_of(const Rh__Command *command, const struct state_result *result, char *text,
                        size_t size)
@@ -112,7 +97,7 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
     if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
         (void)snprintf(text, size, "node %s", command->register_->name);
     } else if (command->body_case == RH__COMMAND__BODY_DESIRE) {
-        desire_subject(command->desire, text, size);
+        (void)snprintf(text, size, "node %s", command->desire->name);
     } else if (command->body_case == RH__COMMAND__BODY_NOTE) {
         (void)snprintf(text, size, "%s", command->note->subject);
     } else if (command->body_case == RH__COMMAND__BODY_FORMAT) {
@@ -168,6 +153,18 @@ static const char *deaths_of(const Rh__CommandReassign *in, char *text, size_t s
     return text;
 }
 
+/* "weight 3", "by n5" into `text`. */
+static const char *desire_why(const Rh__CommandDesire *in, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (in->leaving == DESIRE_KEEP) {
+        (void)snprintf(text, size, "weight %" PRIu32, in->weight);
+    } else if (in->successor[0] != '\0') {
+        (void)snprintf(text, size, "by %s", in->successor);
+    }
+    return text;
+}
+
 /* Of a refusal its cause, else what the command itself gives as its reason. May use `text`. */
 static const char *why_of(const Rh__Command *command, const struct state_result *result, char *text,
                           size_t size)
@@ -183,6 +180,9 @@ static const char *why_of(const Rh__Command *command, const struct state_result 
     }
     if (command->body_case == RH__COMMAND__BODY_NOTE) {
         return command->note->what;
+    }
+    if (command->body_case == RH__COMMAND__BODY_DESIRE) {
+        return desire_why(command->desire, text, size);
     }
     if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
         return death_of(command->register_, text, size);

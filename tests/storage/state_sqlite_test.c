@@ -359,8 +359,9 @@ static void the_history_says_who_wanted_it_and_why(void **state)
     proto_free(&reply->base);
 }
 
-/* The newest event, once `in` was applied: its word and subject. */
-static void expect_event(Rh__Command *command, const char *word, const char *subject)
+/* The newest event, once the command was applied. */
+static void expect_event(Rh__Command *command, const char *word, const char *subject,
+                         const char *why)
 {
     Rh__AdminReply *reply = mem_new(1, sizeof *reply);
     struct state_result result;
@@ -374,6 +375,7 @@ static void expect_event(Rh__Command *command, const char *word, const char *sub
     assert_int_equal(reply->n_events, 1);
     assert_string_equal(reply->events[0]->command, word);
     assert_string_equal(reply->events[0]->subject, subject);
+    assert_string_equal(reply->events[0]->why, why);
     proto_free(&reply->base);
 }
 
@@ -384,14 +386,14 @@ static void the_history_names_what_an_operator_did(void **state)
         const char *by;
         const char *successor;
         const char *word;
-        const char *subject;
+        const char *why;
     } desires[] = {
-        {DESIRE_DRAIN, "op", "", "drain", "node n1"},
-        {DESIRE_STAY, "op", "", "cancel", "node n1"},
-        {DESIRE_STOP, "op", "", "remove", "node n1"},
-        {DESIRE_STOP, "op", "n2", "replace", "node n1, by n2"},
-        {DESIRE_STOP, "", "", "stop", "node n1"},
-        {DESIRE_KEEP, "op", "", "weight", "node n1, weight 3"},
+        {DESIRE_DRAIN, "op", "", "drain", ""},
+        {DESIRE_STAY, "op", "", "cancel", ""},
+        {DESIRE_STOP, "op", "", "remove", ""},
+        {DESIRE_STOP, "op", "n2", "replace", "by n2"},
+        {DESIRE_STOP, "", "", "stop", ""},
+        {DESIRE_KEEP, "op", "", "weight", "weight 3"},
     };
     static const char *const actions[] = {"fix", "kick", "trace", "coordinators", ""};
 
@@ -407,7 +409,7 @@ static void the_history_names_what_an_operator_did(void **state)
         command.by = proto_text(desires[i].by);
         command.body_case = RH__COMMAND__BODY_DESIRE;
         command.desire = &in;
-        expect_event(&command, desires[i].word, desires[i].subject);
+        expect_event(&command, desires[i].word, "node n1", desires[i].why);
     }
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         Rh__CommandNote in = RH__COMMAND_NOTE__INIT;
@@ -418,7 +420,8 @@ static void the_history_names_what_an_operator_did(void **state)
         in.action = proto_text(actions[i]);
         command.body_case = RH__COMMAND__BODY_NOTE;
         command.note = &in;
-        expect_event(&command, actions[i][0] == '\0' ? "note" : actions[i], "coordinators");
+        expect_event(
+            &command, actions[i][0] == '\0' ? "note" : actions[i], "coordinators", "wished");
     }
     assert_true(state_db_has_note(db, "coordinators", "wished"));
     assert_true(state_db_ends_with_note(db, "coordinators", "wished"));

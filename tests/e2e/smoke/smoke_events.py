@@ -33,11 +33,11 @@ def each_change_is_named(binary):
         fleet.settled(["n1", "n2", "n3"])
         assert done(fleet, "drain", "node", "drain", "n2")["subject"] == "node n2"
         assert done(fleet, "cancel", "node", "drain", "n2", "cancel")["subject"] == "node n2"
-        assert done(fleet, "weight", "node", "weight", "n2", "3")["subject"] == "node n2, weight 3"
+        assert done(fleet, "weight", "node", "weight", "n2", "3")["why"] == "weight 3"
         assert done(fleet, "quarantine", "quarantine", "add", "0/boss")["subject"] == "actor 0/boss"
         assert done(fleet, "release", "quarantine", "clear", "0/boss")["subject"] == "actor 0/boss"
         fleet.node("n4")
-        assert done(fleet, "replace", "node", "replace", "n3", "n4")["subject"] == "node n3, by n4"
+        assert done(fleet, "replace", "node", "replace", "n3", "n4")["why"] == "by n4"
         assert done(fleet, "remove", "node", "remove", "n2")["subject"] == "node n2"
         fleet.process("n4").kill(15).wait()
         until("its own wish is no operator's", lambda: any(

@@ -261,7 +261,7 @@ def the_rows_of_what_a_stolen_certificate_can_do(binary):
                 weighed = peer.ask("admin", "admin_reply", tag=2, weight={"name": "n2", "weight": 2, "by": certificate[0]})
                 assert not weighed.get("error"), weighed
         events = until("both are in the history", lambda: [e for e in fleet.ask("events") if e["subject"] == "node n2" and e["by"]])
-        assert all(re.fullmatch(r"(operator|coordinator) from 127\.0\.0\.1:\d+", e["by"]) for e in events), events
+        assert all(re.fullmatch(r"(operator as operator tests|coordinator as coordinator 1) from 127\.0\.0\.1:\d+", e["by"]) for e in events), events
         # Of a node: it says that the coordinators are an old copy, and they change nothing until they are started again.
         with fleet.peer("node", "n2", "coordinator") as peer:
             peer.control("poll", version=2**64 - 1)
