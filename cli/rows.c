@@ -98,6 +98,7 @@ static void print_cell(const struct cell *cell)
 /* As wide as the widest so far. */
 static void widen(const struct rows *r, size_t *width)
 {
+    ASSERT(r->column_count > 0);
     for (size_t c = 0; c < r->column_count; c++) {
         const size_t size = strlen(r->column[c]);
 
