@@ -97,7 +97,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_OLDLOST] = PROFILE_SESSIONS,
         [M_OLDROUND] = PROFILE_SESSIONS,
         [M_ANYKEY] = PROFILE_SESSIONS,
-        [M_STALERETURN] = PROFILE_MIXED,
+        [M_STALERETURN] = PROFILE_PAUSES,
         [M_OWNNUMBER] = PROFILE_SESSIONS,
         [M_ACKALL] = PROFILE_SESSIONS,
         [M_BONDSTAYS] = PROFILE_SESSIONS,
