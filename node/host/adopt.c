@@ -29,12 +29,7 @@ size_t host_vnodes(const struct host *h)
 
 static void look_if_nothing_is_left(struct host *h)
 {
-    uint32_t c = 0;
-
-    while (c < h->actors.cell_count && !h->cells.state[c].mine) {
-        c++;
-    }
-    if (c == h->actors.cell_count) {
+    if (h->cells.mine_count == 0) {
         h->topology.lost_version = h->topology.view.ring.version;
         h->topology.lost_us = h->now_us;
     }

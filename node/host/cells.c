@@ -42,6 +42,7 @@ void cells_lay_out(struct host *h)
     actors_set_grid(&h->actors, h->topology.view.ring.grid, h->topology.view.ring.cell_count);
     mem_free(h->cells.state);
     h->cells.state = mem_new(h->actors.cell_count, sizeof *h->cells.state);
+    h->cells.mine_count = 0;
 }
 
 void cells_grow(struct host *h)
@@ -61,6 +62,7 @@ void cells_forget(struct host *h)
     for (uint32_t c = 0; h->cells.state != NULL && c < h->actors.cell_count; c++) {
         h->cells.state[c] = (struct cell_state){0};
     }
+    h->cells.mine_count = 0;
 }
 
 bool cells_mark(struct host *h, struct span at)
@@ -72,8 +74,10 @@ bool cells_mark(struct host *h, struct span at)
 
         if (h->cells.state[c].mine && !mine) {
             h->cells.state[c].gave_us = h->now_us;
+            h->cells.mine_count--;
             lost = true;
         } else if (!h->cells.state[c].mine && mine) {
+            h->cells.mine_count++;
             wake_came(h, c);
         }
         h->cells.state[c].mine = mine;

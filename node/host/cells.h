@@ -35,6 +35,7 @@ static inline bool kind_is_always(const struct kind_state *kind)
 struct host_cells {
     struct kind_state *kind;  /* owned, as many as config.kind_count */
     struct cell_state *state; /* owned, one per cell; NULL = never registered */
+    uint32_t mine_count;      /* cells of which `mine` is true */
     uint64_t doubles_total;   /* I1: times an actor lived here that had no right to */
 };
 

@@ -578,6 +578,7 @@ void host_check(const struct host *h)
 {
     struct tally tally = {0};
     size_t count = 0;
+    uint32_t mine = 0;
 
     check_quick(h);
     participant_check(&h->txns.participant);
@@ -589,8 +590,10 @@ void host_check(const struct host *h)
     }
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
         ASSERT(h->cells.state[c].mine == host_owns(h, c));
+        mine += h->cells.state[c].mine ? 1 : 0;
         count += check_cell(h, c, &tally);
     }
+    ASSERT(mine == h->cells.mine_count);
     ASSERT(count == h->actors.table.count);
     ASSERT(tally.live == h->work.live && tally.retiring == h->work.retiring);
     ASSERT(tally.activating == h->work.activating);

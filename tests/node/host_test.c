@@ -470,7 +470,7 @@ static void end(void)
 
         for (uint32_t c = 0; c < h->actors.cell_count; c++) {
             for (struct actor *a = cell_first(&h->actors, c); a; a = cell_next(&h->actors, c, a)) {
-                mem_free(a->instance);
+                mem_free(actor_instance(a)); // a packed one has none
             }
         }
         host_free(shells[node].host);
