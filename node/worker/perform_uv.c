@@ -162,14 +162,22 @@ static void do_one(struct worker *w, struct queued *q)
     }
 }
 
+/* These come by the hundred. */
+static bool has_instance(enum verb verb)
+{
+    return verb == VERB_RUN || verb == VERB_COPY || verb == VERB_EXPORT || verb == VERB_DISCARD;
+}
+
 /* Their memory comes while those before them run. */
 static void prefetch(const struct batch *b, size_t at)
 {
-    if (at + 4 < b->count) {
-        __builtin_prefetch(b->item[at + 4].submission.activation, 1);
+    enum { ACTIVATION_AT = 8, INSTANCE_AT = 4 };
+
+    if (at + ACTIVATION_AT < b->count) {
+        __builtin_prefetch(b->item[at + ACTIVATION_AT].submission.activation, 1);
     }
-    if (at + 2 < b->count && b->item[at + 2].submission.verb == VERB_RUN) {
-        activation_fetch(b->item[at + 2].submission.activation);
+    if (at + INSTANCE_AT < b->count && has_instance(b->item[at + INSTANCE_AT].submission.verb)) {
+        activation_fetch(b->item[at + INSTANCE_AT].submission.activation);
     }
 }
 
