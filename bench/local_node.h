@@ -32,6 +32,8 @@ struct local_node {
     size_t completed;         /* times that its worker said so */
     size_t effect_count;      /* so far */
     size_t effect_count_most; /* of one step */
+    size_t copying;           /* actors that are asked for a copy */
+    size_t copying_most;
     /* Does what is not for an actor. */
     void (*perform)(struct local_node *n, const struct host_effect *e, struct bytes bytes);
 };
@@ -53,6 +55,8 @@ static inline void local_node_perform(struct local_node *n, const struct host_ef
         return;
     }
     const struct kind *kind = &n->kind[actor_kind(e->actor)];
+    n->copying += e->submission.verb == VERB_COPY ? 1 : 0;
+    n->copying_most = n->copying > n->copying_most ? n->copying : n->copying_most;
     if (bridge_submit(worker_runtime(n->worker), &kind->ops, kind->shared, e, &s)) {
         worker_submit(n->worker, &s, bytes);
     }
@@ -84,6 +88,7 @@ static inline void local_node_take(struct local_node *n)
         if (completion_ends(c)) {
             activation_free(c->actor);
         }
+        n->copying -= c->verb == VERB_COPY ? 1 : 0;
         if (heard) {
             local_node_step(n, &event);
         }

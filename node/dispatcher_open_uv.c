@@ -5,6 +5,7 @@
 #include "node/shell_uv.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -83,6 +84,7 @@ void dispatcher_stop(struct shell *s, bool save)
 {
     const uint64_t now_us = clock_boottime_us();
 
+    dispatcher_end_departed(s);
     for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
         worker_stop(s->dispatcher.worker[i], save ? now_us + SAVE_US : 0);
     }
@@ -109,6 +111,7 @@ bool dispatcher_close(struct shell *s)
         log_info("node", "flushed", "actors=%zu unsaved=%zu", sum.flushed, sum.left);
     }
     for (size_t i = 0; i < s->dispatcher.worker_count && all; i++) {
+        mem_free(s->dispatcher.departed[i].item);
         worker_free(s->dispatcher.worker[i]);
     }
     return all;

@@ -18,12 +18,67 @@ enum {
     LOOK_US = 500 * 1000, /* between two looks for callbacks that do not end */
     RUNS_US = 3 * 1000 * 1000,
     DEFERRED_US = 5 * 1000 * 1000,
-    EXPORTS_A_TURN = 48, /* each makes a record of a whole actor: then the links have a turn */
+    EXPORTS_A_TURN = 48, /* each makes a record of a whole actor: then the links have a turn, … */
+    EXPORT_SIZE = 4096,  /* … and a large one counts as several */
 };
 
-static struct worker *worker_of(const struct dispatcher *d, const struct actor *actor)
+static size_t worker_of(const struct dispatcher *d, const struct actor *actor)
 {
-    return d->worker[table_mix(actor_name(actor).position) % d->worker_count];
+    return table_mix(actor_name(actor).position) % d->worker_count;
+}
+
+/* ---- those that moved away ----
+ *
+ * Hundreds end together, each by code of its kind, and nobody waits for that: so some end a turn.
+ * But all do before anything begins on their worker: it may be one of them, come back. What is
+ * frozen does nothing meanwhile. */
+
+static void depart(struct departed *d, const struct submission *end)
+{
+    if (d->count == d->cap) {
+        d->cap = d->cap == 0 ? 64 : d->cap * 2;
+        d->item = mem_resize(d->item, d->cap * sizeof *d->item);
+    }
+    d->item[d->count++] = *end;
+}
+
+static void end_departed(struct dispatcher *d, size_t worker, size_t most)
+{
+    struct departed *of = &d->departed[worker];
+
+    for (; of->taken < of->count && most > 0; most--) {
+        worker_submit(d->worker[worker], &of->item[of->taken++], (struct bytes){0});
+    }
+    if (of->taken == of->count) {
+        of->taken = of->count = 0;
+    }
+}
+
+bool dispatcher_has_departed(const struct shell *s)
+{
+    size_t i = 0;
+
+    while (i < s->dispatcher.worker_count && s->dispatcher.departed[i].count == 0) {
+        i++;
+    }
+    return i < s->dispatcher.worker_count;
+}
+
+void dispatcher_end_departed(struct shell *s)
+{
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        end_departed(&s->dispatcher, i, SIZE_MAX);
+    }
+}
+
+/* The more wait, the more a turn: there is an end to it whatever comes. */
+static void end_some_departed(struct dispatcher *d)
+{
+    enum { SOME = 4, SHARE = 16 };
+
+    for (size_t i = 0; i < d->worker_count; i++) {
+        end_departed(d, i, SOME + d->departed[i].count / SHARE);
+    }
 }
 
 /* ---- submissions ---- */
@@ -31,7 +86,8 @@ static struct worker *worker_of(const struct dispatcher *d, const struct actor *
 void dispatcher_submit(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
     const struct kind *kind = kinds_find(&s->kinds, actor_kind(e->actor));
-    struct worker *w = worker_of(&s->dispatcher, e->actor);
+    struct dispatcher *d = &s->dispatcher;
+    const size_t at = worker_of(d, e->actor);
     struct submission submission;
 
     if (kind == NULL) { // only ACTIVATE can ask for one, and nothing comes to life
@@ -41,8 +97,19 @@ void dispatcher_submit(struct shell *s, const struct host_effect *e, struct byte
             .completion = {.verb = VERB_ACTIVATE, .error = ERR_NOT_FOUND}};
 
         shell_queue(s, &refused);
-    } else if (bridge_submit(worker_runtime(w), &kind->ops, kind->shared, e, &submission)) {
-        worker_submit(w, &submission, bytes);
+        return;
+    }
+    if (e->submission.verb == VERB_ACTIVATE) {
+        end_departed(d, at, SIZE_MAX);
+    }
+    if (!bridge_submit(worker_runtime(d->worker[at]), &kind->ops, kind->shared, e, &submission)) {
+        return;
+    }
+    if (submission.verb == VERB_DISCARD && submission.why == DISCARD_MOVED && submission.brief &&
+        d->here_max == SIZE_MAX) { // else a worker does them, beside this thread
+        depart(&d->departed[at], &submission);
+    } else {
+        worker_submit(d->worker[at], &submission, bytes);
     }
 }
 
@@ -143,6 +210,7 @@ void dispatcher_do(struct shell *s)
 
 void dispatcher_send(struct shell *s)
 {
+    end_some_departed(&s->dispatcher);
     do_all_here(s);
     for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
         worker_send(s->dispatcher.worker[i]);
@@ -226,7 +294,7 @@ static void feed(struct shell *s, const struct completion *c)
     const bool heard = bridge_complete(c, &event);
 
     if (heard && (c->verb == VERB_EXPORT || c->verb == VERB_COPY) && !c->returned) {
-        s->dispatcher.exports++;
+        s->dispatcher.exports += 1 + c->bytes.size / EXPORT_SIZE;
         event.completion.number = calls_under_way(s->calls, c->number);
     }
     if (completion_ends(c)) {

@@ -150,6 +150,14 @@ static void on_tick(uv_timer_t *handle)
     tick(s);
 }
 
+static void on_go_on(uv_timer_t *handle)
+{
+    struct shell *s = handle->data;
+    struct host_event go_on = {.type = HOST_GO_ON};
+
+    shell_feed(s, &go_on);
+}
+
 /* When the next tick is due at the latest, if all that it would look after rests; else 0. */
 static uint64_t rests_until_us(const struct shell *s)
 {
@@ -172,6 +180,11 @@ static void pace(struct shell *s)
         uv_update_time(&s->loop);
         (void)uv_timer_start(
             &s->tick, on_tick, pace_delay_ms(&s->pace, until_us, clock_boottime_us()), 0);
+    }
+    if ((host_is_paced(s->host) || dispatcher_has_departed(s)) &&
+        uv_is_active((uv_handle_t *)&s->go_on) == 0) {
+        uv_update_time(&s->loop);
+        (void)uv_timer_start(&s->go_on, on_go_on, 1, 0);
     }
 }
 
@@ -216,6 +229,7 @@ static void start_loop(struct shell *s)
 {
     ASSERT(uv_loop_init(&s->loop) == 0);
     s->wake.data = s->completed.data = s->tick.data = s->before_sleep.data = s;
+    s->go_on.data = s;
     s->on_term.data = s->on_int.data = s;
     (void)uv_async_init(&s->loop, &s->wake, on_wake);
     s->completed_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -223,6 +237,7 @@ static void start_loop(struct shell *s)
     (void)uv_poll_init(&s->loop, &s->completed, s->completed_fd);
     (void)uv_poll_start(&s->completed, UV_READABLE, on_completed);
     (void)uv_timer_init(&s->loop, &s->tick);
+    (void)uv_timer_init(&s->loop, &s->go_on);
     (void)uv_prepare_init(&s->loop, &s->before_sleep);
     (void)uv_signal_init(&s->loop, &s->on_term);
     (void)uv_signal_init(&s->loop, &s->on_int);

@@ -81,12 +81,21 @@ struct trim {
 
 enum { DISPATCHER_WORKERS_MAX = CRASH_RECORD_SLOTS };
 
+/* Instances of a worker that moved to other nodes, to be discarded. */
+struct departed {
+    struct submission *item; /* owned, in their order */
+    size_t count;
+    size_t taken;
+    size_t cap;
+};
+
 /* Where the actors are: the workers, and what is known of each actor. */
 struct dispatcher {
     struct limits limits;
     struct broadcasting broadcasting; /* of all workers */
     struct numbering numbering;       /* likewise */
     struct worker *worker[DISPATCHER_WORKERS_MAX];
+    struct departed departed[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
     size_t first;    /* worker: what it completed is taken first */
     size_t exports;  /* actors that have told their state in this turn */
@@ -114,6 +123,7 @@ struct shell {
     uv_poll_t completed; /* some worker has completed something: dispatcher_ring() */
     int completed_fd;
     uv_timer_t tick;
+    uv_timer_t go_on; /* what goes by its own pace has its next turn */
     struct pace pace;
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
@@ -282,6 +292,10 @@ void dispatcher_ring(void *shell);
  * next.
  */
 void dispatcher_take(struct shell *s);
+/* Whether instances wait for their end, of which some go with each turn. */
+bool dispatcher_has_departed(const struct shell *s);
+/* Submit the ends of all of them. */
+void dispatcher_end_departed(struct shell *s);
 /* Like dispatcher_take(), for all completions. */
 void dispatcher_take_all(struct shell *s);
 /* Begin another turn if something waits for one; after all else of a turn. */

@@ -3,16 +3,19 @@
  * What goes ahead of a hold: images of actors that go on. Specification §8.7.
  *
  *     NOT YET  -the number is durable, the target is linked-> GOES: until `until_us`
- *     GOES     -all cells were looked at, all that was asked for was sent and taken-> OVER
- *     any      -its time is up-> OVER: the hold may begin, and what was not sent goes in it
+ *     GOES     -all cells were looked at, all that was asked for was sent, and taken but for the
+ * last of it-> OVER any      -its time is up-> OVER: the hold may begin, and what was not sent goes
+ * in it
  *
  * The images are of the transaction's own stream (node/host/handover.h): what comes later of an
  * actor replaces what went before. An actor to which something happens after its image left is not
  * `copied` any more, and the hold has it exported as if nothing had gone ahead; of one that ends an
  * empty image follows. Nothing here is promised to anybody before the hold: no vote, no cell.
  *
- * How fast: `move_rate`, and never more than a quarter of the time. A batch takes longer where the
- * loop or the workers have much to do, and three times as long nothing more is asked for.
+ * One transaction's go after the other's, and some actors are asked at a time, as that is a turn of
+ * the loop in which nobody else is served. How fast: `move_rate`, and never more than a quarter of
+ * the time. Some take longer where the loop or the workers have much to do, and three times as long
+ * nothing more is asked for.
  */
 #include "node/host/hold.h"
 
@@ -23,6 +26,9 @@ enum {
     US = 1000000,
     ROOM_US = 20000,    /* as much may go at once as in that time */
     PAID_US = 60000000, /* more time pays for nothing, so that all fits in 64 bits */
+    SOME = 16,          /* actors are asked together: that is a turn of the loop, … */
+    SOME_SIZE = 131072, /* … or so many bytes */
+    FETCHED = 4,        /* cells on, whose first actor will be in the cache */
     IDLE_SHARE = 3,     /* of the time of each batch */
     EACH_US = 1000,     /* for an actor whose image went there is so much more time, … */
     ROUNDS_MAX = 3,     /* … up to so many times that of a round without, … */
@@ -55,6 +61,11 @@ static bool is_waited_for(const struct host *h, const struct hold *hold)
            hold->ahead.state != AHEAD_OVER && hold_unreached(h, hold) == NULL;
 }
 
+static bool goes(const struct host *h, const struct hold *hold)
+{
+    return hold->ahead.state == AHEAD_GOES && is_waited_for(h, hold);
+}
+
 bool ahead_gives(const struct host *h, uint32_t cell)
 {
     const struct part_arc *arc = NULL;
@@ -62,11 +73,12 @@ bool ahead_gives(const struct host *h, uint32_t cell)
     return giver_of(h, cell, &arc) != NULL;
 }
 
-static bool all_taken(const struct hold *hold)
+/* All but the last, which the target does not acknowledge by itself before the end comes. */
+static bool all_taken(const struct host *h, const struct hold *hold)
 {
     const struct handover_stream *s = hold_first_stream(hold);
 
-    while (s != NULL && s->acked == s->piece_count) {
+    while (s != NULL && s->unsent == 0 && s->in_flight < hold_ack_size(&h->config)) {
         s = hold_next_stream(hold, s);
     }
     return s == NULL;
@@ -96,6 +108,9 @@ static void copy_cell(struct host *h, struct hold *hold, uint32_t cell)
 {
     struct actor *next = NULL;
 
+    if (cell + FETCHED < h->actors.cell_count) {
+        pool_fetch(&h->actors.pool, h->actors.cell[cell + FETCHED]);
+    }
     for (struct actor *a = cell_first(&h->actors, cell); a != NULL; a = next) {
         next = cell_next(&h->actors, cell, a);
         if (!a->sent && actor_copy(h, a)) {
@@ -110,8 +125,8 @@ static void copy_cell(struct host *h, struct hold *hold, uint32_t cell)
 static bool may_ask(const struct host *h, const struct hold *hold)
 {
     return h->txns.ahead.room > 0 && h->now_us >= h->txns.ahead.next_us &&
-           h->work.exports_asked < h->config.exports_at_once && lease_policy_may_start(h) &&
-           hold->ahead.size < h->config.staged_size_max / STAGED_SHARE;
+           h->txns.ahead.asked * h->work.image_size < SOME_SIZE && export_may_ask(h) &&
+           lease_policy_may_start(h) && hold->ahead.size < h->config.staged_size_max / STAGED_SHARE;
 }
 
 static bool is_time_up(const struct host *h, const struct ahead *ahead)
@@ -151,20 +166,43 @@ static void begin(const struct host *h, struct hold *hold)
     }
 }
 
+static void ask_some(struct host *h, struct hold *hold)
+{
+    const uint64_t sent = hold->ahead.sent; // of those that have no instance there is one at once
+    uint32_t cell = 0;
+
+    while (hold->ahead.asked + hold->ahead.sent - sent < SOME && !is_time_up(h, &hold->ahead) &&
+           may_ask(h, hold) && next_cell(hold, &cell)) {
+        copy_cell(h, hold, cell);
+    }
+}
+
+/* Two side by side would both need the time of both. */
+static bool another_goes(const struct host *h)
+{
+    size_t i = 0;
+
+    while (i < h->txns.participant.part_count && !goes(h, hold_of(h->txns.participant.part[i]))) {
+        i++;
+    }
+    return i < h->txns.participant.part_count;
+}
+
 static void go_on(struct host *h, struct hold *hold)
 {
     struct ahead *ahead = &hold->ahead;
-    uint32_t cell = 0;
 
+    if (ahead->state == AHEAD_NOT_YET && another_goes(h)) {
+        return;
+    }
     if (ahead->state == AHEAD_NOT_YET) {
         begin(h, hold);
     }
-    while (!is_time_up(h, ahead) && may_ask(h, hold)) {
-        if (!next_cell(hold, &cell)) {
-            break;
-        }
-        copy_cell(h, hold, cell);
+    if (h->txns.ahead.asked == 0) { // else the next come after a pause behind the last answer
+        ask_some(h, hold);
     }
+    // Not what leaves in this step: the hold would wait until that is taken.
+    const bool taken = ahead->asked == 0 && all_taken(h, hold);
     for (struct handover_stream *s = hold_first_stream(hold); s != NULL;
          s = hold_next_stream(hold, s)) {
         if (hold_has_some(s) || (ahead->asked == 0 && s->unsent > 0)) {
@@ -173,8 +211,7 @@ static void go_on(struct host *h, struct hold *hold)
     }
     const bool looked = ahead->arc == hold->part->prepare.arc_count ||
                         ahead->size >= h->config.staged_size_max / STAGED_SHARE;
-    if (is_time_up(h, ahead) || hold->part->refused ||
-        (looked && ahead->asked == 0 && all_taken(hold))) {
+    if (is_time_up(h, ahead) || hold->part->refused || (looked && taken)) {
         ahead->state = AHEAD_OVER;
     }
 }
@@ -212,6 +249,17 @@ void ahead_go_on(struct host *h)
         }
         go_on(h, hold);
     }
+}
+
+bool host_is_paced(const struct host *h)
+{
+    size_t i = 0;
+
+    while (i < h->txns.participant.part_count &&
+           !is_waited_for(h, hold_of(h->txns.participant.part[i]))) {
+        i++;
+    }
+    return i < h->txns.participant.part_count && h->txns.ahead.asked == 0;
 }
 
 static void batch_ended(struct host *h)

@@ -70,7 +70,7 @@ static void take(struct host *h, struct hold *hold, struct staging *s, const str
         txn_vote(h, hold, leader_of(&h->membership));
         hold->told_refused = true;
     }
-    if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {
+    if (end || verdict == STAGING_FULL || s->since_ack >= hold_ack_size(&h->config)) {
         hold_acknowledge(h, s);
     }
 }

@@ -349,6 +349,9 @@ uint64_t host_rests_until_us(const struct host *h);
 /* True if the host put work off that was too much for one step: feed HOST_GO_ON when the effects of
  * this step are done. (A HOST_TICK does it too.) */
 bool host_has_more(const struct host *h);
+/* True while images go ahead of a hold, some at a time, and none is being made: feed HOST_GO_ON
+ * within a millisecond or so, unless something else is fed. */
+bool host_is_paced(const struct host *h);
 /* Abort unless I1-I8 and I12 hold. */
 void host_check(const struct host *h);
 

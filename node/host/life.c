@@ -24,12 +24,16 @@ static struct image *image_of_absent(const struct host *h, const struct actor *a
 static struct image *image_of_export(struct host *h, const struct actor *a,
                                      const struct completion *c)
 {
-    return image_make_bound(actor_name(a),
-                            &(struct image_cargo){.orders = &h->orders,
-                                                  .actor = a,
-                                                  .bond = c->head,
-                                                  .state = c->has_state ? &c->bytes : NULL,
-                                                  .store = &h->txns.images});
+    struct image *image =
+        image_make_bound(actor_name(a),
+                         &(struct image_cargo){.orders = &h->orders,
+                                               .actor = a,
+                                               .bond = c->head,
+                                               .state = c->has_state ? &c->bytes : NULL,
+                                               .store = &h->txns.images});
+
+    h->work.image_size = image->data.size;
+    return image;
 }
 
 static void freeze_absent(struct host *h, struct actor *a)
@@ -74,13 +78,20 @@ void export_ends(struct host *h, const struct actor *a)
     }
 }
 
+bool export_may_ask(const struct host *h)
+{
+    enum { AT_ONCE = 512 * 1024 }; /* bytes */
+
+    return h->work.exports_asked < h->config.exports_at_once &&
+           h->work.exports_asked * h->work.image_size < AT_ONCE;
+}
+
 void export_go_on(struct host *h, bool tick)
 {
     struct list_link *l = NULL;
 
     h->work.exports_asked = tick ? 0 : h->work.exports_asked;
-    while (h->work.exports_asked < h->config.exports_at_once &&
-           (l = list_pop_front(&h->work.to_export)) != NULL) {
+    while (export_may_ask(h) && (l = list_pop_front(&h->work.to_export)) != NULL) {
         ask_for_state(h, CONTAINER_OF(l, struct actor_work, to_export)->actor);
     }
 }

@@ -137,6 +137,12 @@ void ahead_tick(struct host *h);
 
 /* ---- hold_target.c ---- */
 
+/* So many bytes that came are acknowledged before the end of a stream does. */
+static inline size_t hold_ack_size(const struct host_config *config)
+{
+    return config->state_window / 16;
+}
+
 /* Tell the source what came. */
 void hold_acknowledge(struct host *h, struct staging *s);
 /* Take `count` records that came over that link, in order. */

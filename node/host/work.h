@@ -28,6 +28,7 @@ struct work {
     struct delays delays;   /* of struct actor_work */
     struct list to_export;  /* struct actor_work: EXPORTING, not asked for their state yet */
     uint32_t exports_asked; /* since the last tick, and not answered */
+    size_t image_size;      /* of the last that was made: the next will be like it */
     uint64_t executed;
     uint64_t turns;
     uint64_t retired_total;
@@ -95,6 +96,8 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold);
 void actor_freeze(struct host *h, struct actor *a);
 /* Ask more of those that are to move for their state. `tick`: those asked before don't count. */
 void export_go_on(struct host *h, bool tick);
+/* Whether one more may be asked for its state, or for a copy of it, now. */
+bool export_may_ask(const struct host *h);
 /* Remove the actor from the export queue; call when it leaves ACTOR_EXPORTING. */
 void export_ends(struct host *h, const struct actor *a);
 /* A chain's request reached it when it was frozen already. */

@@ -83,6 +83,19 @@ static void an_actor_is_one_record_and_many_are_acknowledged_together(void **sta
     move_close(&m);
 }
 
+static void few_are_asked_at_a_time_for_images_that_go_ahead(void **state)
+{
+    enum { AT_ONCE = 16, OF_A_CELL = 4 };
+    struct move_mill m;
+
+    (void)state;
+    open_with_live_actors(&m, true, MOVE_VNODES, ACTORS);
+    move_all(&m, 1, 2);
+    assert_in_range(m.node[0].node.copying_most, AT_ONCE, AT_ONCE + OF_A_CELL);
+    assert_int_equal(m.node[0].node.copying, 0);
+    move_close(&m);
+}
+
 /* ---- instructions */
 
 struct stepped {
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test(actors_that_move_allocate_together),
         cmocka_unit_test(so_do_those_whose_images_go_ahead),
         cmocka_unit_test(an_actor_is_one_record_and_many_are_acknowledged_together),
+        cmocka_unit_test(few_are_asked_at_a_time_for_images_that_go_ahead),
         cmocka_unit_test(an_actor_that_is_held_takes_few_instructions_to_move),
         cmocka_unit_test(one_whose_image_goes_ahead_takes_few_instructions_to_move),
     };
