@@ -284,7 +284,7 @@ class Fleet:
     def status(self):
         return self.ask("status")
 
-    def settled(self, nodes=None, deadline=DEADLINE):
+    def settled(self, nodes=None, deadline=DEADLINE, pause=0.02):
         """Wait until nothing moves or is planned, every process has the leader's ring, all threads of each gateway are
         linked, and (if given) exactly these nodes own something. Returns the status."""
 
@@ -301,7 +301,7 @@ class Fleet:
                 return None
             return s if nodes is None or owners == set(nodes) else None
 
-        return until(f"the fleet settles on {nodes}", check, deadline)
+        return until(f"the fleet settles on {nodes}", check, deadline, pause)
 
     def gateways(self):
         """Names of those that have said that they are ready, and run."""
