@@ -125,8 +125,9 @@ static void copy_cell(struct host *h, struct hold *hold, uint32_t cell)
 static bool may_ask(const struct host *h, const struct hold *hold)
 {
     return h->txns.ahead.room > 0 && h->now_us >= h->txns.ahead.next_us &&
-           h->txns.ahead.asked * h->work.image_size < SOME_SIZE && export_may_ask(h) &&
-           lease_policy_may_start(h) && hold->ahead.size < h->config.staged_size_max / STAGED_SHARE;
+           h->txns.ahead.asked * h->work.image_size < SOME_SIZE &&
+           h->work.exports_asked < h->config.exports_at_once && lease_policy_may_start(h) &&
+           hold->ahead.size < h->config.staged_size_max / STAGED_SHARE;
 }
 
 static bool is_time_up(const struct host *h, const struct ahead *ahead)

@@ -78,20 +78,13 @@ void export_ends(struct host *h, const struct actor *a)
     }
 }
 
-bool export_may_ask(const struct host *h)
-{
-    enum { AT_ONCE = 512 * 1024 }; /* bytes */
-
-    return h->work.exports_asked < h->config.exports_at_once &&
-           h->work.exports_asked * h->work.image_size < AT_ONCE;
-}
-
 void export_go_on(struct host *h, bool tick)
 {
     struct list_link *l = NULL;
 
     h->work.exports_asked = tick ? 0 : h->work.exports_asked;
-    while (export_may_ask(h) && (l = list_pop_front(&h->work.to_export)) != NULL) {
+    while (h->work.exports_asked < h->config.exports_at_once &&
+           (l = list_pop_front(&h->work.to_export)) != NULL) {
         ask_for_state(h, CONTAINER_OF(l, struct actor_work, to_export)->actor);
     }
 }

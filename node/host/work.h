@@ -96,8 +96,6 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold);
 void actor_freeze(struct host *h, struct actor *a);
 /* Ask more of those that are to move for their state. `tick`: those asked before don't count. */
 void export_go_on(struct host *h, bool tick);
-/* Whether one more may be asked for its state, or for a copy of it, now. */
-bool export_may_ask(const struct host *h);
 /* Remove the actor from the export queue; call when it leaves ACTOR_EXPORTING. */
 void export_ends(struct host *h, const struct actor *a);
 /* A chain's request reached it when it was frozen already. */
