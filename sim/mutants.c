@@ -152,6 +152,11 @@ static enum profile hunting_ground(enum mutant m)
         [M_ANYGENERATION] = PROFILE_COORDINATORS,
         [M_LOWERED] = PROFILE_LEASE,
         [M_SHORTMARGIN] = PROFILE_LEASE,
+        [M_EXTENDEARLY] = PROFILE_LEASE,
+        [M_EXTENDTRUSTED] = PROFILE_LEASE,
+        [M_EARLIERCOUNTS] = PROFILE_LEASE,
+        [M_EXTENDIGNORED] = PROFILE_LEASE,
+        [M_EXTENDDROPPED] = PROFILE_LEASE,
         [M_PROBEONCE] = PROFILE_CALM,
         [M_SPLITWARM] = PROFILE_MIXED,
         [M_BASEGONE] = PROFILE_COPIES,
@@ -268,6 +273,12 @@ static bool is_of_streams(enum mutant m)
            m == M_DEADSEND || m == M_AHEAD || m == M_RELAY || m == M_FWAFTER;
 }
 
+static bool needs_maintenance(enum mutant m)
+{
+    return m == M_EXTENDEARLY || m == M_EXTENDIGNORED || m == M_EXTENDDROPPED ||
+           m == M_EXTENDTRUSTED || m == M_EARLIERCOUNTS;
+}
+
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)
 {
     struct campaign own = *c;
@@ -275,6 +286,7 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     own.fleet.node_calls = needs_node_calls(m);
     own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT;
     own.fleet.played = needs_players(m);
+    own.fleet.maintained = needs_maintenance(m);
     own.fleet.streams = is_of_streams(m) ? STREAMS_ALWAYS : STREAMS_NEVER;
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);

@@ -237,6 +237,8 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
         admin_set_text(&reply->error, result->why);
     } else if (p->kind == PROPOSAL_DAEMONS || p->kind == PROPOSAL_QUARANTINE) {
         (void)snprintf(text, sizeof text, "changed");
+    } else if (p->kind == PROPOSAL_LEASE) {
+        (void)snprintf(text, sizeof text, "leases are extended");
     } else if (p->kind == PROPOSAL_FORMAT) {
         (void)snprintf(
             text, sizeof text, "the fleet's format is now %" PRIu32 "", c->state->format);
