@@ -23,7 +23,8 @@
 #include "base/mem.h"
 #include "ring/pieces.h"
 #include "ring/ranking.h"
-#include "ring/waves.h"
+#include "ring/shares.h"
+#include "ring/stock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,30 +34,12 @@ enum {
     SOURCES_TRIED = 16, /* for one move, before a worse fit is taken */
 };
 
-/* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
-struct plan_share {
-    bool stays; /* and has the segment's role */
-    bool full;  /* what it has to keep is more than its share, or it doesn't stay */
-    uint32_t weight;
-    int64_t target; /* cells */
-    int64_t own;    /* cells */
-    int64_t fixed;  /* of them: what no balance may take */
-};
-
-/* The vnodes one node may still give: a run of planner.stock. */
-struct stock {
-    size_t at;
-    size_t count;
-    bool sorted;
-};
-
 struct planner {
     struct pieces *pieces;              /* borrowed */
     const struct ring_segment *segment; /* borrowed; NULL = the default cells */
     uint32_t from;                      /* its first cell */
     struct plan_share share[SLOTS];
-    struct stock of[SLOTS];
-    uint64_t *stock;     /* owned; see stock_key() */
+    struct stock stock;
     struct ranking rich; /* nodes that may give, greatest excess first */
     struct ranking need; /* nodes that may take, greatest lack first */
     uint64_t weight;     /* sum of those who stay */
@@ -105,7 +88,6 @@ static int64_t too_much(const struct planner *p)
 static bool read_segment(struct planner *p, const struct plan_view *view)
 {
     p->weight = 0;
-    memset(p->of, 0, sizeof p->of);
     memset(p->share, 0, sizeof p->share);
     for (const struct plan_node *n = view->nodes; n < view->nodes + view->node_count; n++) {
         const bool stays = !n->leaving && plan_fits(n, p->segment);
@@ -119,60 +101,9 @@ static bool read_segment(struct planner *p, const struct plan_view *view)
     return p->weight > 0;
 }
 
-/* Who has to keep more than its share keeps that, and the others share the rest. `cells` and
- * `weight` become theirs. */
-static void keep_fixed(struct planner *p, uint64_t *cells, uint64_t *weight)
-{
-    bool more = true;
-
-    for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        struct plan_share *s = &p->share[slot];
-
-        s->full = !s->stays;
-        s->target = s->fixed;
-        *cells -= s->full ? (uint64_t)s->fixed : 0;
-    }
-    while (more) {
-        more = false;
-        for (uint32_t slot = 1; slot < SLOTS; slot++) {
-            struct plan_share *s = &p->share[slot];
-
-            if (!s->full && (uint64_t)s->fixed * *weight > *cells * s->weight) {
-                s->full = more = true;
-                *cells -= (uint64_t)s->fixed;
-                *weight -= s->weight;
-            }
-        }
-    }
-}
-
-/* By largest remainder; lowest slot first among equals. */
 static void set_targets(struct planner *p)
 {
-    uint64_t cells = (uint64_t)p->cells;
-    uint64_t weight = p->weight;
-    struct ranking remainder;
-
-    keep_fixed(p, &cells, &weight);
-    int64_t left = (int64_t)cells;
-    ranking_init(&remainder, SLOTS);
-    for (uint32_t slot = 1; slot < SLOTS; slot++) {
-        struct plan_share *s = &p->share[slot];
-        const uint64_t part = cells * s->weight;
-
-        if (!s->full) {
-            s->target = (int64_t)(part / weight);
-            left -= s->target;
-            ranking_put(&remainder, slot, (int64_t)(part % weight));
-        }
-    }
-    for (; left > 0; left--) {
-        uint32_t slot = ranking_top(&remainder);
-
-        p->share[slot].target++;
-        ranking_remove(&remainder, slot);
-    }
-    ranking_fini(&remainder);
+    shares_set_targets(p->share, (uint64_t)p->cells, p->weight);
 }
 
 static int64_t cells_not_apart(const struct planner *p)
@@ -202,7 +133,14 @@ static void set_unit(struct planner *p, uint32_t vnodes_per_weight)
 static void grow(struct planner *p)
 {
     struct ranking size;
+    int64_t count = 0;
 
+    for (size_t i = 0; i < p->pieces->count; i++) {
+        count += !p->pieces->piece[i].apart;
+    }
+    if (count >= p->wanted) {
+        return;
+    }
     ranking_init(&size, p->pieces->count + (size_t)p->wanted);
     for (uint32_t i = 0; i < p->pieces->count; i++) {
         if (!p->pieces->piece[i].apart) {
@@ -219,113 +157,6 @@ static void grow(struct planner *p)
         ranking_put(&size, right, p->pieces->piece[right].size);
     }
     ranking_fini(&size);
-}
-
-/* ---- stock: what each node may give, sorted by size when first asked for ---- */
-
-/* size << 40 | (from, descending) << 20 | index: the last is the largest, at the lowest cell. */
-static uint64_t stock_key(const struct planner *p, uint32_t index)
-{
-    const struct piece *piece = &p->pieces->piece[index];
-
-    return (uint64_t)piece->size << 40 |
-           (uint64_t)(RING_VNODES_MAX - (piece->from - p->from)) << 20 | index;
-}
-
-static uint32_t key_index(uint64_t key)
-{
-    return (uint32_t)(key & RING_VNODES_MAX);
-}
-
-static int64_t key_size(uint64_t key)
-{
-    return (int64_t)(key >> 40);
-}
-
-static int by_key(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void make_stock(struct planner *p)
-{
-    size_t at = 0;
-
-    mem_free(p->stock);
-    p->stock = mem_new(p->pieces->count, sizeof *p->stock);
-    for (size_t i = 0; i < p->pieces->count; i++) {
-        p->of[p->pieces->piece[i].owner].count += !p->pieces->piece[i].fixed;
-    }
-    for (size_t slot = 0; slot < SLOTS; slot++) {
-        p->of[slot].at = at;
-        at += p->of[slot].count;
-        p->of[slot].count = 0;
-    }
-    for (uint32_t i = 0; i < p->pieces->count; i++) {
-        struct stock *s = &p->of[p->pieces->piece[i].owner];
-
-        if (!p->pieces->piece[i].fixed) {
-            p->stock[s->at + s->count++] = stock_key(p, i);
-        }
-    }
-}
-
-/* The node's keys, sorted. */
-static uint64_t *stock_of(struct planner *p, uint32_t slot)
-{
-    struct stock *s = &p->of[slot];
-
-    if (!s->sorted && s->count > 0) {
-        qsort(p->stock + s->at, s->count, sizeof *p->stock, by_key);
-    }
-    s->sorted = true;
-    return p->stock + s->at;
-}
-
-/* How many of the node's vnodes have at most `size` cells: the last of those is the largest. */
-static size_t stock_at_most(struct planner *p, uint32_t slot, int64_t size)
-{
-    const uint64_t *key = stock_of(p, slot);
-    size_t low = 0;
-    size_t high = p->of[slot].count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (key_size(key[middle]) <= size) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/* Take the vnode at `place` out of the stock; returns its index. */
-static uint32_t stock_take(struct planner *p, uint32_t slot, size_t place)
-{
-    uint64_t *key = stock_of(p, slot);
-    uint32_t index = key_index(key[place]);
-
-    p->of[slot].count--;
-    memmove(key + place, key + place + 1, (p->of[slot].count - place) * sizeof *key);
-    return index;
-}
-
-static void stock_put(struct planner *p, uint32_t slot, uint32_t index)
-{
-    uint64_t *key = stock_of(p, slot);
-    uint64_t new = stock_key(p, index);
-    size_t place = p->of[slot].count++;
-
-    // It was here before with a greater size, so there is room.
-    for (; place > 0 && key[place - 1] > new; place--) {
-        key[place] = key[place - 1];
-    }
-    key[place] = new;
 }
 
 /* ---- giving ---- */
@@ -382,18 +213,18 @@ static void fulfil_all(struct planner *p, const struct plan_wishes *wishes)
 /* Cut `size` cells off the source's largest vnode; returns the part's index. */
 static uint32_t cut_largest(struct planner *p, uint32_t source, int64_t size)
 {
-    uint32_t largest = stock_take(p, source, p->of[source].count - 1);
+    uint32_t largest = stock_take(&p->stock, source, stock_count(&p->stock, source) - 1);
     uint32_t part = pieces_cut(p->pieces, largest, (uint32_t)size);
 
-    stock_put(p, source, largest);
+    stock_put(&p->stock, source, largest);
     return part;
 }
 
 static bool has_more_than(struct planner *p, uint32_t source, int64_t size)
 {
-    size_t count = p->of[source].count;
+    size_t count = stock_count(&p->stock, source);
 
-    return count > 0 && key_size(stock_of(p, source)[count - 1]) > size;
+    return count > 0 && stock_size(stock_of(&p->stock, source)[count - 1]) > size;
 }
 
 static void all_who_stay(const struct planner *p, struct ranking *h, int sign)
@@ -421,10 +252,10 @@ static size_t collect_leaving(const struct planner *p, uint64_t *key)
 
     for (uint32_t i = 0; i < p->pieces->count; i++) {
         if (!p->share[p->pieces->piece[i].owner].stays && !p->pieces->piece[i].fixed) {
-            key[count++] = stock_key(p, i);
+            key[count++] = stock_key(p->pieces, p->from, i);
         }
     }
-    qsort(key, count, sizeof *key, by_key);
+    qsort(key, count, sizeof *key, stock_compare);
     return count;
 }
 
@@ -451,7 +282,7 @@ static void empty(struct planner *p)
 
     all_who_stay(p, &p->need, -1);
     while (count > 0) {
-        give_away(p, key_index(key[--count]));
+        give_away(p, stock_index(key[--count]));
     }
     clear(&p->need);
     mem_free(key);
@@ -484,16 +315,16 @@ struct choice {
 
 static bool give_fitting(struct planner *p, uint32_t source, uint32_t target, int64_t lack)
 {
-    size_t fits = stock_at_most(p, source, fitting(p, source, lack));
+    size_t fits = stock_at_most(&p->stock, source, fitting(p, source, lack));
 
     if (fits == 0 && excess(p, source) > too_much(p)) {
         // It has to give in any case: better now than in a second move to someone else.
-        fits = stock_at_most(p, source, bearable(p, source, lack)) > 0;
+        fits = stock_at_most(&p->stock, source, bearable(p, source, lack)) > 0;
     }
     if (fits == 0) {
         return false;
     }
-    give(p, stock_take(p, source, fits - 1), target);
+    give(p, stock_take(&p->stock, source, fits - 1), target);
     return true;
 }
 
@@ -504,8 +335,8 @@ static bool give_bearable(struct planner *p, const struct choice *c, uint32_t ta
     int64_t best_size = INT64_MAX;
 
     for (size_t i = 0; i < c->count; i++) {
-        if (stock_at_most(p, c->source[i], bearable(p, c->source[i], lack)) > 0) {
-            int64_t size = key_size(stock_of(p, c->source[i])[0]);
+        if (stock_at_most(&p->stock, c->source[i], bearable(p, c->source[i], lack)) > 0) {
+            int64_t size = stock_size(stock_of(&p->stock, c->source[i])[0]);
 
             best = size < best_size ? c->source[i] : best;
             best_size = least(size, best_size);
@@ -514,7 +345,7 @@ static bool give_bearable(struct planner *p, const struct choice *c, uint32_t ta
     if (best == RING_NODE_NONE) {
         return false;
     }
-    give(p, stock_take(p, best, 0), target);
+    give(p, stock_take(&p->stock, best, 0), target);
     return true;
 }
 
@@ -581,11 +412,11 @@ static bool relieve(struct planner *p, uint32_t source)
     uint32_t target = ranking_top(&p->need);
     int64_t over = excess(p, source);
     int64_t lack = -excess(p, target);
-    size_t fits = stock_at_most(p, source, least(over, lack + close_enough(p)));
+    size_t fits = stock_at_most(&p->stock, source, least(over, lack + close_enough(p)));
     int64_t part = least(over, most(most(lack, close_enough(p)), 1));
 
-    if (fits > 0 && key_size(stock_of(p, source)[fits - 1]) < over + lack) {
-        give(p, stock_take(p, source, fits - 1), target);
+    if (fits > 0 && stock_size(stock_of(&p->stock, source)[fits - 1]) < over + lack) {
+        give(p, stock_take(&p->stock, source, fits - 1), target);
         return true;
     }
     if (part < over + lack && has_more_than(p, source, part)) {
@@ -703,7 +534,7 @@ static void balance(struct planner *p, const struct plan_loads *loads,
     set_unit(p, limits->vnodes_per_weight);
     set_targets(p);
     grow(p);
-    make_stock(p);
+    stock_make(&p->stock, p->pieces, p->from);
     empty(p);
     fill(p);
     level(p);
@@ -765,6 +596,6 @@ void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads
     }
     ranking_fini(&p->rich);
     ranking_fini(&p->need);
-    mem_free(p->stock);
+    stock_fini(&p->stock);
     mem_free(p);
 }
