@@ -99,6 +99,7 @@
     X(M_DRAINOVER, "a drain ends with its process")                                   \
     X(M_OLDWISH, "an operator's wish is done again after a later one")                \
     X(M_LASTDRAINS, "the last node of a role may be drained")                         \
+    X(M_PINMOVES, "the planner takes what is pinned for any other, once it is there") \
     X(M_EXITANY, "a repair ends a process that is a member")                          \
     X(M_LEFTCOLD, "a merged vnode is as cold as the first of the two")                \
     X(M_SOFTBEGINS, "requests begin in the last part of a lease")                     \

@@ -9,6 +9,7 @@
 #include "ring/ring.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { REASON_SIZE = 128 };
 
@@ -52,9 +53,16 @@ int cmd_move(int argc, char **argv)
     bool rehearses = false;
     char path[256] = "";
     char reason[REASON_SIZE] = "";
+    char if_dead[8] = "hash";
     char by[128];
     const struct option more[] = {
-        option_switch("once", &once, "the planner may move it again, once it is there"),
+        option_switch(
+            "once", &once, "do not pin it: the planner may move it again, once it is there"),
+        option_text("if-dead",
+                    "hash|wait",
+                    if_dead,
+                    sizeof if_dead,
+                    "when NODE is dead: others get it, or it waits for NODE (%)"),
         option_text("json",
                     "FILE",
                     path,
@@ -67,8 +75,10 @@ int cmd_move(int argc, char **argv)
         .name = "move",
         .summary = "Move vnodes to nodes, by transactions that drain them, as the planner does.",
         .arguments = "[VNODE NODE]",
-        .details = "Of a list all move or, if one can't, none. They move as --moves-at-once and\n"
-                   "--moves-per-node of the coordinators allow.",
+        .details =
+            "A vnode that was moved is pinned to NODE (`ringhold pin`), so that the planner\n"
+            "leaves it there. Of a list all move or, if one can't, none. They move as\n"
+            "--moves-at-once and --moves-per-node of the coordinators allow.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_max = 2,
     };
@@ -77,6 +87,11 @@ int cmd_move(int argc, char **argv)
 
     if (code >= 0) {
         return code;
+    }
+    what.waits = strcmp(if_dead, "wait") == 0;
+    if (!what.waits && strcmp(if_dead, "hash") != 0) {
+        (void)fprintf(stderr, "ringhold move: --if-dead must be hash or wait\n");
+        return 1;
     }
     (void)query_who(by, sizeof by);
     what.once = once;

@@ -370,7 +370,11 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
     rows_print_json(&obstacles);
     rows_fini(&obstacles);
     builds_rows(reply, &builds);
-    (void)printf(",\"format\":%" PRIu32 ",\"builds\":", reply->format);
+    (void)printf(",\"pins\":%" PRIu32 ",\"pins_away\":%" PRIu32 ",\"format\":%" PRIu32
+                 ",\"builds\":",
+                 reply->pins_count,
+                 reply->pins_away,
+                 reply->format);
     rows_print_json(&builds);
     rows_fini(&builds);
     (void)printf("}\n");
@@ -406,6 +410,13 @@ static void print_table(const Rh__AdminReply *reply, const struct tables *t)
     if (t->quarantine.cell_count > 0) {
         (void)printf("\n");
         rows_print_table(&t->quarantine);
+    }
+    if (reply->pins_count > 0) {
+        (void)printf("\n%" PRIu32 " pins", reply->pins_count);
+        (void)printf(reply->pins_away > 0 ? ", of %" PRIu32 " of them the node is not there or "
+                                            "drains: see ringhold pin list\n"
+                                          : "\n",
+                     reply->pins_away);
     }
     print_obstacles(reply);
     print_astray(reply);

@@ -28,6 +28,8 @@ int cmd_coordinators(int argc, char **argv); /* list | set | add | replace | rem
 int cmd_upgrade(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
 int cmd_move(int argc, char **argv);
+int cmd_pin(int argc, char **argv); /* list | VNODE|ID|KIND/ID NODE */
+int cmd_unpin(int argc, char **argv);
 int cmd_config(int argc, char **argv); /* check | print FILE */
 int cmd_token(int argc, char **argv);  /* make | check TOKEN */
 int cmd_tls(int argc, char **argv);    /* init | ROLE NAME | check */

@@ -392,6 +392,8 @@ void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *
              .name = fellow                                 ? id
                      : end->other->role == ROLE_COORDINATOR ? end->other->name + 1
                                                             : process_says(end->other),
+             // Elsewhere they say nothing, and the fleet begins with the first.
+             .format = {FLEET_FORMAT_OLDEST, f->profile == PROFILE_OPERATOR ? poison_format(f) : 0},
              .incarnation = end->other_incarnation,
              .format = {f->roles ? FLEET_FORMAT_OLDEST : 0, f->roles ? FLEET_FORMAT : 0},
              .identity = fellow ? group_identity(f, end->other->number)

@@ -14,6 +14,7 @@
 
 #include "node/calls/calls.h"
 #include "node/host/host.h"
+#include "ring/plan.h"
 #include "route/router.h"
 #include "sim/check/check.h"
 #include "sim/network.h"
@@ -791,8 +792,18 @@ uint64_t maintenance_lease_us(const struct fleet *f);
 /* ---- what else an operator decides and repairs: sim/hand.c ---- */
 
 void hand_start(struct fleet *f);
+/* Ask it of the leader, mostly, soon, and now and then twice. */
+void hand_ask(struct fleet *f, Rh__Admin *admin);
 void hand_told(struct fleet *f, const Rh__AdminReply *reply);
 /* A repair ends its process, which must be no member. */
 void hand_ended(struct fleet *f, const struct sim_node *n);
+
+/* ---- where he wants what: sim/placement.c ---- */
+
+void placement_start(struct fleet *f);
+/* Pin, unpin or move anything. */
+void placement_wish(struct fleet *f);
+/* What the pins wish when all is mended, of as many cells at most as there are pins; how many. */
+size_t placement_wishes(const struct fleet *f, struct plan_wish *wish);
 
 #endif

@@ -25,12 +25,12 @@ static void on_ask(void *context, const struct world_event *event)
     const uint64_t any = world_between(&f->world, 0, f->coordinators - 1);
     struct net_end *end = f->operator_end[finds_leader ? (uint64_t)f->raft.leader : any];
 
-    if (end != NULL && !f->healed) {
+    if (end != NULL && (!f->healed || event->b != 0)) {
         network_send(&f->network, end, FRAME_CONTROL, bytes_of(event->data, event->a));
     }
 }
 
-static void ask(struct fleet *f, Rh__Admin *admin)
+void hand_ask(struct fleet *f, Rh__Admin *admin)
 {
     Rh__Control control = RH__CONTROL__INIT;
     struct buffer out = {0};
@@ -42,11 +42,15 @@ static void ask(struct fleet *f, Rh__Admin *admin)
     for (unsigned times = world_chance(&f->world, 300) ? 2 : 1; times > 0; times--) {
         const uint64_t max_us = world_chance(&f->world, 500) ? AT_ONCE_US : THINKS_US;
 
-        world_at(
-            &f->world,
-            f->world.now_us + world_between(&f->world, 0, max_us),
-            (struct world_event){
-                .run = on_ask, .context = f, .a = out.size, .data = mem_copy(out.data, out.size)});
+        world_at(&f->world,
+                 f->world.now_us + world_between(&f->world, 0, max_us),
+                 (struct world_event){
+                     .run = on_ask,
+                     .context = f,
+                     .a = out.size,
+                     .b = f->healed, // what he asks now is of use then, too
+                     .data = mem_copy(out.data, out.size),
+                 });
     }
     buffer_fini(&out);
 }
@@ -78,7 +82,7 @@ static void resolve(struct fleet *f)
     admin.what_case = RH__ADMIN__WHAT_RESOLVE;
     admin.resolve = &body;
     TRACE(&f->world, "op", "resolves %llu: choice %d", (unsigned long long)body.txn, body.choice);
-    ask(f, &admin);
+    hand_ask(f, &admin);
 }
 
 static void repair(struct fleet *f)
@@ -98,7 +102,7 @@ static void repair(struct fleet *f)
     admin.what_case = RH__ADMIN__WHAT_REPAIR;
     admin.repair = &body;
     TRACE(&f->world, "op", "mends %s: %u", p->name, body.what);
-    ask(f, &admin);
+    hand_ask(f, &admin);
 }
 
 /* One that is down: by the time that he says so it may be back, as another one. */
@@ -115,7 +119,7 @@ static void remove_node(struct fleet *f, struct sim_node *n)
         admin.what_case = RH__ADMIN__WHAT_REMOVE;
         admin.remove = &body;
         TRACE(&f->world, "op", "removes %s", n->process.name);
-        ask(f, &admin);
+        hand_ask(f, &admin);
     }
 }
 
@@ -131,7 +135,7 @@ static void weigh(struct fleet *f, struct sim_node *n)
     admin.what_case = RH__ADMIN__WHAT_WEIGHT;
     admin.weight = &body;
     TRACE(&f->world, "op", "gives %s weight %u", n->process.name, body.weight);
-    ask(f, &admin);
+    hand_ask(f, &admin);
 }
 
 static void on_resolve(void *context, const struct world_event *event)
@@ -149,7 +153,7 @@ static void on_hand(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct sim_node *n = &f->node[world_between(&f->world, 0, f->nodes - 1)];
-    const uint64_t what = world_between(&f->world, 0, 9);
+    const uint64_t what = world_between(&f->world, 0, 14);
 
     (void)event;
     if (f->healed) {
@@ -161,8 +165,10 @@ static void on_hand(void *context, const struct world_event *event)
         repair(f);
     } else if (what < 9) {
         remove_node(f, n);
-    } else {
+    } else if (what < 10) {
         weigh(f, n);
+    } else {
+        placement_wish(f);
     }
     hand_start(f);
 }

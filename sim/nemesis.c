@@ -467,6 +467,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.change_us, on_change);
     hand_start(f);
     maintenance_start(f);
+    placement_start(f);
     aim_start(f);
     again(f, f->faults.pause_us, on_pause);
     again(f, f->faults.stop_us, on_stop);

@@ -34,8 +34,9 @@ void poison_draw(struct fleet *f)
 uint32_t poison_format(const struct fleet *f)
 {
     // Elsewhere nodes tell of no deaths, nor does anybody here know when a session actor met one.
-    return f->roles || (f->poison != NULL && f->players == NULL) ? FLEET_FORMAT
-                                                                 : FLEET_FORMAT_KINDS;
+    return f->roles || ((f->poison != NULL || f->profile == PROFILE_OPERATOR) && f->players == NULL)
+               ? FLEET_FORMAT
+               : FLEET_FORMAT_KINDS;
 }
 
 uint64_t poison_idempotent_pm(const struct fleet *f, const struct sim_ask *a)

@@ -40,6 +40,7 @@ static const struct field of_state[] = {
     FIELD(state, suspect_count),
     FIELD(state, lost_count),
     FIELD(state, struck_count),
+    FIELD(state, pin_count),
 };
 static const struct field of_view[] = {
     FIELD(view, key),
@@ -151,6 +152,15 @@ static const struct field of_struck[] = {
     FIELD(state_struck, incarnation),
     FIELD(state_struck, position),
 };
+static const struct field of_pin[] = {
+    FIELD(state_pin, from),
+    FIELD(state_pin, to),
+    FIELD(state_pin, kind),
+    FIELD(state_pin, id_size),
+    FIELD(state_pin, waits),
+    FIELD(state_pin, node),
+};
+STATIC_SIZE(state_pin, 88);
 STATIC_SIZE(state_lost, 16);
 STATIC_SIZE(state_struck, 16);
 STATIC_SIZE(state_node, 496);
@@ -177,7 +187,7 @@ struct compared {
 
 static struct {
     struct compared state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect,
-        lost, struck;
+        lost, struck, pin;
 } tables = {TABLE(of_state),
             TABLE(of_view),
             TABLE(of_ring),
@@ -191,7 +201,8 @@ static struct {
             TABLE(of_kind),
             TABLE(of_suspect),
             TABLE(of_lost),
-            TABLE(of_struck)};
+            TABLE(of_struck),
+            TABLE(of_pin)};
 
 static const char *differs(struct compared *t, const void *a, const void *b)
 {
@@ -278,6 +289,7 @@ const char *same_state(const struct state *a, const struct state *b)
         {&tables.suspect, a->suspect, b->suspect, a->suspect_count, sizeof *a->suspect},
         {&tables.lost, a->lost, b->lost, a->lost_count, sizeof *a->lost},
         {&tables.struck, a->struck, b->struck, a->struck_count, sizeof *a->struck},
+        {&tables.pin, a->pin, b->pin, a->pin_count, sizeof *a->pin},
     };
     const char *what = differs(&tables.state, a, b);
 

@@ -125,6 +125,8 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(PREVIEW,      "preview",      0, 0, 0, 0, TO_C) \
     X(WEIGHT,       "weight",       0, 0, 0, 0, TO_C) \
     X(MOVE,         "move",         0, 0, 0, 0, TO_C) \
+    X(PIN,          "pin",          0, 0, 0, 0, TO_C) \
+    X(PINS,         "pins",         0, 0, 0, 0, TO_C) \
     X(OPERATOR_REQUEST,       "operator_request",0, 0, 0, 0, TO_C) \
     X(ACTORS,       "actors",       0, 0, 0, 0, TO_C) \
     X(COORDINATORS, "coordinators", 0, 0, 0, 0, TO_C) \

@@ -2,6 +2,7 @@
  *
  * Checks the end of a history: nothing waits, nothing pends, all have one ring.
  */
+#include "base/mem.h"
 #include "ring/plan.h"
 #include "sim/fleet.h"
 #include "sim/raft/group.h"
@@ -116,7 +117,9 @@ static const char *plan_waits(const struct fleet *f)
                                        .owned_only = true};
     struct plan_node node[FLEET_NODES_MAX * 4];
     struct coordinator_config config = {.zone_count = 0};
+    struct plan_wishes wishes = {0};
     struct plan plan;
+    enum err e;
     size_t count = 0;
     size_t left;
 
@@ -138,12 +141,16 @@ static const char *plan_waits(const struct fleet *f)
     }
     roles_zones(f, &config);
     zones_keep(&config, node, count);
-    if (plan_make(&plan,
+    wishes.wish = mem_new(f->raft.truth.pin_count + 1, sizeof *wishes.wish);
+    wishes.count = placement_wishes(f, wishes.wish);
+    e = plan_make(&plan,
                   plan_by_weight,
                   &(struct plan_view){&view->ring, node, count},
                   NULL,
-                  NULL,
-                  &limits) != ERR_OK) {
+                  &wishes,
+                  &limits);
+    mem_free(wishes.wish);
+    if (e != ERR_OK) {
         return NULL; // all are leaving: nothing can be planned
     }
     left = plan.txn_count;

@@ -68,6 +68,8 @@ static const char *command_name(const Rh__Command *command)
         return "ahead";
     case RH__COMMAND__BODY_QUARANTINE:
         return command->quarantine->add ? "quarantine" : "release";
+    case RH__COMMAND__BODY_PIN:
+        return command->pin->n_add > 0 ? "pin" : "unpin";
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;
@@ -87,6 +89,31 @@ static void put_actor(char *text, size_t size, const char *before, const Rh__Act
                    actor == NULL ? 0 : actor->kind,
                    actor == NULL ? ""
                                  : history_word(bytes_of(actor->id.data, actor->id.len), word));
+}
+
+/* "3/boss-7 at n2, and 4 others". */
+static void put_pins(const Rh__CommandPin *in, char *text, size_t size)
+{
+    const size_t count = in->n_add + in->n_remove;
+    const Rh__Pin *first = in->n_add > 0 ? in->add[0] : in->n_remove > 0 ? in->remove[0] : NULL;
+    size_t used;
+
+    if (first == NULL) {
+        return;
+    }
+    if (first->actor != NULL) {
+        put_actor(text, size, "actor ", first->actor);
+    } else {
+        (void)snprintf(text, size, "cells %" PRIu32 "..%" PRIu32, first->from, first->to - 1);
+    }
+    used = strlen(text);
+    if (in->n_add > 0) {
+        (void)snprintf(text + used, size - used, " at %.64s", first->node);
+        used += strlen(text + used);
+    }
+    if (count > 1) {
+        (void)snprintf(text + used, size - used, ", and %zu others", count - 1);
+    }
 }
 
 /* "txn 12", "node n2": what it is about, beside what `why` says. */
@@ -109,6 +136,8 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
             text, size, "daemons %.64s, %" PRIu32, command->daemons->name, command->daemons->count);
     } else if (command->body_case == RH__COMMAND__BODY_QUARANTINE) {
         put_actor(text, size, "actor ", command->quarantine->actor);
+    } else if (command->body_case == RH__COMMAND__BODY_PIN) {
+        put_pins(command->pin, text, size);
     } else if (command->body_case == RH__COMMAND__BODY_REASSIGN &&
                command->reassign->incarnation == 0) {
         (void)snprintf(text, size, "nobody's vnodes");

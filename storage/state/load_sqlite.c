@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "storage/log/statement_sqlite.h"
+#include "txn/state/pins.h"
 #include "txn/state/suspect.h"
 #include "wire/versions.h"
 
@@ -62,12 +63,12 @@ static bool is_state(sqlite3 *db, uint32_t *format)
         db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN fleet_high INTEGER DEFAULT 0", NULL, NULL, NULL);
-    // From before there were roles, numbered wishes, or suspects.
+    // From before there were roles, numbered wishes, suspects, or pins.
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN role TEXT DEFAULT ''", NULL, NULL, NULL);
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN wish INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE node ADD COLUMN wished INTEGER DEFAULT 0", NULL, NULL, NULL);
-    (void)sqlite3_exec(db, STATE_ROLE_TABLES STATE_SUSPECT_TABLE, NULL, NULL, NULL);
+    (void)sqlite3_exec(db, STATE_ROLE_TABLES STATE_SUSPECT_TABLE STATE_PIN_TABLE, NULL, NULL, NULL);
     return all;
 }
 
@@ -386,6 +387,30 @@ static bool load_struck(sqlite3 *db, struct state *s)
     return s->struck_count <= SUSPECT_STRUCK_MAX;
 }
 
+static bool load_pins(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(db,
+                                        "SELECT from_cell, to_cell, kind, id, node, waits FROM pin"
+                                        " ORDER BY from_cell, to_cell, kind, id");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        struct state_pin pin = {0};
+
+        pin.from = (uint32_t)statement_get_number(&q);
+        pin.to = (uint32_t)statement_get_number(&q);
+        pin.kind = (uint16_t)statement_get_number(&q);
+        const struct bytes id = statement_get_blob(&q);
+        good = id.size <= 255 && statement_get_text(&q, pin.node, sizeof pin.node);
+        pin.waits = statement_get_number(&q) != 0;
+        if (good) {
+            pins_append(s, &pin, id);
+        }
+    }
+    statement_close(&q);
+    return good && pins_are_good(s);
+}
+
 /* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
 static bool owners_known(const struct state *s)
 {
@@ -404,7 +429,7 @@ bool state_load(sqlite3 *db, struct state *s)
     state_init(s);
     if (is_state(db, &s->format) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
         load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && load_suspects(db, s) &&
-        load_lost(db, s) && load_struck(db, s) && owners_known(s)) {
+        load_lost(db, s) && load_struck(db, s) && load_pins(db, s) && owners_known(s)) {
         return true;
     }
     state_fini(s);

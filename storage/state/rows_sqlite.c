@@ -4,6 +4,7 @@
  */
 #include "storage/state/db_sqlite.h"
 #include "storage/state/load_sqlite.h"
+#include "txn/state/pins.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -225,6 +226,51 @@ void state_rows_put_vnodes(struct state_db *db, const struct ring *r, const Rh__
     }
     statement_close(&put);
     statement_close(&drop);
+}
+
+/* Its place, for REPLACE and DELETE. */
+static void put_place(struct statement *q, const struct state_pin *pin)
+{
+    statement_number(q, pin->from);
+    statement_number(q, pin->to);
+    statement_number(q, pin->kind);
+    statement_blob(q, bytes_of(pin->id_size == 0 ? (const uint8_t *)"" : pin->id, pin->id_size));
+}
+
+void state_rows_put_pins(struct state_db *db, const struct state *s, const Rh__CommandPin *in)
+{
+    struct statement cells = statement_kept(
+        &db->statements, db->db, "DELETE FROM pin WHERE id=x'' AND from_cell<? AND to_cell>?");
+    struct statement place =
+        statement_kept(&db->statements,
+                       db->db,
+                       "DELETE FROM pin WHERE from_cell=? AND to_cell=? AND kind=? AND id=?");
+    struct statement put =
+        statement_kept(&db->statements, db->db, "REPLACE INTO pin VALUES(?,?,?,?,?,?)");
+    struct state_pin pin;
+
+    for (size_t i = 0; i < in->n_remove; i++) {
+        const bool by_id = pins_read(s, in->remove[i], &pin) == NULL && pin.id_size > 0;
+
+        if (by_id) {
+            put_place(&place, &pin);
+        } else {
+            statement_number(&cells, pin.to);
+            statement_number(&cells, pin.from);
+        }
+        statement_run(by_id ? &place : &cells);
+    }
+    for (size_t i = 0; i < in->n_add; i++) {
+        if (pins_read(s, in->add[i], &pin) == NULL) { // it is: the command was accepted
+            put_place(&put, &pin);
+            statement_text(&put, pin.node);
+            statement_number(&put, pin.waits);
+            statement_run(&put);
+        }
+    }
+    statement_close(&cells);
+    statement_close(&place);
+    statement_close(&put);
 }
 
 static void put_moves(struct state_db *db, const struct state_txn *t)

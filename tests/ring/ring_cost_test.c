@@ -53,7 +53,8 @@ static void look_up(void *context)
     steps_next();
 }
 
-static void check_cost(work run, long most)
+/* Instructions of LOOKUPS lookups in a ring of so many cells and vnodes. */
+static long cost_of(work run, uint8_t grid, uint32_t vnodes)
 {
     struct lookups l = {.run = run};
     long part[2] = {0};
@@ -61,11 +62,16 @@ static void check_cost(work run, long most)
     if (!steps_countable()) {
         skip(); // before anything is made, which a skipped test would leave behind
     }
-    ring_init(&l.ring, GRID);
-    ring_create(&l.ring, 64, 1, 1);
+    ring_init(&l.ring, grid);
+    ring_create(&l.ring, vnodes, 1, 1);
     steps_count(look_up, &l, part, 2);
     ring_fini(&l.ring);
-    assert_in_range((part[1] - part[0]) / LOOKUPS, 50, most);
+    return part[1] - part[0];
+}
+
+static void check_cost(work run, long most)
+{
+    assert_in_range(cost_of(run, GRID, 64) / LOOKUPS, 50, most);
 }
 
 static void a_number_finds_its_node_in_few_instructions(void **state)
@@ -80,11 +86,27 @@ static void a_text_of_36_bytes_finds_its_node_in_few_instructions(void **state)
     check_cost(by_text, 160);
 }
 
+/* Each pinned cell is a vnode of its own, and what is between two of them another. */
+static void what_is_pinned_costs_a_lookup_nothing(void **state)
+{
+    enum { WIDE = 20, PINS = 100000, VNODES = 4096 };
+
+    (void)state;
+    const long none = cost_of(by_text, WIDE, VNODES);
+    const long all = cost_of(by_text, WIDE, VNODES + 2 * PINS);
+    print_message("a lookup: %ld instructions without pins, %ld with %d\n",
+                  none / LOOKUPS,
+                  all / LOOKUPS,
+                  PINS);
+    assert_int_equal(none, all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_finds_its_node_in_few_instructions),
         cmocka_unit_test(a_text_of_36_bytes_finds_its_node_in_few_instructions),
+        cmocka_unit_test(what_is_pinned_costs_a_lookup_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

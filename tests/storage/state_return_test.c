@@ -288,6 +288,35 @@ static void do_quarantine(struct history *h)
     give(h, RH__COMMAND__BODY_QUARANTINE, &in);
 }
 
+static void do_pin(struct history *h)
+{
+    const struct ring *ring = &h->state.view.ring;
+    Rh__CommandPin in = RH__COMMAND_PIN__INIT;
+    Rh__Pin pin = RH__PIN__INIT;
+    Rh__Pin *list[] = {&pin};
+    Rh__Actor actor;
+    char id[16];
+
+    any_actor(h, &actor, id);
+    if (ring->vnode_count > 0 && prng_chance(&h->random, 50)) {
+        const struct ring_vnode *v = &ring->vnode[pick(h, 0, ring->vnode_count - 1)];
+
+        pin.from = v->from;
+        pin.to = ring_end(ring, v);
+    } else {
+        pin.actor = &actor;
+    }
+    pin.node = proto_text(any_name(h));
+    pin.waits = prng_chance(&h->random, 30);
+    in.add = in.remove = list;
+    if (prng_chance(&h->random, 60)) {
+        in.n_add = 1;
+    } else {
+        in.n_remove = 1;
+    }
+    give(h, RH__COMMAND__BODY_PIN, &in);
+}
+
 static void do_small(struct history *h)
 {
     Rh__CommandLease lease = RH__COMMAND_LEASE__INIT;
@@ -325,7 +354,7 @@ static void any_command(struct history *h)
     static void (*const some[])(struct history *) = {
         do_register, do_register,   do_begin, do_begin,      do_begin,    do_begin,    do_decide,
         do_decide,   do_desire,     do_fence, do_fence,      do_reassign, do_reassign, do_reassign,
-        do_voter,    do_deregister, do_voter, do_quarantine, do_small,
+        do_voter,    do_deregister, do_voter, do_quarantine, do_small,    do_pin,      do_pin,
     };
     some[pick(h, 0, sizeof some / sizeof *some - 1)](h);
 }
@@ -397,6 +426,7 @@ static void what_comes_back_is_what_was_applied(void **state)
     }
     assert_int_not_equal(accepted[RH__COMMAND__BODY_DAEMONS], 0);
     assert_int_not_equal(accepted[RH__COMMAND__BODY_QUARANTINE], 0);
+    assert_int_not_equal(accepted[RH__COMMAND__BODY_PIN], 0);
     if (same_never_valued() != NULL) {
         fail_msg("no history gave %s a value", same_never_valued());
     }

@@ -103,6 +103,18 @@ static void say_ops(Rh__RingOp *const *ops, size_t count)
     }
 }
 
+static void say_pins(const Rh__CommandPin *in)
+{
+    for (size_t i = 0; i < in->n_add; i++) {
+        const Rh__Pin *p = in->add[i];
+
+        say("PIN cells=%u..%u at %s%s\n", p->from, p->to - 1, p->node, p->waits ? ", waits" : "");
+    }
+    for (size_t i = 0; i < in->n_remove; i++) {
+        say("UNPIN cells=%u..%u\n", in->remove[i]->from, in->remove[i]->to - 1);
+    }
+}
+
 static void say_command(const Rh__Command *m)
 {
     say("propose ");
@@ -165,6 +177,9 @@ static void say_command(const Rh__Command *m)
         return;
     case RH__COMMAND__BODY_QUARANTINE:
         say("QUARANTINE kind=%u add=%d\n", m->quarantine->actor->kind, m->quarantine->add);
+        return;
+    case RH__COMMAND__BODY_PIN:
+        say_pins(m->pin);
         return;
     case RH__COMMAND__BODY_REASSIGN:
         say("REASSIGN slot=%u: ", m->reassign->slot);

@@ -140,6 +140,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         admin_add_roles(c, reply);
         admin_add_quarantine(c, reply);
         admin_add_obstacles(c, reply);
+        pin_count(c, reply);
         upgrade_tell(c, reply);
         return false;
     case RH__ADMIN__WHAT_UPGRADE:
@@ -174,7 +175,11 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         admin_preview(c, reply, in->preview);
         return false;
     case RH__ADMIN__WHAT_MOVE:
-        move_ask(c, reply, in->move);
+        return move_ask(c, peer, reply, in->move);
+    case RH__ADMIN__WHAT_PIN:
+        return pin_ask(c, peer, reply, in->pin);
+    case RH__ADMIN__WHAT_PINS:
+        pin_list(c, reply, in->pins);
         return false;
     case RH__ADMIN__WHAT_TXNS:
         on_txns(c, reply, in->txns->limit);

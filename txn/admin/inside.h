@@ -69,16 +69,48 @@ struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
 /* Answer what would move. Changes nothing. */
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
 
-/* Answer the transactions of the plan for these nodes (`added`: the name of the one in
- * `added_slot`, which is no member; 0 = none) with `more` beside what is wished; or an error. */
-void preview_plan(struct coordinator *c, Rh__AdminReply *reply, struct plan_node *nodes,
-                  size_t count, const struct plan_wishes *more, const char *added,
-                  uint16_t added_slot);
+/* What a plan is asked of. */
+struct preview {
+    struct plan_node *nodes; /* those outside of their role's zones will be told to leave */
+    size_t count;
+    const struct plan_wishes *more; /* beside what is wished; or NULL */
+    const char *added;              /* name of the one in … */
+    uint16_t added_slot;            /* … this slot, which is no member; 0 = none */
+};
+/* Answer its transactions, or an error. */
+void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct preview *p);
 
 /* ---- move.c ---- */
 
-/* Judge the moves, answer what would move, and unless it is a rehearsal, wish it. */
-void move_ask(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMove *in);
+/* Judge the moves, answer what would move, and unless it is a rehearsal, wish it. True: the answer
+ * comes when the command was applied. */
+bool move_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+              const Rh__AdminMove *in);
+
+/* ---- pin.c ---- */
+
+/* Judge the pins and propose them, or their end. True: the answer comes when it was applied. */
+bool pin_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+             const Rh__AdminPin *in);
+/* Propose pins of these cells, each at the node of its slot; likewise. */
+bool pin_cells(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+               const struct plan_wishes *cells, const Rh__AdminMove *in);
+/* Write into `text` which pin forbids another one of these cells, and what to do; "" = none does.
+ */
+void pin_rival_text(const struct coordinator *c, const struct state_pin *pin,
+                    char text[ADMIN_TEXT_SIZE]);
+/* Tell a page of the pins. */
+void pin_list(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPins *in);
+/* Tell how many there are, and how many of them have no node to be at. */
+void pin_count(struct coordinator *c, Rh__AdminReply *reply);
+/* How many there are at the node of that name. */
+size_t pin_count_at(const struct coordinator *c, const char *node);
+
+/* ---- wish.c ---- */
+
+/* The proposal (NULL: none) is of an operator, who waits for the answer to that question. */
+void wish_expect(struct proposal *p, const struct leader_peer *peer, uint64_t question,
+                 uint16_t slot);
 
 /* ---- operator_request.c ---- */
 

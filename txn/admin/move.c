@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFUSALS_TOLD = 8 };
+enum { REFUSALS_TOLD = 8, SUMMARY_SIZE = 80 };
 
 struct judged {
     struct plan_wishes wishes; /* of the moves that may be */
     size_t refused;
-    char text[REFUSALS_TOLD * ADMIN_TEXT_SIZE];
+    char text[REFUSALS_TOLD * (ADMIN_TEXT_SIZE + 24) + SUMMARY_SIZE];
 };
 
 /* What is wrong with a node as the target of `v`, and what to do, into `text`; "" = nothing. */
@@ -117,6 +117,12 @@ static void judge(struct coordinator *c, const Rh__AdminMove *in, struct judged 
 
         move_fault(c, in->moves[i], v, node, text);
         if (text[0] == '\0') {
+            struct state_pin pin = {.from = v->from, .to = ring_end(ring, v), .waits = in->waits};
+
+            (void)snprintf(pin.node, sizeof pin.node, "%s", node->name);
+            pin_rival_text(c, &pin, text);
+        }
+        if (text[0] == '\0') {
             j->wishes.wish[j->wishes.count++] =
                 (struct plan_wish){v->from, ring_end(ring, v), node->slot, PLAN_AT};
         } else {
@@ -150,8 +156,8 @@ static bool note(struct coordinator *c, const Rh__AdminMove *in)
     return coordinator_propose_note(c, PROPOSAL_NOTE, &told) != NULL;
 }
 
-static void wish(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMove *in,
-                 const struct plan_wishes *wishes)
+static void wish_once(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMove *in,
+                      const struct plan_wishes *wishes)
 {
     char text[ADMIN_TEXT_SIZE];
 
@@ -169,32 +175,41 @@ static void wish(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMo
     admin_set_text(&reply->text, text);
 }
 
-void move_ask(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMove *in)
+static void tell_refusals(struct judged *j, Rh__AdminReply *reply, size_t all)
+{
+    const size_t used = strlen(j->text);
+
+    (void)snprintf(j->text + used,
+                   sizeof j->text - used,
+                   "; %zu of %zu moves are refused, so nothing moves",
+                   j->refused,
+                   all);
+    admin_set_text(&reply->error, j->text);
+}
+
+bool move_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+              const Rh__AdminMove *in)
 {
     struct judged j;
-    struct plan_node *nodes;
+    bool later = false;
 
     if (in->n_moves == 0 || in->n_moves > STATE_TXN_OPS_MAX) {
         admin_set_text(&reply->error, "a plan has 1 to 4096 moves");
-        return;
+        return false;
     }
     judge(c, in, &j);
     if (j.refused > 0) {
-        const size_t used = strlen(j.text);
+        tell_refusals(&j, reply, in->n_moves);
+    } else if (in->dry_run) {
+        struct plan_node *nodes = rebalance_nodes(c, 0);
 
-        (void)snprintf(j.text + used,
-                       sizeof j.text - used,
-                       "; %zu of %zu moves are refused, so nothing moves",
-                       j.refused,
-                       in->n_moves);
-        admin_set_text(&reply->error, j.text);
-    } else {
-        nodes = rebalance_nodes(c, 0);
-        preview_plan(c, reply, nodes, c->state->node_count, &j.wishes, "", 0);
+        preview_plan(c, reply, &(struct preview){nodes, c->state->node_count, &j.wishes, "", 0});
         mem_free(nodes);
-        if (!in->dry_run) {
-            wish(c, reply, in, &j.wishes);
-        }
+    } else if (in->once) {
+        wish_once(c, reply, in, &j.wishes);
+    } else {
+        later = pin_cells(c, peer, reply, &j.wishes, in);
     }
     mem_free(j.wishes.wish);
+    return later;
 }

@@ -119,19 +119,17 @@ static struct plan_node *nodes_then(struct coordinator *c, const Rh__AdminPrevie
     return nodes;
 }
 
-void preview_plan(struct coordinator *c, Rh__AdminReply *reply, struct plan_node *nodes,
-                  size_t count, const struct plan_wishes *more, const char *added,
-                  uint16_t added_slot)
+void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct preview *p)
 {
     struct plan plan;
     struct ring ring;
 
-    if (rebalance_plan(c, nodes, count, more, &plan, &ring) != ERR_OK) {
+    if (rebalance_plan(c, p->nodes, p->count, p->more, &plan, &ring) != ERR_OK) {
         admin_set_text(&reply->error, "no plan is possible: no node would stay");
     }
     reply->plan = mem_new(plan.txn_count + 1, sizeof(Rh__PlanRow *));
     for (size_t i = 0; i < plan.txn_count; i++) {
-        reply->plan[reply->n_plan++] = plan_row(c, &plan.txn[i], &ring, added, added_slot);
+        reply->plan[reply->n_plan++] = plan_row(c, &plan.txn[i], &ring, p->added, p->added_slot);
     }
     admin_add_nodes(c, reply);
     plan_fini(&plan);
@@ -150,6 +148,9 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
         return;
     }
     struct plan_node *nodes = nodes_then(c, in, &count, &slot);
-    preview_plan(c, reply, nodes, count, NULL, in->name, slot);
+    preview_plan(
+        c,
+        reply,
+        &(struct preview){.nodes = nodes, .count = count, .added = in->name, .added_slot = slot});
     mem_free(nodes);
 }

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void expect(struct proposal *p, const struct leader_peer *peer, uint64_t question,
-                   uint16_t slot)
+void wish_expect(struct proposal *p, const struct leader_peer *peer, uint64_t question,
+                 uint16_t slot)
 {
     if (p != NULL) {
         p->peer = peer->id;
@@ -71,7 +71,14 @@ static void removal_fault(struct coordinator *c, const struct state_node *node, 
     const size_t owned = ring_owned_count(&c->state->view.ring, node->slot);
 
     text[0] = '\0';
-    if (owned > 0 && node->barred) {
+    if (owned > 0 && node->barred && wishes_to_give(c, node) == 0) {
+        (void)snprintf(text,
+                       size,
+                       "node '%s' is dead, and %zu vnodes are pinned to it and wait for it: start "
+                       "it again, or unpin them (`ringhold pin list`)",
+                       node->name,
+                       owned);
+    } else if (owned > 0 && node->barred) {
         (void)snprintf(text,
                        size,
                        "node '%s' is fenced and owns %zu vnodes: other nodes get them in %" PRIu64
@@ -116,7 +123,7 @@ static bool ask_desire(struct coordinator *c, const struct leader_peer *peer, Rh
 {
     struct proposal *p = propose_desire(c, node, wish);
 
-    expect(p, peer, reply->tag, node->slot);
+    wish_expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_not_ready(c, reply);
     }
@@ -166,7 +173,7 @@ bool wish_remove(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         return false;
     }
     p = live ? propose_desire(c, node, &wish) : propose_removal(c, node, in);
-    expect(p, peer, reply->tag, node->slot);
+    wish_expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_not_ready(c, reply);
     }
@@ -200,7 +207,7 @@ bool wish_daemons(struct coordinator *c, const struct leader_peer *peer, Rh__Adm
 {
     struct proposal *p = admin_daemons(c, reply, in);
 
-    expect(p, peer, reply->tag, 0);
+    wish_expect(p, peer, reply->tag, 0);
     return p != NULL;
 }
 
@@ -209,7 +216,7 @@ bool wish_quarantine(struct coordinator *c, const struct leader_peer *peer, Rh__
 {
     struct proposal *p = admin_quarantine(c, reply, in);
 
-    expect(p, peer, reply->tag, 0);
+    wish_expect(p, peer, reply->tag, 0);
     return p != NULL;
 }
 
@@ -218,8 +225,24 @@ bool wish_upgrade(struct coordinator *c, const struct leader_peer *peer, Rh__Adm
 {
     struct proposal *p = upgrade_on_question(c, reply, in);
 
-    expect(p, peer, reply->tag, 0);
+    wish_expect(p, peer, reply->tag, 0);
     return p != NULL;
+}
+
+/* What becomes of the pins of a node that drains, behind `text`. */
+static void tell_pins(const struct coordinator *c, const struct state_node *node, char *text,
+                      size_t size)
+{
+    const size_t count = node->leaving ? pin_count_at(c, node->name) : 0;
+    const size_t used = strlen(text);
+
+    if (count > 0) {
+        (void)snprintf(text + used,
+                       size - used,
+                       "; its %zu pins let go until a node '%s' is there and stays",
+                       count,
+                       node->name);
+    }
 }
 
 void admin_applied(struct coordinator *c, const struct proposal *p,
@@ -239,6 +262,8 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
         (void)snprintf(text, sizeof text, "changed");
     } else if (p->kind == PROPOSAL_LEASE) {
         (void)snprintf(text, sizeof text, "leases are extended");
+    } else if (p->kind == PROPOSAL_PIN) {
+        (void)snprintf(text, sizeof text, "done; there are %zu pins in all", c->state->pin_count);
     } else if (p->kind == PROPOSAL_FORMAT) {
         (void)snprintf(
             text, sizeof text, "the fleet's format is now %" PRIu32 "", c->state->format);
@@ -249,6 +274,7 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
                        node->leaving ? "%s drains: %zu vnodes to move" : "%s stays with %zu vnodes",
                        node->name,
                        ring_owned_count(&c->state->view.ring, node->slot));
+        tell_pins(c, node, text, sizeof text);
     }
     admin_set_text(&reply->text, result->accepted ? text : "");
     admin_send_reply(c, p->peer, reply);

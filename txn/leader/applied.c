@@ -56,6 +56,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_DEREGISTER:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:
+    case PROPOSAL_PIN:
     case PROPOSAL_FORMAT:
         admin_applied(c, p, result);
         return;
@@ -138,6 +139,9 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
     } else if (result->delta != NULL) {
         rebalance_touch(c); // the directory changed
         admin_log_quarantine(c, result);
+    }
+    if (event->command->body_case == RH__COMMAND__BODY_PIN && result->accepted) {
+        rebalance_touch(c); // no delta: only the leader asks what is pinned
     }
     for (size_t i = 0; i < result->aborted_count; i++) {
         t = state_txn(c->state, result->aborted[i]);

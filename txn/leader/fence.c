@@ -317,9 +317,9 @@ static void allocate(struct coordinator *c)
     mem_free(nodes);
 }
 
-static bool is_orphaned(const struct coordinator *c, const struct state_node *node)
+static bool is_orphaned(struct coordinator *c, const struct state_node *node)
 {
-    return node->barred && ring_owned_count(&c->state->view.ring, node->slot) > 0;
+    return node->barred && wishes_to_give(c, node) > 0;
 }
 
 /* ---- all ---- */

@@ -53,7 +53,7 @@ struct coordinator {
     struct drives drives;
     struct phases phases;
     struct eligibility eligibility;
-    struct wishes wishes;
+    struct leader_wishes wishes;
     struct rebalance rebalance;
     struct proposals proposals;
     struct applied applied;

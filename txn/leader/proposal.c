@@ -101,7 +101,7 @@ static bool draws(enum proposal_kind kind)
 {
     return kind != PROPOSAL_INIT && kind != PROPOSAL_VOTER && kind != PROPOSAL_LEASE &&
            kind != PROPOSAL_SETTLE && kind != PROPOSAL_NOTE && kind != PROPOSAL_REPAIR &&
-           kind != PROPOSAL_OPERATOR_REQUEST;
+           kind != PROPOSAL_OPERATOR_REQUEST && kind != PROPOSAL_PIN;
 }
 
 struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
@@ -119,6 +119,8 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
     // Whoever reads only older formats must never find it in the log.
     ASSERT(IMPLIES(command->body_case == RH__COMMAND__BODY_AHEAD,
                    c->state->format >= FLEET_FORMAT_AHEAD));
+    ASSERT(IMPLIES(command->body_case == RH__COMMAND__BODY_PIN,
+                   c->state->format >= FLEET_FORMAT_PLACEMENT));
     command->time_us = c->wall_us;
     command->proposer = c->config.id;
     if (mutant(M_LOCALNUM) && command->body_case == RH__COMMAND__BODY_BEGIN) {
@@ -159,6 +161,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_REPAIR:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:
+    case PROPOSAL_PIN:
     case PROPOSAL_FORMAT:
     case PROPOSAL_AHEAD:
         return true;

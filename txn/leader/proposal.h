@@ -23,6 +23,7 @@ enum proposal_kind {
     PROPOSAL_SETTLE,
     PROPOSAL_DAEMONS,
     PROPOSAL_QUARANTINE,
+    PROPOSAL_PIN,
     PROPOSAL_FORMAT,
     PROPOSAL_AHEAD,
     PROPOSAL_NOTE,             /* only for the history */

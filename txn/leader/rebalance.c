@@ -271,6 +271,53 @@ enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t c
     return e;
 }
 
+static size_t greatest_vnode(const struct coordinator *c)
+{
+    size_t greatest = 0;
+
+    for (size_t i = 0; i < c->rebalance.plan.txn_count; i++) {
+        const struct plan_txn *t = &c->rebalance.plan.txn[i];
+
+        for (size_t j = 0; j < t->op_count; j++) {
+            greatest = greater_id(greatest, &t->ops[j]);
+        }
+    }
+    return greatest;
+}
+
+/* The first MOVE of a transaction is one that is wished. `cut`: by vnode id, the first cell of what
+ * the plan cuts off. */
+static bool is_wished(const struct ring *ring, const struct plan_wishes *wishes,
+                      const uint32_t *cut, const struct plan_txn *t)
+{
+    const struct ring_vnode *v = ring_find(ring, t->ops[0].vnode);
+    const uint32_t cell = v == NULL ? cut[t->ops[0].vnode] : v->from;
+    const struct plan_wish *w = t->target == 0 ? NULL : plan_wish_in(wishes, cell, cell + 1);
+
+    return w != NULL && w->kind == PLAN_AT && w->slot == t->target;
+}
+
+/* `ring` is the one that the plan was made from. */
+static void find_reasons(struct coordinator *c, const struct ring *ring)
+{
+    const struct plan *plan = &c->rebalance.plan;
+    uint32_t *cut = mem_new(greatest_vnode(c) + 1, sizeof *cut);
+    struct plan_wishes wishes;
+
+    wishes_make(c, NULL, &wishes);
+    for (size_t i = 0; i < plan->txn_count; i++) {
+        const struct plan_txn *t = &plan->txn[i];
+
+        for (size_t k = 0; k < t->op_count && t->ops[k].kind == RING_SPLIT; k++) {
+            cut[t->ops[k].other] = t->ops[k].at;
+        }
+        c->rebalance.planned[i].reason =
+            is_wished(ring, &wishes, cut, t) ? REASON_WISH : reason_of(c, ring, t);
+    }
+    wishes_end(&wishes);
+    mem_free(cut);
+}
+
 static void make_plan(struct coordinator *c)
 {
     struct plan_node *nodes = rebalance_nodes(c, 0);
@@ -283,9 +330,7 @@ static void make_plan(struct coordinator *c)
     c->rebalance.has_plan = true;
     c->rebalance.plan_id++;
     c->rebalance.planned = mem_new(c->rebalance.plan.txn_count, sizeof *c->rebalance.planned);
-    for (size_t i = 0; i < c->rebalance.plan.txn_count; i++) {
-        c->rebalance.planned[i].reason = reason_of(c, &ring, &c->rebalance.plan.txn[i]);
-    }
+    find_reasons(c, &ring);
     if (c->rebalance.plan.txn_count > 0) {
         c->rebalance.plans_made++;
         log_info("txn",
@@ -321,6 +366,9 @@ static void why_text(const struct coordinator *c, size_t at, char *text, size_t 
         return;
     case REASON_MERGE:
         (void)snprintf(text, size, "merge");
+        return;
+    case REASON_WISH:
+        (void)snprintf(text, size, "wished at %s", target == NULL ? "?" : target->name);
         return;
     }
     UNREACHABLE();
@@ -410,20 +458,6 @@ static bool is_touched(const struct walk *w, const struct ring_op *ops, size_t c
         }
     }
     return false;
-}
-
-static size_t greatest_vnode(const struct coordinator *c)
-{
-    size_t greatest = 0;
-
-    for (size_t i = 0; i < c->rebalance.plan.txn_count; i++) {
-        const struct plan_txn *t = &c->rebalance.plan.txn[i];
-
-        for (size_t j = 0; j < t->op_count; j++) {
-            greatest = greater_id(greatest, &t->ops[j]);
-        }
-    }
-    return greatest;
 }
 
 /* It takes part in one thing more. */

@@ -10,7 +10,14 @@
 #include "txn/leader/proposal.h"
 
 /* One transaction of the plan. */
-enum planned_reason { REASON_REBALANCE, REASON_JOIN, REASON_DRAIN, REASON_SPLIT, REASON_MERGE };
+enum planned_reason {
+    REASON_REBALANCE,
+    REASON_JOIN,
+    REASON_DRAIN,
+    REASON_SPLIT,
+    REASON_MERGE,
+    REASON_WISH,
+};
 struct planned {
     bool begun;
     enum planned_reason reason;

@@ -6,6 +6,7 @@
 #include "txn/state/change.h"
 
 #include "txn/state/delta.h"
+#include "txn/state/pins.h"
 #include "txn/state/roles.h"
 #include "txn/state/suspect.h"
 #include "wire/versions.h"
@@ -280,6 +281,9 @@ static void dispatch(struct change *c, const Rh__Command *command)
         return;
     case RH__COMMAND__BODY_AHEAD:
         on_ahead(c);
+        return;
+    case RH__COMMAND__BODY_PIN:
+        apply_pin(c, command->pin);
         return;
     case RH__COMMAND__BODY_NOTE:
         return; // only for the history

@@ -5,6 +5,7 @@
 #include "txn/state/digest.h"
 
 #include "ring/inspect.h"
+#include "txn/state/pins.h"
 #include "wire/versions.h"
 
 #include <string.h>
@@ -72,6 +73,14 @@ static void put_suspect(struct siphash *h, const struct state_suspect *e)
     put_text(h, e->node);
 }
 
+static void put_pin(struct siphash *h, const struct state_pin *p)
+{
+    siphash_word(h, p->from | (uint64_t)p->to << 32);
+    siphash_word(h, (uint64_t)p->kind << 1 | p->waits);
+    digest_bytes(h, pins_id(p));
+    put_text(h, p->node);
+}
+
 uint64_t state_digest(const struct state *s)
 {
     struct siphash h = siphash_start(s->view.key);
@@ -114,6 +123,9 @@ uint64_t state_digest(const struct state *s)
     for (size_t i = 0; i < s->struck_count; i++) {
         siphash_word(&h, s->struck[i].incarnation);
         siphash_word(&h, s->struck[i].position);
+    }
+    for (size_t i = 0; i < s->pin_count; i++) {
+        put_pin(&h, &s->pin[i]);
     }
     for (size_t i = 0; i < s->voter_count; i++) {
         siphash_word(&h, s->voter[i].id);

@@ -103,6 +103,17 @@ struct state_suspect {
     char node[VIEW_NAME_MAX + 1]; /* whose process died last */
 };
 
+/* Cells that an operator wants to be at a node; txn/state/pins.h. */
+struct state_pin {
+    uint32_t from; /* first cell */
+    uint32_t to;   /* not of them */
+    uint16_t kind;
+    uint8_t id_size; /* 0: they are wished themselves, else they are the id's */
+    bool waits;      /* for the node when it is dead; else others get them */
+    uint8_t *id;     /* owned; NULL if id_size is 0 */
+    char node[VIEW_NAME_MAX + 1];
+};
+
 /* Cells that were given away when their owner was dead: txn/state/suspect.h. */
 struct state_lost {
     uint64_t incarnation; /* that had them; until its name is registered anew, or goes */
@@ -139,6 +150,8 @@ struct state {
     size_t lost_count;
     struct state_struck *struck; /* owned; in the order in which they were struck */
     size_t struck_count;
+    struct state_pin *pin; /* owned; sorted by cells, kind and id */
+    size_t pin_count;
 };
 
 /* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a

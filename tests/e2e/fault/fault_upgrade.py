@@ -18,7 +18,7 @@ from ledger import Load, judge
 NODES = ["n1", "n2", "n3"]
 GATEWAYS = ["g1", "g2"]
 NEXT = "build/gcc-next/ringhold"
-TODAY = 3  # the newest format that the older one reads: a new fleet begins with it
+TODAY = 4  # the newest format that the older one reads: a new fleet begins with it
 LINKS_NEXT = 6  # the newest protocol of links that the next one speaks
 
 

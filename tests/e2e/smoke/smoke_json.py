@@ -60,6 +60,7 @@ def seen_in(fleet):
         "status": fleet.ask("status"),
         "node list": fleet.ask("node", "list"),
         "node drain n1 cancel": once("node", "drain", "n1", "cancel", *at),
+        "pin list": fleet.ask("pin", "list"),
         "ring": fleet.ask("ring"),
         "ring --diff drain n1": fleet.ask("ring", "--diff", "drain", "n1"),
         "where k1": fleet.ask("where", "k1"),
@@ -110,6 +111,7 @@ def each_command_says_what_is_documented(binary):
         fleet.settled(["n1", "n2"])
         Resp(fleet.process("g1").resp)("SET", "k1", "x")
         fleet.tell("quarantine", "add", "0/bad")
+        fleet.tell("pin", "boss-7", "n1")
         told, failed = documented(), []
         for command, value in seen_in(fleet).items():
             name = re.sub(r"^txn show \d+$", "txn show N", command)
@@ -121,7 +123,7 @@ def each_command_says_what_is_documented(binary):
 
 def every_command_that_prints_json_is_documented(binary):
     """But those that print `done`, and those that print what a sibling does."""
-    done = {"node wait", "node add", "node remove", "node replace", "node weight", "daemons", "quarantine clear", "quarantine add"}
+    done = {"node wait", "node add", "node remove", "node replace", "node weight", "daemons", "quarantine clear", "quarantine add", "move", "unpin"}
     alike = {"recover verify"} | {f"coordinators {verb}" for verb in ("set", "add", "replace", "remove")}
     silent = []
     for command in commands(binary):

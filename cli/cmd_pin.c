@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold pin`, `pin list` and `unpin`: at which node an id or a vnode is to live.
+ */
+#include "base/history.h"
+#include "base/mem.h"
+#include "cli/actor_word.h"
+#include "cli/commands.h"
+#include "cli/query.h"
+#include "cli/ring_diff.h"
+#include "ring/ring.h"
+#include "wire/control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REASON_SIZE = 128, LINE_SIZE = 1200, BATCH = 1000, IF_DEAD_SIZE = 8 };
+
+/* ---- pin list ---- */
+
+static void put_row(struct rows *r, const Rh__PinRow *row)
+{
+    char word[HISTORY_WORD_SIZE];
+
+    if (row->pin->actor != NULL) {
+        const Rh__Actor *actor = row->pin->actor;
+
+        rows_text(
+            r, "%u/%s", actor->kind, history_word(bytes_of(actor->id.data, actor->id.len), word));
+    } else {
+        rows_text(r, "-");
+    }
+    rows_number(r, row->vnode);
+    rows_number(r, row->pin->from);
+    rows_number(r, row->pin->to);
+    rows_text(r, "%s", row->pin->node);
+    rows_text(r, "%s", row->pin->waits ? "wait" : "hash");
+    rows_text(r, "%s", row->owner);
+    rows_text(r, "%s", row->state);
+}
+
+static int list(int argc, char **argv)
+{
+    static const char *const columns[] = {
+        "ID", "VNODE", "FROM", "TO", "NODE", "IF DEAD", "OWNER", "STATE", NULL};
+    struct query q;
+    const struct command command = {
+        .name = "pin list",
+        .summary = "List the pins, by cell: what is pinned, to which node, and where it is.",
+        .arguments = "",
+        .details =
+            "STATE: there; moves (it is on its way, or waits for its turn); drains or dead (that\n"
+            "is what its node does, so it lives by hash, or if the node is dead and the pin says\n"
+            "so it waits); unknown (no node has that name).",
+        .options = query_options(&q, NULL),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminPins what = RH__ADMIN_PINS__INIT;
+    struct rows r;
+    bool more = true;
+
+    if (code >= 0) {
+        return code;
+    }
+    rows_init(&r, columns);
+    while (more) {
+        Rh__AdminReply *reply = query_ask(&q, &what.base);
+
+        if (reply == NULL) {
+            rows_fini(&r);
+            return 1;
+        }
+        for (size_t i = 0; i < reply->n_pins; i++) {
+            put_row(&r, reply->pins[i]);
+        }
+        what.from += (uint32_t)reply->n_pins;
+        more = reply->n_pins > 0 && what.from < reply->pins_count;
+        admin_free(reply);
+    }
+    query_print(&q, &r);
+    return 0;
+}
+
+/* ---- pin and unpin ---- */
+
+static void free_wishes(Rh__AdminPin *what)
+{
+    for (size_t i = 0; i < what->n_pins; i++) {
+        proto_free(&what->pins[i]->base);
+    }
+    what->n_pins = 0;
+}
+
+/* A number is a vnode, anything else an id: KIND/ID, or an ID of kind 0. */
+static bool add_wish(Rh__AdminPin *what, const char *name, const char *node)
+{
+    Rh__PinWish *wish = mem_new(1, sizeof *wish);
+    Rh__Actor actor = RH__ACTOR__INIT;
+    uint8_t id[ACTOR_ID_MAX];
+
+    *wish = (Rh__PinWish)RH__PIN_WISH__INIT;
+    what->pins[what->n_pins++] = wish;
+    wish->node = mem_string(node);
+    if (name[0] != '\0' && name[strspn(name, "0123456789")] == '\0') {
+        return query_number(what->remove ? "unpin" : "pin",
+                            "VNODE",
+                            name,
+                            (struct option_range){0, RING_VNODES_MAX},
+                            &wish->vnode);
+    }
+    if (!actor_parse_short(name, &actor, id)) {
+        (void)fprintf(stderr,
+                      "ringhold %s: '%s' is no VNODE, ID or KIND/ID, such as 12, ann or 3/boss-7\n",
+                      what->remove ? "unpin" : "pin",
+                      name);
+        return false;
+    }
+    wish->actor = mem_new(1, sizeof *wish->actor);
+    *wish->actor = (Rh__Actor)RH__ACTOR__INIT;
+    wish->actor->kind = actor.kind;
+    wish->actor->id.len = actor.id.len;
+    wish->actor->id.data = mem_copy(actor.id.data, actor.id.len);
+    return true;
+}
+
+static bool ask(const struct query *q, Rh__AdminPin *what)
+{
+    bool good = true;
+
+    if (what->dry_run) {
+        Rh__AdminReply *reply = query_ask(q, &what->base);
+
+        good = reply != NULL;
+        if (good) {
+            ring_diff_print(q, reply);
+        }
+        admin_free(reply);
+    } else {
+        good = query_do(q, &what->base, NULL);
+    }
+    free_wishes(what);
+    return good;
+}
+
+/* Lines of the words that are else on the command line; a batch of them is one command. */
+static bool ask_lines(const struct query *q, Rh__AdminPin *what, const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    char line[LINE_SIZE];
+    char name[LINE_SIZE];
+    char node[LINE_SIZE];
+    bool good = file != NULL;
+
+    if (!good) {
+        (void)fprintf(stderr, "ringhold: %s can't be read\n", path);
+    }
+    for (size_t number = 1; good && fgets(line, sizeof line, file) != NULL; number++) {
+        const int words = sscanf(line, "%1199s %1199s", name, node); // LINE_SIZE - 1
+
+        if (words == EOF) {
+            continue; // an empty line
+        }
+        if (words < 1 || (words == 1) != what->remove) {
+            (void)fprintf(stderr, "ringhold: %s: line %zu: it has %d words\n", path, number, words);
+            good = false;
+        }
+        good = good && add_wish(what, name, words == 2 ? node : "");
+        if (good && what->n_pins == BATCH) {
+            good = ask(q, what);
+        }
+    }
+    if (file != NULL && file != stdin) {
+        (void)fclose(file);
+    }
+    return good && (what->n_pins == 0 || ask(q, what));
+}
+
+static bool has_words(const struct query *q, const Rh__AdminPin *what, const char *path)
+{
+    const int wanted = path[0] != '\0' ? 0 : what->remove ? 1 : 2;
+
+    if (q->argument_count != wanted) {
+        (void)fprintf(stderr,
+                      what->remove
+                          ? "ringhold unpin: use VNODE, ID or KIND/ID, or --lines FILE\n"
+                          : "ringhold pin: use VNODE, ID or KIND/ID, and NODE; or --lines FILE\n");
+    }
+    return q->argument_count == wanted;
+}
+
+static int change(const struct query *q, Rh__AdminPin *what, const char *path)
+{
+    Rh__PinWish *wishes[BATCH];
+    bool good = has_words(q, what, path);
+
+    what->pins = wishes;
+    if (good && path[0] != '\0') {
+        good = ask_lines(q, what, path);
+    } else if (good) {
+        good = add_wish(what, q->arguments[0], what->remove ? "" : q->arguments[1]) && ask(q, what);
+    }
+    free_wishes(what);
+    what->pins = NULL;
+    return good ? 0 : 1;
+}
+
+static struct option lines_option(char *path, size_t size)
+{
+    return option_text("lines",
+                       "FILE",
+                       path,
+                       size,
+                       "many, each a line of the same words; -: from stdin. 1000 at a time");
+}
+
+static struct option reason_option(char *reason, size_t size)
+{
+    return option_text("reason", "TEXT", reason, size, "the reason, for the audit history");
+}
+
+static int pin(int argc, char **argv)
+{
+    struct query q;
+    char path[256] = "";
+    char reason[REASON_SIZE] = "";
+    char if_dead[IF_DEAD_SIZE] = "hash";
+    char by[128];
+    bool rehearses = false;
+    const struct option more[] = {
+        option_text("if-dead",
+                    "hash|wait",
+                    if_dead,
+                    sizeof if_dead,
+                    "when NODE is dead: others get it, or it waits for NODE (%)"),
+        lines_option(path, sizeof path),
+        option_switch("dry-run", &rehearses, "only show what would move"),
+        reason_option(reason, sizeof reason),
+    };
+    const struct command command = {
+        .name = "pin",
+        .summary = "Pin an id or a vnode to a node: it moves there, and stays.",
+        .arguments = "[VNODE|ID|KIND/ID NODE]",
+        .details =
+            "A number is a vnode, anything else an id; write 0/7 for an id of kind 0 that is a\n"
+            "number. An id moves with its cell, so all other ids of that cell go along. While "
+            "NODE\n"
+            "drains, what is pinned to it lives by hash.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+        .arguments_max = 2,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminPin what = RH__ADMIN_PIN__INIT;
+
+    if (code >= 0) {
+        return code;
+    }
+    what.waits = strcmp(if_dead, "wait") == 0;
+    if (!what.waits && strcmp(if_dead, "hash") != 0) {
+        (void)fprintf(stderr, "ringhold pin: --if-dead must be hash or wait\n");
+        return 1;
+    }
+    (void)query_who(by, sizeof by);
+    what.by = by;
+    what.reason = reason;
+    what.dry_run = rehearses;
+    return change(&q, &what, path);
+}
+
+int cmd_unpin(int argc, char **argv)
+{
+    struct query q;
+    char path[256] = "";
+    char reason[REASON_SIZE] = "";
+    char by[128];
+    const struct option more[] = {
+        lines_option(path, sizeof path),
+        reason_option(reason, sizeof reason),
+    };
+    const struct command command = {
+        .name = "unpin",
+        .summary = "Let go of what is pinned: the planner treats it as any other again.",
+        .arguments = "[VNODE|ID|KIND/ID]",
+        .details = "It moves only if the nodes' shares want it.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+        .arguments_max = 1,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminPin what = RH__ADMIN_PIN__INIT;
+
+    if (code >= 0) {
+        return code;
+    }
+    (void)query_who(by, sizeof by);
+    what.by = by;
+    what.reason = reason;
+    what.remove = true;
+    return change(&q, &what, path);
+}
+
+int cmd_pin(int argc, char **argv)
+{
+    return argc > 0 && strcmp(argv[0], "list") == 0 ? list(argc - 1, argv + 1) : pin(argc, argv);
+}
