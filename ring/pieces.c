@@ -113,8 +113,7 @@ static void set_apart(struct pieces *p, uint32_t index, const struct plan_wishes
     const struct plan_wish *first = plan_wish_in(wishes, from, end);
     size_t left = 0;
 
-    while (first != NULL && first + left < wishes->wish + wishes->count &&
-           first[left].from < end) {
+    while (first != NULL && first + left < wishes->wish + wishes->count && first[left].from < end) {
         left++;
     }
     for (; left > 0; left--) {

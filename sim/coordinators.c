@@ -383,6 +383,9 @@ void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *
         (void)snprintf(id, sizeof id, "%llu", (unsigned long long)group_id(f, end->other->number));
         group_up(f, c->process.number, end);
     }
+    // Elsewhere they say nothing, and the fleet begins with the first format.
+    const bool says_format = f->roles || f->profile == PROFILE_OPERATOR;
+
     step(f,
          c,
          (struct coordinator_event){
@@ -392,10 +395,8 @@ void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *
              .name = fellow                                 ? id
                      : end->other->role == ROLE_COORDINATOR ? end->other->name + 1
                                                             : process_says(end->other),
-             // Elsewhere they say nothing, and the fleet begins with the first.
-             .format = {FLEET_FORMAT_OLDEST, f->profile == PROFILE_OPERATOR ? poison_format(f) : 0},
              .incarnation = end->other_incarnation,
-             .format = {f->roles ? FLEET_FORMAT_OLDEST : 0, f->roles ? FLEET_FORMAT : 0},
+             .format = {says_format ? FLEET_FORMAT_OLDEST : 0, says_format ? poison_format(f) : 0},
              .identity = fellow ? group_identity(f, end->other->number)
                          : end->other->role == ROLE_COORDINATOR ? end->other->number + 1000u
                                                                 : 0,

@@ -170,7 +170,7 @@ STATIC_SIZE(state_voter, 144);
 STATIC_SIZE(state_kind, 100);
 STATIC_SIZE(state_suspect, 344);
 STATIC_SIZE(view_member, 376);
-STATIC_SIZE(state, 1104);
+STATIC_SIZE(state, 1120);
 
 struct compared {
     const struct field *field;
