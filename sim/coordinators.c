@@ -220,7 +220,9 @@ static void stop(struct fleet *f, struct sim_coordinator *c, uint64_t down_us)
 void coordinators_start_all(struct fleet *f)
 {
     for (unsigned i = 0; i < f->coordinators; i++) {
-        on_restart(f, &(struct world_event){.a = i, .b = f->coordinator[i].process.life});
+        if (f->group == NULL || group_id(f, i) != 0) {
+            on_restart(f, &(struct world_event){.a = i, .b = f->coordinator[i].process.life});
+        }
     }
 }
 

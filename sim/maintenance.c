@@ -63,7 +63,7 @@ void maintenance_start(struct fleet *f)
     if (f->maintenance_ms > 0) {
         world_at(&f->world,
                  f->world.now_us + f->maintenance_ms * UINT64_C(1000) +
-                     world_gap(&f->world, GAP_US),
+                     world_gap(&f->world, f->options.maintained ? GAP_US / 4 : GAP_US),
                  (struct world_event){.run = on_ask, .context = f});
     }
 }
@@ -77,9 +77,12 @@ static bool may_begin(const struct fleet *f, const struct sim_node *n,
     return clock_us + figures->lease_us / SOFT_PART < figures->lease_until_us;
 }
 
-/* Those that have a lease no leader grants by itself; none: they are forgotten. */
+/* Those whose lease is as long as only this maintenance makes them: a former one's would be shorter
+ * by now. */
 static void note_extended(struct fleet *f)
 {
+    const uint64_t least_us = (f->maintenance_us - f->world.now_us) * 4 / 3;
+
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
         struct host_stats figures = {0};
@@ -88,7 +91,8 @@ static void note_extended(struct fleet *f)
         if (n->core != NULL && n->incarnation != 0 && !n->process.gate.shut) {
             host_stats(n->core, &figures);
         }
-        if (figures.serving && figures.lease_us > f->lease_us && may_begin(f, n, &figures)) {
+        if (figures.serving && figures.lease_us > f->lease_us && figures.lease_us >= least_us &&
+            may_begin(f, n, &figures)) {
             n->extended = n->incarnation;
             n->extended_jumps = figures.lease_jumps;
             f->extended++;
