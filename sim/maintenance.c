@@ -77,12 +77,20 @@ static bool may_begin(const struct fleet *f, const struct sim_node *n,
     return clock_us + figures->lease_us / SOFT_PART < figures->lease_until_us;
 }
 
-/* Those whose lease is as long as only this maintenance makes them: a former one's would be shorter
- * by now. */
+/* Those whose lease counts from a renewal that left since the log had this maintenance's length: a
+ * lease of a former one ends earlier. */
+static bool is_of_this(const struct fleet *f, const struct sim_node *n,
+                       const struct host_stats *figures)
+{
+    const uint64_t clock_us = sim_clock_read(&n->process.clock, f->world.now_us);
+    const uint64_t age_us = clock_us - (figures->lease_until_us - figures->lease_us);
+
+    return figures->lease_us > f->lease_us &&
+           age_us < (f->world.now_us - f->lease_agreed_us) * 9 / 10; // by whatever clock
+}
+
 static void note_extended(struct fleet *f)
 {
-    const uint64_t least_us = (f->maintenance_us - f->world.now_us) * 4 / 3;
-
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
         struct host_stats figures = {0};
@@ -91,8 +99,7 @@ static void note_extended(struct fleet *f)
         if (n->core != NULL && n->incarnation != 0 && !n->process.gate.shut) {
             host_stats(n->core, &figures);
         }
-        if (figures.serving && figures.lease_us > f->lease_us && figures.lease_us >= least_us &&
-            may_begin(f, n, &figures)) {
+        if (figures.serving && is_of_this(f, n, &figures) && may_begin(f, n, &figures)) {
             n->extended = n->incarnation;
             n->extended_jumps = figures.lease_jumps;
             f->extended++;

@@ -285,8 +285,13 @@ void check_longest(struct fleet *f)
     for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !f->past; i++) {
         const struct sim_node *n = &f->node[i];
         const uint64_t left_us = n->core == NULL ? 0 : check_may_run_us(f, n);
+        const struct state_node *known =
+            state_node_named(&f->raft.truth, process_says(&n->process));
+        // Who has said BYE has stopped its actors, and owns nothing.
+        const bool parted = known == NULL || known->incarnation != n->incarnation ||
+                            (known->barred && known->clean);
 
-        if (left_us > longest_us) {
+        if (left_us > longest_us && !parted) {
             world_violate(
                 &f->world,
                 "lease",
