@@ -251,7 +251,8 @@ static void hunt(const struct campaign *c, struct prey *p)
 static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
-           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE;
+           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE ||
+           m == M_EXTENDEARLY || m == M_EARLIERCOUNTS;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
