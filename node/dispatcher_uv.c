@@ -158,8 +158,10 @@ void dispatcher_end_serving(struct serving *v)
 
 void dispatcher_answer(struct shell *s, const struct call_answer *answer)
 {
-    const struct submission submission = {
-        .verb = VERB_ANSWER, .ticket = answer->number, .status = answer->status};
+    const struct submission submission = {.verb = VERB_ANSWER,
+                                          .brief = (answer->number & CALL_BRIEF) != 0,
+                                          .ticket = answer->number,
+                                          .status = answer->status};
 
     if (answer->worker < s->dispatcher.worker_count) {
         worker_submit(s->dispatcher.worker[answer->worker], &submission, answer->payload);

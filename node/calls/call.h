@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In a call's number: the caller's kind is brief, and so is what it does with the answer. */
+#define CALL_BRIEF (UINT64_C(1) << 55)
+
 /* Borrowed, all of it. Everything is within its limits: id 1..RECORD_ID_MAX bytes, payload at most
  * RECORD_BODY_MAX. */
 struct call {

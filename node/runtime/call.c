@@ -230,7 +230,9 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     struct open_call *c = pool_take(&s->call_memory, sizeof *c, &handle);
     c->handle = handle;
     c->actor = actor;
-    c->number = call.number = atomic_fetch_add(&s->config.numbering->calls, 1) + 1;
+    call.number = atomic_fetch_add(&s->config.numbering->calls, 1) + 1;
+    call.number |= role_of(actor)->ops->brief != 0 ? CALL_BRIEF : 0;
+    c->number = call.number;
     c->then = then;
     c->argument = argument;
     table_put(&s->calls, &c->by_number, table_mix(c->number));

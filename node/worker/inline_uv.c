@@ -23,8 +23,8 @@
  *
  * What is done keeps its order: a worker that sleeps has done all that was sent. The lease holds as
  * it does there: the clock is read and the limits are looked at before each task, and the watchdog
- * sees whose code runs (hole 30). Timers and answers of others, which may not be brief, wait for
- * the worker.
+ * sees whose code runs (hole 30). Answers of calls are done here if the caller's kind is brief
+ * (CALL_BRIEF); timers, which may be of others, wait for the worker.
  */
 #include "node/worker/inside_uv.h"
 
@@ -60,7 +60,7 @@ static void leave(struct worker *w)
     w->runs_inline = false;
     (void)pthread_mutex_lock(&w->lock);
     w->inlined = false;
-    w->rung = w->rung || next_us < w->sleeps_until_us;
+    w->rung = w->rung || next_us < w->sleeps_until_us || w->late_answers.size > 0;
     const bool signal = w->waits_for_inline || worker_has_work(w);
     (void)pthread_mutex_unlock(&w->lock);
     if (signal) {

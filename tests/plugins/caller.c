@@ -4,6 +4,10 @@
  * each ID in turn, and is answered "calls/s p50 p99" with microseconds. To a call it answers its
  * payload. For bench/calls.
  */
+#ifndef CALLER_BRIEF
+#define CALLER_BRIEF 0 /* caller_brief.c has 1 */
+#endif
+
 #include <ringhold.h>
 
 #include <inttypes.h>
@@ -162,4 +166,5 @@ const struct rh_actor_ops ringhold_actor = {
     .activate = on_activate,
     .message = on_message,
     .deactivate = on_deactivate,
+    .brief = CALLER_BRIEF,
 };
