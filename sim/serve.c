@@ -5,7 +5,7 @@
  * In a quarter of the seeds the actors in memory are of a brief kind. What is steady then runs
  * where it is admitted, three times of four; else its actor takes its time, or it goes by an
  * effect, as if the actor's worker had something else to do. A node may die between the run and the
- * answer. In the others it is submitted.
+ * answer.
  */
 #include "base/table.h"
 #include "sim/fleet.h"
@@ -125,7 +125,7 @@ bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
     uint64_t position = 0;
 
-    if (n->core == NULL) {
+    if (!serve_drawn(f->world.seed) || n->core == NULL) {
         return false;
     }
     host_prefetch(n->core, r, 1, &position);
