@@ -236,7 +236,7 @@ static bool close_circle(struct waits *w, struct wait *wait, const struct probe 
 void waits_chase(struct waits *w, const struct probe *p, struct blocked b)
 {
     struct wait *first = b.run == 0 ? NULL : first_of(w, b.run);
-    struct wait *wait = first;
+    struct wait *wait = first == NULL ? NULL : first->prev; // the newest is the first to know
     bool refuse = false;
 
     while (wait != NULL) {
@@ -248,7 +248,7 @@ void waits_chase(struct waits *w, const struct probe *p, struct blocked b)
             next.greatest = b.queued ? *greater(&wait->name, &p->greatest) : p->greatest;
             pass(w, wait, &next);
         }
-        wait = wait->next == first ? NULL : wait->next;
+        wait = wait == first ? NULL : wait->prev;
     }
     if (refuse) {
         effect(w, WAIT_REFUSE, p)->run = b.run;
