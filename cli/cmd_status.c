@@ -304,18 +304,6 @@ static void print_clocks(const Rh__AdminReply *reply)
     }
 }
 
-static void print_leases(const Rh__AdminReply *reply)
-{
-    if (reply->lease_us > 0 && reply->lease_longest_us > reply->lease_us) {
-        (void)printf("\nleases of up to %" PRIu64 " s may last, the leader's own are %" PRIu64
-                     " s: the ids of a node that dies are served by others after up to %" PRIu64
-                     " s\n",
-                     (reply->lease_longest_us + 999999) / 1000000,
-                     reply->lease_us / 1000000,
-                     (reply->lease_wait_us + 999999) / 1000000);
-    }
-}
-
 /* All that is shown. */
 struct tables {
     struct rows coordinators;
@@ -336,24 +324,20 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
     json_print_string(reply->cluster);
     (void)printf(",\"fleet\":");
     json_print_string(reply->fleet);
-    (void)printf(",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
-                 ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
-                 ",\"pending\":%u,\"planned\":%u,\"planning\":%s,\"lease_ms\":%" PRIu64
-                 ",\"longest_ms\":%" PRIu64 ",\"takeover_ms\":%" PRIu64
-                 ",\"digest\":\"%s\",\"coordinators\":",
-                 reply->leader,
-                 reply->term,
-                 reply->version,
-                 reply->number,
-                 reply->era,
-                 reply->applied_index,
-                 reply->pending,
-                 reply->planned,
-                 reply->planning ? "true" : "false",
-                 reply->lease_us / 1000,
-                 reply->lease_longest_us / 1000,
-                 reply->lease_wait_us / 1000,
-                 digest_text(reply->digest0, reply->digest1, digest));
+    (void)printf(
+        ",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
+        ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
+        ",\"pending\":%u,\"planned\":%u,\"planning\":%s,\"digest\":\"%s\",\"coordinators\":",
+        reply->leader,
+        reply->term,
+        reply->version,
+        reply->number,
+        reply->era,
+        reply->applied_index,
+        reply->pending,
+        reply->planned,
+        reply->planning ? "true" : "false",
+        digest_text(reply->digest0, reply->digest1, digest));
     rows_print_json(&t->coordinators);
     (void)printf(",\"nodes\":");
     rows_print_json(&t->nodes);
@@ -421,7 +405,6 @@ static void print_table(const Rh__AdminReply *reply, const struct tables *t)
     print_obstacles(reply);
     print_astray(reply);
     print_clocks(reply);
-    print_leases(reply);
     print_namesakes(reply);
     if (builds_mixed(reply)) {
         (void)printf("\n"

@@ -84,7 +84,7 @@ void coordinators_init(struct fleet *f)
 
     raft_model_init(&f->raft, &f->world, &events);
     f->raft.faults = f->faults.raft;
-    f->raft.lease_us = maintenance_lease_us(f);
+    f->raft.lease_us = f->lease_us;
     if (f->profile == PROFILE_COORDINATORS) {
         f->network.fellows = true;
         group_init(f, f->coordinators);
@@ -196,8 +196,11 @@ static void on_restart(void *context, const struct world_event *event)
     }
 }
 
-static void stop(struct fleet *f, struct sim_coordinator *c, uint64_t down_us)
+void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
 {
+    const uint64_t down_us =
+        world_between(&f->world, 1000, f->healed ? 100000 : f->faults.coordinator_down_us);
+
     TRACE(&f->world, c->process.name, "CRASHES");
     f->coordinator_crashes++;
     c->process.up = false;
@@ -215,29 +218,6 @@ static void stop(struct fleet *f, struct sim_coordinator *c, uint64_t down_us)
              f->world.now_us + down_us,
              (struct world_event){
                  .run = on_restart, .context = f, .a = c->process.number, .b = c->process.life});
-}
-
-void coordinators_start_all(struct fleet *f)
-{
-    for (unsigned i = 0; i < f->coordinators; i++) {
-        if (f->group == NULL || group_id(f, i) != 0) {
-            on_restart(f, &(struct world_event){.a = i, .b = f->coordinator[i].process.life});
-        }
-    }
-}
-
-void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
-{
-    stop(f, c, world_between(&f->world, 1000, f->healed ? 100000 : f->faults.coordinator_down_us));
-}
-
-void coordinators_stop_all(struct fleet *f, uint64_t down_us)
-{
-    for (unsigned i = 0; i < f->coordinators; i++) {
-        if (f->coordinator[i].core != NULL) {
-            stop(f, &f->coordinator[i], down_us);
-        }
-    }
 }
 
 void coordinators_crash_all(struct fleet *f)

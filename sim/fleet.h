@@ -242,11 +242,9 @@ struct sim_node {
     uint64_t dead_until_us;    /* … whose lease lasts until then */
     uint8_t dead_boots;
     uint8_t dead_wipes;
-    uint64_t extended;       /* incarnation that has a lease for a maintenance; 0 = none … */
-    uint64_t extended_jumps; /* … and so often its lease was dropped, when that was seen */
-    uint64_t down_us;        /* it crashed as an owner then; 0 = not, or its vnodes are served */
-    int64_t wall_us;         /* its wall clock is so much ahead */
-    uint64_t watch_us;       /* when its watchdog looks; 0 = it sleeps */
+    uint64_t down_us;  /* it crashed as an owner then; 0 = not, or its vnodes are served */
+    int64_t wall_us;   /* its wall clock is so much ahead */
+    uint64_t watch_us; /* when its watchdog looks; 0 = it sleeps */
     uint64_t lost_us[FLEET_NODES_MAX];   /* when it lost a link to another one last */
     uint64_t joined[FLEET_GATEWAYS_MAX]; /* the link that a gateway's stream has; 0 = none, … */
     uint64_t parted_us[FLEET_GATEWAYS_MAX]; /* … since then */
@@ -308,8 +306,6 @@ struct fleet_options {
     bool poisoned;   /* each has a poisonous entity, if its profile may */
     bool played;     /* each has players, whatever its profile */
     enum fleet_streams streams;
-    bool maintained; /* each has maintenances, if leases are in force */
-    bool serves;     /* nodes go on without a lease: only K1 is judged of leases */
 };
 
 struct fleet {
@@ -344,18 +340,12 @@ struct fleet {
     uint32_t moves_per_txn;
     uint32_t actors_per_txn; /* 0 = the default, which no fleet here reaches */
     uint32_t prepare_ms;
-    uint64_t lease_us;           /* D, or the longest; 0 = none are granted */
-    bool leases_differ;          /* each start of a coordinator has a length of its own … */
-    struct prng leases;          /* … drawn of this */
-    struct prng serving;         /* sim/serve.c */
-    uint32_t maintenance_ms;     /* nodes are had to serve alone for so long; 0 = never */
-    uint64_t maintenances_asked; /* sim/maintenance.c … */
-    uint64_t maintenance_us;     /* … when the last one that was asked for is over */
-    uint64_t maintenances;       /* times all coordinators were stopped for one … */
-    uint64_t extended;           /* … and so many nodes had a lease for it */
-    uint64_t lease_agreed_us;    /* the log had another longest lease then, the last time */
-    struct prng aims;            /* of sim/aim.c */
-    uint64_t other_leases;       /* starts with another than the one before */
+    uint64_t lease_us;     /* D, or the longest; 0 = none are granted */
+    bool leases_differ;    /* each start of a coordinator has a length of its own … */
+    struct prng leases;    /* … drawn of this */
+    struct prng serving;   /* sim/serve.c */
+    struct prng aims;      /* of sim/aim.c */
+    uint64_t other_leases; /* starts with another than the one before */
     uint32_t poll_ms;
     uint32_t activations;        /* at a time at a node; 0 = any number */
     uint32_t deadline_ms;        /* of a request */
@@ -473,9 +463,6 @@ void coordinators_init(struct fleet *f);
 void coordinator_start(struct fleet *f, struct sim_coordinator *c);
 void coordinator_crash(struct fleet *f, struct sim_coordinator *c);
 void coordinators_crash_all(struct fleet *f);
-/* Planned: all are back after `down_us`, or at the heal. */
-void coordinators_stop_all(struct fleet *f, uint64_t down_us);
-void coordinators_start_all(struct fleet *f);
 /* The leader falls now, and goes on believing for so long; UINT64_MAX: for a drawn time. */
 void coordinators_fall(struct fleet *f, uint64_t stale_us);
 /* One event of its replica's. */
@@ -780,14 +767,6 @@ bool past_doubts(const struct fleet *f, uint64_t number);
 /* Who asked had a version that was drawn a second time: by it nobody sees that the owner was lost
  * since, and the request may run again. */
 bool past_hides(const struct fleet *f, const struct sim_ask *a);
-
-/* ---- all coordinators are stopped as planned: sim/maintenance.c ---- */
-
-void maintenance_draw(struct fleet *f, uint64_t seed);
-void maintenance_start(struct fleet *f);
-void maintenance_told(struct fleet *f, const Rh__AdminReply *reply);
-/* The longest lease that any leader of this fleet may grant. */
-uint64_t maintenance_lease_us(const struct fleet *f);
 
 /* ---- what else an operator decides and repairs: sim/hand.c ---- */
 

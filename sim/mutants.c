@@ -153,11 +153,6 @@ static enum profile hunting_ground(enum mutant m)
         [M_ANYGENERATION] = PROFILE_COORDINATORS,
         [M_LOWERED] = PROFILE_LEASE,
         [M_SHORTMARGIN] = PROFILE_LEASE,
-        [M_EXTENDEARLY] = PROFILE_LEASE,
-        [M_EXTENDTRUSTED] = PROFILE_LEASE,
-        [M_EARLIERCOUNTS] = PROFILE_LEASE,
-        [M_EXTENDIGNORED] = PROFILE_LEASE,
-        [M_EXTENDDROPPED] = PROFILE_LEASE,
         [M_PROBEONCE] = PROFILE_CALM,
         [M_SPLITWARM] = PROFILE_MIXED,
         [M_BASEGONE] = PROFILE_COPIES,
@@ -251,8 +246,7 @@ static void hunt(const struct campaign *c, struct prey *p)
 static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
-           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE ||
-           m == M_EXTENDEARLY || m == M_EARLIERCOUNTS;
+           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
@@ -275,12 +269,6 @@ static bool is_of_streams(enum mutant m)
            m == M_DEADSEND || m == M_AHEAD || m == M_RELAY || m == M_FWAFTER;
 }
 
-static bool needs_maintenance(enum mutant m)
-{
-    return m == M_EXTENDEARLY || m == M_EXTENDIGNORED || m == M_EXTENDDROPPED ||
-           m == M_EXTENDTRUSTED || m == M_EARLIERCOUNTS;
-}
-
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)
 {
     struct campaign own = *c;
@@ -288,7 +276,6 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     own.fleet.node_calls = needs_node_calls(m);
     own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT;
     own.fleet.played = needs_players(m);
-    own.fleet.maintained = needs_maintenance(m);
     own.fleet.streams = is_of_streams(m) ? STREAMS_ALWAYS : STREAMS_NEVER;
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);

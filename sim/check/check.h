@@ -35,7 +35,6 @@
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                quiescence.c
- *     maintenance  who has an extended lease needs no coordinator as long as asked maintenance.c
  *     operator     no repair ends a process that is a member                       hand.c
  *                  a wish is done once, and not behind a later one; some node of
  *                  each role stays; a drain outlives its process                   operator.c

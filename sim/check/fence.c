@@ -18,7 +18,7 @@ static void check_gate(struct fleet *f, const struct sim_node *n)
     struct host_stats stats;
 
     host_stats(n->core, &stats);
-    if (stats.lease_in_force && stats.lease_until_us != 0 && !f->options.serves &&
+    if (stats.lease_in_force && stats.lease_until_us != 0 &&
         clock_us + stats.lease_us / GATE_PART > stats.lease_until_us) {
         world_violate(&f->world,
                       "gate",
@@ -32,8 +32,7 @@ void check_output(struct fleet *f, const struct sim_node *n)
 {
     record_output(f, n);
     check_gate(f, n);
-    if (f->profile != PROFILE_CLOCKS && n->incarnation != 0 && n->incarnation <= n->reassigned &&
-        !f->options.serves) {
+    if (f->profile != PROFILE_CLOCKS && n->incarnation != 0 && n->incarnation <= n->reassigned) {
         world_violate(&f->world,
                       "fence",
                       "%s still speaks as incarnation %llu, whose vnodes were given to others",
@@ -79,7 +78,7 @@ uint64_t check_may_run_us(const struct fleet *f, const struct sim_node *n)
 
 void check_over(struct fleet *f, const struct sim_node *n)
 {
-    if (n->core == NULL || f->profile == PROFILE_CLOCKS || f->options.serves) {
+    if (n->core == NULL || f->profile == PROFILE_CLOCKS) {
         return;
     }
     if (check_may_run_us(f, n) > 0) {

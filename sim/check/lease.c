@@ -244,15 +244,6 @@ void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_en
         c->granted_us[n - f->node] = c->step_us;
         n->lease_end_us = again && n->lease_end_us > end_us ? n->lease_end_us : end_us;
         n->granted = message->target_incarnation;
-        if (message->grant->lease_us > f->raft.truth.lease_us) {
-            world_violate(&f->world,
-                          "lease",
-                          "%s grants %s a lease of %llu us, and the longest in the log has %llu",
-                          c->process.name,
-                          n->process.name,
-                          (unsigned long long)message->grant->lease_us,
-                          (unsigned long long)f->raft.truth.lease_us);
-        }
     }
     control_free(message);
 }
@@ -281,17 +272,11 @@ void check_longest(struct fleet *f)
 {
     const uint64_t longest_us = f->raft.truth.lease_us;
 
-    // Older files may be of before it was raised: sim/past.c says what is judged of them.
-    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !f->past; i++) {
+    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS; i++) {
         const struct sim_node *n = &f->node[i];
         const uint64_t left_us = n->core == NULL ? 0 : check_may_run_us(f, n);
-        const struct state_node *known =
-            state_node_named(&f->raft.truth, process_says(&n->process));
-        // Who has said BYE has stopped its actors, and owns nothing.
-        const bool parted = known == NULL || known->incarnation != n->incarnation ||
-                            (known->barred && known->clean);
 
-        if (left_us > longest_us && !parted) {
+        if (left_us > longest_us) {
             world_violate(
                 &f->world,
                 "lease",
@@ -313,8 +298,7 @@ void check_begins(struct fleet *f, const struct sim_node *n)
     host_stats(n->core, &figures);
     const uint64_t soft_us = figures.lease_us / SOFT_PART;
 
-    if (figures.lease_in_force && !f->options.serves &&
-        clock_us + soft_us > figures.lease_until_us) {
+    if (figures.lease_in_force && clock_us + soft_us > figures.lease_until_us) {
         world_violate(&f->world,
                       "soft",
                       "%s begins something %lld us before its lease ends",

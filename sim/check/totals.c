@@ -42,8 +42,6 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->cuts += f->cuts;
     t->restores += f->restores;
     t->other_leases += f->other_leases;
-    t->maintenances += f->maintenances;
-    t->extended += f->extended;
     t->floods += f->floods;
     t->old_copies += f->old_copies;
     t->noticed += f->noticed;
@@ -92,8 +90,6 @@ void totals_add(struct totals *t, const struct totals *more)
     t->cuts += more->cuts;
     t->restores += more->restores;
     t->other_leases += more->other_leases;
-    t->maintenances += more->maintenances;
-    t->extended += more->extended;
     t->floods += more->floods;
     t->old_copies += more->old_copies;
     t->noticed += more->noticed;
@@ -179,17 +175,14 @@ void totals_print(const struct totals *t, double seconds)
                  t->reassigned);
     (void)printf("crashes: nodes %" PRIu64 ", coordinators %" PRIu64 ", gateways %" PRIu64
                  "; power losses %" PRIu64 ", leader changes %" PRIu64 ", restores %" PRIu64
-                 ", coordinators that came back with another lease %" PRIu64
-                 ", maintenances %" PRIu64 " with %" PRIu64 " extended leases\n",
+                 ", coordinators that came back with another lease %" PRIu64 "\n",
                  t->crashes[0],
                  t->crashes[1],
                  t->crashes[2],
                  t->power_losses,
                  t->leader_changes,
                  t->restores,
-                 t->other_leases,
-                 t->maintenances,
-                 t->extended);
+                 t->other_leases);
     if (t->groups > 0) {
         (void)printf("changes of coordinators %" PRIu64 " in %" PRIu64 " fleets: %" PRIu64
                      " grew, %" PRIu64 " shrank, %" PRIu64 " replaced one; refused %" PRIu64

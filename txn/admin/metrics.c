@@ -36,7 +36,6 @@ struct fleet_counts {
     uint64_t clocks_away;
     uint64_t version_lag;
     uint64_t lease_left_us;
-    uint64_t lease_longest_us;
 };
 
 #define ROW(field, type, name, help)                                                               \
@@ -88,8 +87,6 @@ static const struct metrics_row of_leader[] = {
         "How far the oldest ring of a live node or a gateway is behind, in drawn numbers."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",
            "Shortest remaining lease of a live node; 0: there is no live node."),
-    ROW_US(lease_longest_us, GAUGE, "lease_longest_seconds",
-           "Longest lease that may have been granted: take-overs wait for it."),
 };
 
 /* Somebody has that version of the ring; true: an older one. 0 = he did not say. */
@@ -248,7 +245,6 @@ void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_u
         return;
     }
     f.planned = rebalance_planned(c);
-    f.lease_longest_us = lease_longest_us(c);
     count_gateways(c, &f);
     for (size_t i = 0; i < c->state->node_count; i++) {
         count_node(c, &c->state->node[i], &census, &f);

@@ -69,11 +69,9 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_OPERATOR_REQUEST:
         operator_request_applied(c, p, result);
         return;
-    case PROPOSAL_LEASE:
-        maintenance_applied(c, p, result);
-        return;
     case PROPOSAL_NOTE:
     case PROPOSAL_VOTER:
+    case PROPOSAL_LEASE:
     case PROPOSAL_REASSIGN:
     case PROPOSAL_SETTLE:
     case PROPOSAL_AHEAD:
@@ -117,9 +115,6 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
     }
     if (result->delta != NULL) {
         history_put(c, result->delta);
-    }
-    if (event->command->body_case == RH__COMMAND__BODY_LEASE) {
-        lease_applied(c, event->command);
     }
     count_outcomes(c, result);
     eligibility_registered(c, event->command, result);

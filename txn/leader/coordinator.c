@@ -150,9 +150,6 @@ static void on_follow(struct coordinator *c, const struct coordinator_event *eve
 static void on_peer_up(struct coordinator *c, const struct coordinator_event *event)
 {
     peers_up(c, event);
-    if (event->role == ROLE_COORDINATOR) {
-        lease_fellow_came(c);
-    }
     peers_tell_leader(c, peers_find(c, event->peer));
 }
 

@@ -418,9 +418,7 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
     uint64_t pending[STATE_PENDING_MAX];
 
     body.seq = in->seq;
-    body.lease_us = lease_grant_us(c, seen);
-    body.term = c->term;
-    body.instead = lease_replaces(c, seen);
+    body.lease_us = drift_lease_us(&seen->clock, c->config.lease_us);
     body.clock_parts = seen->clock.parts;
     body.version = c->state->view.ring.version;
     body.pending = pending;
@@ -502,11 +500,7 @@ void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh
     }
     seen = peers_heard(c, node);
     register_note(seen, in);
-    if (seen->sure_seq == 0 && in->lease_term == c->term) {
-        seen->sure_seq = in->seq;
-    }
     judge_clock(c, node, seen);
-    lease_told(c, node, in);
     if (has_other_map(c, in)) {
         refuse_other_map(c, peer, node, seen);
         return;
