@@ -268,7 +268,7 @@ sim: $(sims) ## fleets in the simulator (SEEDS=200); a failing seed prints itsel
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) MUTANTS=1 run-mutants
-planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/judge_test %/node_threads_test %/router_story_test %/runtime_keep_test %/session_walk_test %/share_test %/roles_test %/suspect_test,$(tests))
+planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/judge_test %/node_threads_test %/router_story_test %/runtime_keep_test %/session_walk_test %/share_test %/roles_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="% --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke/smoke_history.py $(binary)"
 

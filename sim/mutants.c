@@ -64,7 +64,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_READ1ST] = PROFILE_CLOCKS,
         [M_ATT1] = PROFILE_COPIES,
         [M_REPLAY] = PROFILE_CHANGES,
-        [M_LATE] = PROFILE_CLOCKS,
+        [M_LATE] = PROFILE_SESSIONS,
         [M_NOTIMER] = PROFILE_CHANGES,
         [M_NORETRY] = PROFILE_CALM,
         [M_RESTORE] = PROFILE_RESTORE,
@@ -103,7 +103,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_BONDSTAYS] = PROFILE_SESSIONS,
         [M_OLDKEY] = PROFILE_SESSIONS,
         [M_FENCELESS] = PROFILE_SESSIONS,
-        [M_NOTETWICE] = PROFILE_OPERATOR,
+        [M_NOTETWICE] = PROFILE_CALM,
         [M_EACHOTHER] = PROFILE_SESSIONS,
         [M_FIRSTPUSHED] = PROFILE_SESSIONS,
         [M_FIRSTMOVES] = PROFILE_SESSIONS,
@@ -148,12 +148,11 @@ static enum profile hunting_ground(enum mutant m)
         [M_NONCETWICE] = PROFILE_CHANGES,
         [M_DIRECTONLY] = PROFILE_CALM,
         [M_NOACQUIT] = PROFILE_LEASE,
-        [M_AWAYANEW] = PROFILE_SESSIONS,
+        [M_AWAYANEW] = PROFILE_MIXED,
         [M_KEPTONCE] = PROFILE_PAUSES,
         [M_ANYGENERATION] = PROFILE_COORDINATORS,
         [M_LOWERED] = PROFILE_LEASE,
         [M_SHORTMARGIN] = PROFILE_LEASE,
-        [M_PROBEONCE] = PROFILE_CALM,
         [M_SPLITWARM] = PROFILE_MIXED,
         [M_BASEGONE] = PROFILE_COPIES,
         [M_RETIREFORGETS] = PROFILE_COPIES,
@@ -246,14 +245,15 @@ static void hunt(const struct campaign *c, struct prey *p)
 static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
-           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE;
+           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE ||
+           m == M_PROBEONCE;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
 static bool needs_node_calls(enum mutant m)
 {
     return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE || m == M_DIRECTONLY ||
-           m == M_EACHREFUSES || m == M_PROBEONCE || m == M_LATECALL;
+           m == M_EACHREFUSES || m == M_LATECALL;
 }
 
 /* A busy device meets it sooner: a note comes a second time to another incarnation, a resume late.

@@ -6,6 +6,7 @@
 #include "node/books/waits.h"
 
 #include "base/mem.h"
+#include "tests/planted.h"
 #include "tests/test.h"
 
 enum { ACTORS_MAX = 64, CALLS_MAX = 4096, TICK_US = 20000 };
@@ -293,7 +294,7 @@ static void everybody_asks_everybody_and_probes_are_bounded(void **state)
     assert_int_equal(refused, after);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test_setup_teardown(
@@ -313,4 +314,11 @@ int main(void)
             everybody_asks_everybody_and_probes_are_bounded, set_up, tear_down),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_PROBEONCE};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
