@@ -186,6 +186,7 @@ static void rank_oldest(struct ranking *need, const struct plan_node *nodes, siz
 struct moves {
     struct ring_op *op; /* owned */
     size_t count;
+    const bool *near; /* by slot: it is in the zone of who loses them */
 };
 
 /* True: it may get a vnode that is wished to be there. */
@@ -201,8 +202,7 @@ static bool is_taker(const struct plan_view *view, const struct stretch *t, uint
 }
 
 static void give_all(struct moves *moves, const struct stretch *t, struct ranking *need,
-                     const struct plan_view *view, const struct plan_wishes *wishes, uint16_t dead,
-                     const bool *near)
+                     const struct plan_view *view, const struct plan_wishes *wishes, uint16_t dead)
 {
     const struct ring *ring = t->ring;
     uint64_t *key = mem_new(ring->vnode_count, sizeof *key);
@@ -237,7 +237,7 @@ static void give_all(struct moves *moves, const struct stretch *t, struct rankin
         if (ranking_has(need, to)) { // of a singleton's role only the oldest is there
             const int64_t lack = lack_of_key(need->key[to]) - (int64_t)(largest >> (2 * BITS));
 
-            ranking_put(need, to, key_of_lack(near[to], lack));
+            ranking_put(need, to, key_of_lack(moves->near[to], lack));
         }
     }
     mem_free(key);
@@ -247,7 +247,7 @@ struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wi
                               uint16_t dead, size_t *count)
 {
     bool *near = find_neighbours(view->nodes, view->node_count, dead);
-    struct moves moves = {0};
+    struct moves moves = {.near = near};
 
     for (size_t i = 0; i <= view->ring->segment_count; i++) {
         const struct ring_segment *s = i == 0 ? NULL : &view->ring->segment[i - 1];
@@ -260,7 +260,7 @@ struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wi
         if (s != NULL && s->policy == RING_OLDEST) {
             rank_oldest(&need, view->nodes, view->node_count);
         }
-        give_all(&moves, &t, &need, view, wishes, dead, near);
+        give_all(&moves, &t, &need, view, wishes, dead);
         ranking_fini(&need);
     }
     mem_free(near);
