@@ -473,7 +473,7 @@ static void nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier(void *
     run(60000);
     for (unsigned i = 0; i < NODES; i++) {
         assert_int_not_equal(w.node[i].incarnation, 0);
-        w.node[i].renew_us = w.now_us + i * 70000;
+        w.node[i].renew_us = w.now_us + (uint64_t)i * 70000;
     }
     assert_in_range(run_calm_second(), NODES, 2 * NODES); // each renews at a moment of its own
     assert_int_equal(run_calm_second(), 2);
