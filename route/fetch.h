@@ -57,10 +57,10 @@ static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t
     const uint64_t since_us = now_us - f->last_us;
 
     // Most often it was just asked, or, for who borrows another's view, nobody is up at all.
-    return f->up_count > 0 &&
-           (f->last_us == 0 ||
+    return (f->last_us == 0 ||
             ((since_us >= f->gap_us || since_us >= refresh_us) &&
-             since_us >= (fetch_is_urgent(f, version) ? f->gap_us : refresh_us)));
+             since_us >= (fetch_is_urgent(f, version) ? f->gap_us : refresh_us))) &&
+           f->up_count > 0;
 }
 
 /* Return which coordinator to ask now, which then counts as asked; -1: not yet, or none is up. */

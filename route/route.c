@@ -141,7 +141,7 @@ __attribute__((always_inline)) static inline void forget(struct router *r, struc
 
 /* Its time is over, but somebody has to be told, and nobody says it again: once more, as a request
  * of its own, for no copy may outlive what guards against copies (hole 37). */
-static void ask_anew(struct router *r, const struct pending *p)
+__attribute__((noinline, cold)) static void ask_anew(struct router *r, const struct pending *p)
 {
     const struct router_event event = {.session = p->session->id,
                                        .origin = p->origin,
@@ -165,8 +165,9 @@ bool route_asks_anew(const struct router *r, bool must)
  * know that it ran, that one must be told that there is nothing to wait for (hole 41). */
 void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body)
 {
-    const bool late = code == REPLY_TIMEOUT || code == REPLY_REJECTED;
-    const bool anew = late && route_asks_anew(r, p->must);
+    const bool anew = __builtin_expect(p->must, false) &&
+                      (code == REPLY_TIMEOUT || code == REPLY_REJECTED) &&
+                      route_asks_anew(r, p->must);
 
     if (anew) {
         ask_anew(r, p);
@@ -271,35 +272,41 @@ static void put_common_record(struct router *r, const struct pending *p, uint8_t
     request_put_same(&r->out->bytes, &record);
 }
 
-/* Its chain and id change places. */
-static void put_chained(uint8_t *at, const struct pending *p)
+/* Of an actor's call: its chain and id change places. Not inlined: clients' requests have no chain.
+ */
+__attribute__((noinline)) static void put_chained(struct router *r, const struct pending *p,
+                                                  uint8_t copy)
 {
+    struct buffer *out = &r->out->bytes;
+    const size_t rest = p->chain_count * sizeof(uint64_t) + p->id_size + p->body_size;
+    uint8_t *at = buffer_reserve(out, REQUEST_HEADER_SIZE + rest);
+    struct request_record record = record_of(r, p, copy);
     uint64_t chain[RECORD_CHAIN_MAX];
 
+    ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
+    record.body.size = p->body_size;
+    record.chain_count = p->chain_count;
+    at = request_store(at, &record);
     pending_chain(p, chain);
     for (size_t i = 0; i < p->chain_count; i++) {
         at = store_u64(at, chain[i]);
     }
     bytes_copy(at, p->data, p->id_size);
     bytes_copy(at + p->id_size, pending_body(p).data, p->body_size);
+    out->size += REQUEST_HEADER_SIZE + rest;
 }
 
 __attribute__((always_inline)) static inline void put_record(struct router *r,
                                                              const struct pending *p, uint8_t copy)
 {
     struct buffer *out = &r->out->bytes;
-    const size_t rest = p->chain_count * sizeof(uint64_t) + p->id_size + p->body_size;
+    const size_t rest = (size_t)p->id_size + p->body_size; // one behind the other
     uint8_t *at = buffer_reserve(out, REQUEST_HEADER_SIZE + rest);
     struct request_record record = record_of(r, p, copy);
 
     ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
     record.body.size = p->body_size;
-    record.chain_count = p->chain_count;
-    if (p->chain_count > 0) {
-        put_chained(request_store(at, &record), p);
-    } else {
-        bytes_copy(request_store(at, &record), p->data, rest); // they follow one another there, too
-    }
+    bytes_copy(request_store(at, &record), p->data, rest);
     out->size += REQUEST_HEADER_SIZE + rest;
 }
 
@@ -322,6 +329,8 @@ __attribute__((always_inline)) static inline void send(struct router *r, struct 
     e->slot = peer->slot;
     if (p->common != NULL) {
         put_common_record(r, p, copy, e);
+    } else if (p->chain_count > 0) {
+        put_chained(r, p, copy);
     } else {
         put_record(r, p, copy);
     }

@@ -76,8 +76,8 @@ static struct pending *make(struct router *r, const struct router_event *event)
                                           .common = event->common});
 }
 
-static void take(struct router *r, const struct router_event *event, struct session *session,
-                 struct pending *p)
+__attribute__((always_inline)) static inline void
+take(struct router *r, const struct router_event *event, struct session *session, struct pending *p)
 {
     session->unfinished++;
     session->told += (event->flags & REQUEST_NO_REPLY) != 0;

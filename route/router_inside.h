@@ -164,7 +164,8 @@ void route_retry(struct router *r);
 
 /* Make the key by which ids of that kind are hashed, and keep it. */
 const struct ring_key *route_learn_key(struct router *r, uint16_t kind);
-static inline uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
+__attribute__((always_inline)) static inline uint64_t route_position(struct router *r,
+                                                                     uint16_t kind, struct bytes id)
 {
     const size_t i = kind % ROUTER_KEYS;
     const bool known = r->keys.of[i].known && r->keys.of[i].kind == kind;

@@ -127,14 +127,14 @@ static void a_read_takes_few_instructions(void **state)
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2700);
+    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2650);
     check_instructions((struct way){GATEWAY_RIG_CALL, true}, 2650);
 }
 
 static void a_packet_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2450);
+    check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2400);
     check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 2400);
 }
 
