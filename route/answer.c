@@ -185,17 +185,22 @@ static void on_overload(struct router *r, struct pending *p, uint64_t ms)
 /* Hole 63: it ran at an owner that was fenced meanwhile, or will be by what I know already; what it
  * did there is gone. Nobody can tell if it came before the last state that was saved. An owner that
  * knows of the take-over is no such owner: a MERGE gives an arc the greater `cold` of two, so the
- * fence of an actor that lives on may be below it. */
-bool route_is_stale(const struct ring_vnode *vnode, uint64_t fence, uint64_t version)
+ * fence of an actor that lives on may be below it. A restored ring has forgotten who was taken over
+ * after the backup, so the last take-over of the eras before counts for every vnode. */
+bool route_is_stale(const struct router *r, const struct ring_vnode *vnode, uint64_t fence,
+                    uint64_t version)
 {
+    const uint64_t told = vnode == NULL ? 0 : vnode->cold;
+    const uint64_t cold = told > r->elder_cold ? told : r->elder_cold;
+
     return mutant(M_ANYCOLD) ||
-           (vnode != NULL && fence < vnode->cold && version < vnode->cold && !mutant(M_LATE));
+           (vnode != NULL && fence < cold && version < cold && !mutant(M_LATE));
 }
 
 static bool is_stale(const struct router *r, const struct pending *p, const struct answer_record *a)
 {
     // Else it knows of every take-over that I know of.
-    return a->version < r->cold && route_is_stale(route_vnode(r, p), a->fence, a->version);
+    return a->version < r->cold && route_is_stale(r, route_vnode(r, p), a->fence, a->version);
 }
 
 static void on_stale(struct router *r, struct pending *p, uint8_t copy)

@@ -218,7 +218,7 @@ static bool is_stale(struct router *r, const struct inquiry *q, const struct str
     const ring_hit hit = view_at(r->view, e.kind, e.position, e.id);
 
     return route_is_stale(
-        ring_find(&r->view->ring, ring_hit_vnode(hit)), reply->answer->token, reply->version);
+        r, ring_find(&r->view->ring, ring_hit_vnode(hit)), reply->answer->token, reply->version);
 }
 
 static uint32_t on_ran(struct router *r, struct inquiry *q, const struct stream_reply *reply)

@@ -277,6 +277,10 @@ static void follow_take_over(struct router *r)
     const struct ring *ring = &r->view->ring;
     const uint64_t before = r->cold;
 
+    if (r->era != r->view->era) {
+        r->elder_cold = r->cold;
+        r->era = r->view->era;
+    }
     for (size_t i = 0; i < ring->vnode_count; i++) {
         r->cold = ring->vnode[i].cold > r->cold ? ring->vnode[i].cold : r->cold;
     }

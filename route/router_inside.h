@@ -93,8 +93,10 @@ struct router {
     /* The fleet: fleet.c. */
     const struct view *view; /* `own`, or one that is told by ROUTER_VIEW */
     struct view own;
-    bool configured; /* a whole configuration was loaded, and with it the key of the hash */
-    uint64_t cold;   /* greatest of the ring: when it grows, arcs were taken over */
+    bool configured;     /* a whole configuration was loaded, and with it the key of the hash */
+    uint64_t cold;       /* greatest of the ring: when it grows, arcs were taken over */
+    uint64_t elder_cold; /* what that was when the last era ended by a restore; 0 = none did */
+    uint64_t era;        /* of the ring that was adopted last */
     struct peers peers;
     struct fetch fetch;
     struct unanswered unanswered; /* of nodes whose links were lost */
@@ -246,7 +248,8 @@ void route_request(struct router *r, const struct router_event *event);
 
 /* Hole 63, of an answer whose version is below the last take-over known here: may the actor, which
  * is in that vnode or NULL, have gone back to before it? As in struct answer_record. */
-bool route_is_stale(const struct ring_vnode *vnode, uint64_t fence, uint64_t version);
+bool route_is_stale(const struct router *r, const struct ring_vnode *vnode, uint64_t fence,
+                    uint64_t version);
 
 /* `p` is route_find() of it. */
 void route_on_answer(struct router *r, uint16_t slot, const struct answer_record *a,

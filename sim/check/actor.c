@@ -106,10 +106,11 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
     }
     // It was given away while its process stood still: it must do nothing. So must one of the era
     // before, though a restored ring says again that its vnode is that node's. Where coordinators
-    // ran on old files that node may get a lease again, and goes on unless another has it.
+    // ran on old files that node may get a lease again, and goes on unless another has it, or had
+    // it since.
     if (f->lease_us > 0 && node_is_gated(f, i->node) &&
         (!check_owns(f, i->node, e) || (is_elder(f, i->node) && !is_doubted(f, i->node)) ||
-         (is_doubted(f, i->node) && e->live != NULL))) {
+         (is_doubted(f, i->node) && (e->live != NULL || e->last != i->node)))) {
         i->deposed = true;
         return;
     }

@@ -83,6 +83,16 @@ static bool stream_is_over(const struct fleet *f, const struct sim_ask *a)
     return over;
 }
 
+/* It ran in an era that a restore ended, and a restored ring doesn't tell whose vnodes were taken
+ * over after the backup: what it did may be gone. */
+static bool ran_in_an_elder_era(const struct fleet *f, const struct sim_ask *a)
+{
+    const uint64_t era = session_version(a->session) >> 40;
+
+    return a->runs > 0 && f->ledger.view[a->view].version >> 40 < era && f->taken_over != 0 &&
+           f->taken_over >> 40 < era;
+}
+
 /* Nobody can tell whether it ran. */
 static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
 {
@@ -114,7 +124,7 @@ static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
     if (a->parent != 0 && f->ledger.circles > 0 && !lost) {
         lost = check_is_under_way(f, (uint64_t)(a - f->ledger.ask) + 1);
     }
-    lost = lost || stream_is_over(f, a);
+    lost = lost || stream_is_over(f, a) || ran_in_an_elder_era(f, a);
     // A gateway that jumps over a removal finds another node in the slot it had sent to.
     return lost || was_taken_over(f, a) || a->view < f->ledger.removed_view ||
            roles_came_early(f, a);

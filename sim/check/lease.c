@@ -267,12 +267,13 @@ void check_lease(struct fleet *f, const struct sim_node *n, const Rh__Control *m
 }
 
 /* By what is left of it: what a node tells as its lease's length is that of the last grant, which
- * may be one of before that came late, and is not in force. */
+ * may be one of before that came late, and is not in force. Old files have forgotten that leases
+ * were longer. */
 void check_longest(struct fleet *f)
 {
     const uint64_t longest_us = f->raft.truth.lease_us;
 
-    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS; i++) {
+    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !f->past; i++) {
         const struct sim_node *n = &f->node[i];
         const uint64_t left_us = n->core == NULL ? 0 : check_may_run_us(f, n);
 

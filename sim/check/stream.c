@@ -75,11 +75,14 @@ void check_stream_came(struct fleet *f, const struct sim_node *n, struct process
 }
 
 /* Who says GONE has had no link of that stream for T_gone (R15), by a clock that is up to 6 % fast.
- */
+ * An incarnation that old files drew a second time is not the one that had the stream. */
 static void check_gone(struct fleet *f, const struct sim_node *n, size_t gateway)
 {
     const uint64_t gone_us = servers_config_default().gone_ms * 930;
 
+    if (past_doubts(f, n->incarnation)) {
+        return;
+    }
     if (n->joined[gateway] != 0 ||
         (f->profile != PROFILE_CLOCKS && f->world.now_us - n->parted_us[gateway] < gone_us)) {
         world_violate(&f->world,

@@ -323,6 +323,8 @@ void check_restored(struct fleet *f)
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         l->entity[i].lost = l->entity[i].lost || l->entity[i].live == NULL;
     }
+    // Views are numbered as they come up: this one before those that follow from it.
+    agree(f, "the backup", &f->raft.truth.view.ring);
 }
 
 void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen)

@@ -304,6 +304,8 @@ static bool play_leader(const char *command)
     } else if (sscanf(command, "config %llu", &version) == 1) { // NOLINT(cert-err34-c)
         ring_set_version(&rig.leader.ring, version);
         rig_config(&rig);
+    } else if (sscanf(command, "era %llu", &version) == 1) { // NOLINT(cert-err34-c)
+        rig.leader.era = version;
     } else if (sscanf(command, "move %31s %u %llu %7s", id, &a, &version, how) >= 3) { // NOLINT
         rig_move(&rig, text_of(id), (uint16_t)a, version, how[0] == '\0');
     } else if (sscanf(command, "take %31s %u %llu", id, &a, &version) == 3) { // NOLINT

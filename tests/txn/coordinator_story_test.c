@@ -10,7 +10,7 @@
  * (asleep) | lead TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME
  * [INCARNATION] | unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all
  * leaves it out, or not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE
- * [BOOT [nolock|copy]] | renew N [stopping|newer] | renew-all MS | bye N prepared N TXN
+ * [BOOT [nolock|copy]] | renew N [stopping|newer|ahead] | renew-all MS | bye N prepared N TXN
  * [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N
  * status|nodes|ring|txns | admin N where|drain|stay|remove|txn|kick WHAT | clock N PERCENT:
  * renewals tell a clock that runs so from here on
@@ -634,6 +634,8 @@ static void play_renew(uint64_t link, const char *how)
     in.stopping = how != NULL && strcmp(how, "stopping") == 0;
     if (how != NULL && strcmp(how, "newer") == 0) {
         in.version = stamp("999");
+    } else if (how != NULL && strcmp(how, "ahead") == 0) {
+        in.seen = stamp("999");
     }
     message(link, RH__CONTROL__BODY_RENEW, &in);
 }

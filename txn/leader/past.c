@@ -23,9 +23,10 @@ static uint64_t version_of(const Rh__Control *message)
     return told > message->version ? told : message->version;
 }
 
-static uint64_t polled_of(const Rh__Control *message)
+/* The greatest number of a transaction that its sender saw, or waits for. */
+static uint64_t number_of(const Rh__Control *message)
 {
-    uint64_t highest = 0;
+    uint64_t highest = message->body_case == RH__CONTROL__BODY_RENEW ? message->renew->seen : 0;
 
     for (size_t i = 0; message->body_case == RH__CONTROL__BODY_POLL && i < message->poll->n_txns;
          i++) {
@@ -80,14 +81,14 @@ bool past_knows_more(const struct coordinator *c, const Rh__Control *message)
                        message->body_case == RH__CONTROL__BODY_GET_CONFIG;
 
     return tells && (version_of(message) > c->state->view.ring.version ||
-                     polled_of(message) > c->state->number);
+                     number_of(message) > c->state->number);
 }
 
 bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
     const uint64_t version = version_of(message);
-    const uint64_t polled = polled_of(message);
+    const uint64_t number = number_of(message);
 
     if (mutant(M_OLDCOPY)) {
         return false;
@@ -101,7 +102,7 @@ bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Contr
     past_note(c,
               peer->role == ROLE_GATEWAY ? PAST_GATEWAY : PAST_NODE,
               peer->name,
-              version > polled ? version : polled);
+              version > number ? version : number);
     if (node != NULL) {
         struct seen *seen = peers_heard(c, node); // alive, and not to be fenced by who knows less
 
@@ -134,16 +135,20 @@ void past_denied(struct coordinator *c, const struct state_node *node)
     c->past.denied[node->slot] = node->incarnation;
 }
 
+/* Where no node is registered none can deny it: the copy may be older than the first one. */
 static bool all_denied(const struct coordinator *c)
 {
+    bool asked = false;
+
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];
 
         if (!node->barred && c->past.denied[node->slot] != node->incarnation) {
             return false;
         }
+        asked = asked || !node->barred;
     }
-    return true;
+    return asked;
 }
 
 /* After a restore the wait for the leases of before, hole 52, and this one cover each other. */
