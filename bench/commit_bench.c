@@ -143,7 +143,7 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
     if (message->body_case == RH__CONTROL__BODY_LEADER) {
         finder_on_leader(&b->finder, at, message->leader->leading, message->leader->term);
     } else if (message->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        finder_on_not_leader(&b->finder, at);
+        finder_on_not_leader(&b->finder, at, message->not_leader->term);
     } else if (message->body_case == RH__CONTROL__BODY_ADMIN_REPLY) {
         on_reply(b, message->admin_reply);
     }

@@ -191,7 +191,11 @@ static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stre
     if (reply->answer->aux == NO_KIND_DEADLOCK) {
         return on_never(r, q, reply, REPLY_DEADLOCK);
     }
-    if (reply->maybe || (owner != NULL && peer_lacks(owner, e.kind))) {
+    // What only who is awake may hear is over, whatever an earlier copy met: its actor is none
+    // here.
+    const bool asleep = (q->flags & REQUEST_AWAKE) != 0;
+
+    if ((reply->maybe && !asleep) || (owner != NULL && peer_lacks(owner, e.kind))) {
         return OWNER_LACKS_MS; // it was sent by an older ring
     }
     return finish(r, q, reply->position, REPLY_NO_KIND, route_nothing);

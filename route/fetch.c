@@ -38,9 +38,9 @@ void fetch_on_leader(struct fetch *f, int coordinator, bool leading, uint64_t te
     }
 }
 
-void fetch_on_not_leader(struct fetch *f, int coordinator)
+void fetch_on_not_leader(struct fetch *f, int coordinator, uint64_t term)
 {
-    finder_on_not_leader(&f->finder, (size_t)coordinator);
+    finder_on_not_leader(&f->finder, (size_t)coordinator, term);
 }
 
 void fetch_on_answer(struct fetch *f)

@@ -33,7 +33,7 @@ void fetch_init(struct fetch *f, uint32_t refresh_ms);
 void fetch_on_up(struct fetch *f, int coordinator);
 void fetch_on_down(struct fetch *f, int coordinator);
 void fetch_on_leader(struct fetch *f, int coordinator, bool leading, uint64_t term);
-void fetch_on_not_leader(struct fetch *f, int coordinator);
+void fetch_on_not_leader(struct fetch *f, int coordinator, uint64_t term);
 void fetch_on_answer(struct fetch *f);
 
 /* Note that `version` exists, as somebody said. */

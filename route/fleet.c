@@ -448,7 +448,7 @@ void fleet_on_control(struct router *r, const struct router_event *event)
     if (m->body_case == RH__CONTROL__BODY_LEADER) {
         fetch_on_leader(&r->fetch, event->coordinator, m->leader->leading, m->leader->term);
     } else if (m->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        fetch_on_not_leader(&r->fetch, event->coordinator);
+        fetch_on_not_leader(&r->fetch, event->coordinator, m->not_leader->term);
     } else if (m->body_case == RH__CONTROL__BODY_CONFIG) {
         on_config(r, m->config);
     } else if (m->body_case == RH__CONTROL__BODY_COMMIT && m->commit->delta != NULL) {

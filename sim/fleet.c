@@ -461,6 +461,7 @@ void sim_fleet_run(struct fleet *f)
     sim_players_heal(f);
     world_run_until(&f->world, f->heal_us + WORK_AFTER_HEAL_US);
     f->working = false;
+    nemesis_let_one_stay(f);
     await_quiescence(f, f->heal_us + QUIESCENCE_MAX_US);
     if (f->world.checker == NULL) {
         clients_probe(f);

@@ -418,6 +418,17 @@ static unsigned staying(const struct fleet *f, const struct sim_node *n)
     return count;
 }
 
+void nemesis_let_one_stay(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        struct sim_node *n = &f->node[i];
+
+        if (n->wanted && n->leaving && !n->stopping && !twin_is(f, n) && staying(f, n) == 0) {
+            operator_drain(f, n, true);
+        }
+    }
+}
+
 static void change(struct fleet *f, struct sim_node *n)
 {
     const uint64_t what = world_between(&f->world, 0, 9);

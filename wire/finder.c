@@ -29,9 +29,12 @@ void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t ter
     }
 }
 
-void finder_on_not_leader(struct finder *f, size_t index)
+void finder_on_not_leader(struct finder *f, size_t index, uint64_t term)
 {
-    claims(f, index, false, 0);
+    ASSERT(index < f->count);
+    if (term == 0 || term >= f->claim[index].term) {
+        claims(f, index, false, 0);
+    }
 }
 
 void finder_on_down(struct finder *f, size_t index)

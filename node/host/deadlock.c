@@ -91,13 +91,19 @@ struct blocked host_blocked(const struct host *h, uint64_t peer, const struct pr
     return blocked;
 }
 
+/* Let go by a hold, and not yet offered to its actor: a newer copy may have come there first. */
+static struct waiting *put_off(const struct host *h, const struct call_name *name)
+{
+    return older(named_in(&h->backpressure.stalled, name), named_in(&h->backpressure.later, name));
+}
+
 /* Each of its copies, the newest last: who asks takes the answer to that for the last word, and
  * has to know by then that none of the others runs. NULL: that was it. */
 static struct waiting *take_copy(struct host *h, const struct actor *a,
                                  const struct call_name *name)
 {
     struct waiting *first = early(h, a, name);
-    struct waiting *w = older(first, queued(a, name));
+    struct waiting *w = older(older(first, queued(a, name)), put_off(h, name));
 
     if (w != NULL && w == first) {
         order_drop_early_copy(&h->orders, order_find(&h->orders, a, name->session), w);

@@ -261,7 +261,7 @@ static void on_joining(struct host *h, int coordinator, const Rh__Control *c)
     if (c->body_case == RH__CONTROL__BODY_LEADER) {
         on_leader(h, coordinator, c->leader);
     } else if (c->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        finder_on_not_leader(&h->membership.finder, (size_t)coordinator);
+        finder_on_not_leader(&h->membership.finder, (size_t)coordinator, c->not_leader->term);
     } else if (c->body_case == RH__CONTROL__BODY_REG_OK) {
         register_on_ok(h, c->reg_ok);
     } else if (c->body_case == RH__CONTROL__BODY_REG_REFUSED) {
@@ -295,7 +295,7 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
     if (c->body_case == RH__CONTROL__BODY_LEADER) {
         on_leader(h, coordinator, c->leader);
     } else if (c->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        finder_on_not_leader(&h->membership.finder, (size_t)coordinator);
+        finder_on_not_leader(&h->membership.finder, (size_t)coordinator, c->not_leader->term);
     } else if (c->body_case == RH__CONTROL__BODY_GRANT) {
         on_grant(h, c->grant);
     } else if (c->body_case == RH__CONTROL__BODY_BARRED) {

@@ -664,6 +664,32 @@ static void two_deaths_with_one_request_are_enough(void **state)
     end_fleet(w);
 }
 
+/* fleet_sim --profile sessions --seed 157000046: a client that had gone was told of for ever. */
+static void who_sleeps_has_nothing_to_hear(void **state)
+{
+    static const uint8_t flags[] = {0, REQUEST_AWAKE};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof flags; i++) {
+        struct world *w = fleet();
+        struct router_stats stats;
+
+        ask(w, 1, 0, REQUEST_IDEMPOTENT | flags[i]);
+        arrive(w, 1);
+        crash(w, 1);
+        take_over(w, 1, true);
+        tick(w, 10);
+        arrive(w, 2);
+        const struct queued asked = w->queue[2][--w->queued[2]];
+        end(w, 2, &asked, ANSWER_NO_KIND, 0);
+        stream_node_writes(&w->node[2]);
+        router_reads(w, 2);
+        router_stats(w->rig.router, &stats);
+        assert_int_equal(stats.in_flight, flags[i] == 0 ? 1 : 0); // a first copy may have run
+        end_fleet(w);
+    }
+}
+
 static void a_death_that_only_a_whole_configuration_tells_counts(void **state)
 {
     struct world *w = fleet();
@@ -998,6 +1024,7 @@ int main(void)
         cmocka_unit_test(so_they_do_when_links_break),
         cmocka_unit_test(and_when_nodes_die),
         cmocka_unit_test(two_deaths_with_one_request_are_enough),
+        cmocka_unit_test(who_sleeps_has_nothing_to_hear),
         cmocka_unit_test(a_death_that_only_a_whole_configuration_tells_counts),
         cmocka_unit_test(a_silent_node_is_asked_little),
         cmocka_unit_test(at_its_deadline_a_request_ran_or_never_will),

@@ -44,7 +44,12 @@ static void a_lost_link_and_a_refusal_end_a_claim(void **state)
     finder_on_leader(&f, 1, true, 7);
     finder_on_down(&f, 0);
     assert_int_equal(finder_leader(&f), 1);
-    finder_on_not_leader(&f, 1);
+    finder_on_not_leader(&f, 1, 6); // it said so before it led
+    assert_int_equal(finder_leader(&f), 1);
+    finder_on_not_leader(&f, 1, 7);
+    assert_int_equal(finder_leader(&f), -1);
+    finder_on_leader(&f, 1, true, 7);
+    finder_on_not_leader(&f, 1, 0); // an older process
     assert_int_equal(finder_leader(&f), -1);
     finder_on_leader(&f, 0, true, 8);
     assert_int_equal(finder_leader(&f), 0);

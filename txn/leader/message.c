@@ -16,6 +16,7 @@ void message_not_leading(struct coordinator *c, uint64_t peer)
     Rh__Control out = RH__CONTROL__INIT;
     Rh__NotLeader body = RH__NOT_LEADER__INIT;
 
+    body.term = c->term;
     out.body_case = RH__CONTROL__BODY_NOT_LEADER;
     out.not_leader = &body;
     peers_send(c, peer, &out);
