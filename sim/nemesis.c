@@ -423,6 +423,7 @@ void nemesis_let_one_stay(struct fleet *f)
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
 
+        operator_looks(f, n);
         if (n->wanted && n->leaving && !n->stopping && !twin_is(f, n) && staying(f, n) == 0) {
             operator_drain(f, n, true);
         }
