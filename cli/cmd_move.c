@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REASON_SIZE = 128 };
-
 static bool read_moves(const struct query *q, const char *path, Rh__AdminMove *what)
 {
     uint32_t vnode;
@@ -52,7 +50,6 @@ int cmd_move(int argc, char **argv)
     bool once = false;
     bool rehearses = false;
     char path[256] = "";
-    char reason[REASON_SIZE] = "";
     char if_dead[8] = "hash";
     char by[128];
     const struct option more[] = {
@@ -69,7 +66,7 @@ int cmd_move(int argc, char **argv)
                     sizeof path,
                     "the moves: [{\"vnode\":7,\"node\":\"n2\"}, ...]; -: from stdin"),
         option_switch("dry-run", &rehearses, "only show what would move"),
-        option_text("reason", "TEXT", reason, sizeof reason, "the reason, for the audit history"),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "move",
@@ -97,7 +94,7 @@ int cmd_move(int argc, char **argv)
     what.once = once;
     what.dry_run = rehearses;
     what.by = by;
-    what.reason = reason;
+    what.reason = q.reason;
     code = read_moves(&q, path, &what) ? ask(&q, &what) : 1;
     move_list_free(&what);
     return code;

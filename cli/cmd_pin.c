@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REASON_SIZE = 128, LINE_SIZE = 1200, BATCH = 1000, IF_DEAD_SIZE = 8 };
+enum { LINE_SIZE = 1200, BATCH = 1000, IF_DEAD_SIZE = 8 };
 
 /* ---- pin list ---- */
 
@@ -214,16 +214,10 @@ static struct option lines_option(char *path, size_t size)
                        "many, each a line of the same words; -: from stdin. 1000 at a time");
 }
 
-static struct option reason_option(char *reason, size_t size)
-{
-    return option_text("reason", "TEXT", reason, size, "the reason, for the audit history");
-}
-
 static int pin(int argc, char **argv)
 {
     struct query q;
     char path[256] = "";
-    char reason[REASON_SIZE] = "";
     char if_dead[IF_DEAD_SIZE] = "hash";
     char by[128];
     bool rehearses = false;
@@ -235,7 +229,7 @@ static int pin(int argc, char **argv)
                     "when NODE is dead: others get it, or it waits for NODE (%)"),
         lines_option(path, sizeof path),
         option_switch("dry-run", &rehearses, "only show what would move"),
-        reason_option(reason, sizeof reason),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "pin",
@@ -262,7 +256,7 @@ static int pin(int argc, char **argv)
     }
     (void)query_who(by, sizeof by);
     what.by = by;
-    what.reason = reason;
+    what.reason = q.reason;
     what.dry_run = rehearses;
     return change(&q, &what, path);
 }
@@ -271,11 +265,10 @@ int cmd_unpin(int argc, char **argv)
 {
     struct query q;
     char path[256] = "";
-    char reason[REASON_SIZE] = "";
     char by[128];
     const struct option more[] = {
         lines_option(path, sizeof path),
-        reason_option(reason, sizeof reason),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "unpin",
@@ -293,7 +286,7 @@ int cmd_unpin(int argc, char **argv)
     }
     (void)query_who(by, sizeof by);
     what.by = by;
-    what.reason = reason;
+    what.reason = q.reason;
     what.remove = true;
     return change(&q, &what, path);
 }

@@ -36,6 +36,8 @@ def each_change_is_named(binary):
         assert done(fleet, "weight", "node", "weight", "n2", "3")["why"] == "weight 3"
         assert done(fleet, "quarantine", "quarantine", "add", "0/boss")["subject"] == "actor 0/boss"
         assert done(fleet, "release", "quarantine", "clear", "0/boss")["subject"] == "actor 0/boss"
+        assert done(fleet, "pin", "pin", "boss", "n1")["subject"] == "actor 0/boss at n1"
+        assert done(fleet, "unpin", "unpin", "boss")["subject"] == "actor 0/boss"
         fleet.node("n4")
         assert done(fleet, "replace", "node", "replace", "n3", "n4")["why"] == "by n4"
         assert done(fleet, "remove", "node", "remove", "n2")["subject"] == "node n2"
@@ -85,6 +87,9 @@ def what_the_history_cannot_keep_is_refused(binary):
             ("daemons", "bots", "3"),
             ("quarantine", "add", "0/boss"),
             ("quarantine", "clear", "0/boss"),
+            ("pin", "boss", "n1"),
+            ("unpin", "boss"),
+            ("move", "0", "n1"),
             ("coordinators", "set", "1=127.0.0.1:1"),
             ("txn", "resolve", "1", "--abort"),
             ("upgrade", "--finish"),
