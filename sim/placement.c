@@ -54,6 +54,16 @@ static void move(struct fleet *f)
     hand_ask(f, &admin);
 }
 
+/* An id by itself, cells by the vnode that has them now. */
+static void name_pinned(const struct fleet *f, const struct state_pin *pin, Rh__PinWish *wish,
+                        Rh__Actor *actor)
+{
+    actor->kind = pin->kind;
+    actor->id = proto_bytes(bytes_of(pin->id, pin->id_size));
+    wish->actor = pin->id_size > 0 ? actor : NULL;
+    wish->vnode = ring_hit_vnode(f->raft.truth.view.ring.cell[pin->from]);
+}
+
 /* What is pinned already, mostly, if it is to be no more. */
 static void name_any(struct fleet *f, Rh__PinWish *wish, Rh__Actor *actor, bool remove)
 {
@@ -63,13 +73,7 @@ static void name_any(struct fleet *f, Rh__PinWish *wish, Rh__Actor *actor, bool 
     actor->kind = e->kind;
     actor->id = proto_bytes(bytes_of(e->id, e->id_size));
     if (remove && truth->pin_count > 0 && world_chance(&f->world, 900)) {
-        const struct state_pin *pin =
-            &truth->pin[world_between(&f->world, 0, truth->pin_count - 1)];
-
-        actor->kind = pin->kind;
-        actor->id = proto_bytes(bytes_of(pin->id, pin->id_size));
-        wish->actor = pin->id_size > 0 ? actor : NULL;
-        wish->vnode = ring_hit_vnode(truth->view.ring.cell[pin->from]);
+        name_pinned(f, &truth->pin[world_between(&f->world, 0, truth->pin_count - 1)], wish, actor);
     } else if (e->id_size > 0 && world_chance(&f->world, 600)) {
         wish->actor = actor;
     } else {
@@ -77,23 +81,29 @@ static void name_any(struct fleet *f, Rh__PinWish *wish, Rh__Actor *actor, bool 
     }
 }
 
-static void pin(struct fleet *f, bool remove)
+static void ask_pin(struct fleet *f, Rh__PinWish *wish, bool remove, bool waits)
 {
     Rh__Admin admin = RH__ADMIN__INIT;
     Rh__AdminPin body = RH__ADMIN_PIN__INIT;
-    Rh__PinWish wish = RH__PIN_WISH__INIT;
-    Rh__Actor actor = RH__ACTOR__INIT;
-    Rh__PinWish *list[] = {&wish};
 
-    name_any(f, &wish, &actor, remove);
-    wish.node = remove ? proto_text("") : any_node(f);
-    body.pins = list;
+    body.pins = &wish;
     body.n_pins = 1;
     body.remove = remove;
-    body.waits = world_chance(&f->world, 300);
+    body.waits = waits;
     body.by = proto_text("op");
     admin.what_case = RH__ADMIN__WHAT_PIN;
     admin.pin = &body;
+    hand_ask(f, &admin);
+}
+
+static void pin(struct fleet *f, bool remove)
+{
+    Rh__PinWish wish = RH__PIN_WISH__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+
+    name_any(f, &wish, &actor, remove);
+    wish.node = remove ? proto_text("") : any_node(f);
+    const bool waits = world_chance(&f->world, 300);
     TRACE(&f->world,
           "op",
           "%s %s%u to %s%s",
@@ -101,8 +111,8 @@ static void pin(struct fleet *f, bool remove)
           wish.actor != NULL ? "an id, or vnode " : "vnode ",
           wish.vnode,
           wish.node,
-          body.waits ? ", which waits" : "");
-    hand_ask(f, &admin);
+          waits ? ", which waits" : "");
+    ask_pin(f, &wish, remove, waits);
 }
 
 void placement_wish(struct fleet *f)
@@ -134,24 +144,12 @@ static void on_look(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     const struct state_pin *p = f->healed ? waiting(f) : NULL;
-    Rh__Admin admin = RH__ADMIN__INIT;
-    Rh__AdminPin body = RH__ADMIN_PIN__INIT;
     Rh__PinWish wish = RH__PIN_WISH__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
-    Rh__PinWish *list[] = {&wish};
 
     if (p != NULL) {
-        actor.kind = p->kind;
-        actor.id = proto_bytes(bytes_of(p->id, p->id_size));
-        wish.actor = p->id_size > 0 ? &actor : NULL;
-        wish.vnode = ring_hit_vnode(f->raft.truth.view.ring.cell[p->from]);
-        body.pins = list;
-        body.n_pins = 1;
-        body.remove = true;
-        body.by = proto_text("op");
-        admin.what_case = RH__ADMIN__WHAT_PIN;
-        admin.pin = &body;
-        hand_ask(f, &admin);
+        name_pinned(f, p, &wish, &actor);
+        ask_pin(f, &wish, true, false);
     }
     if (!f->healed || p != NULL) {
         world_at(&f->world, f->world.now_us + LOOKS_US, *event);

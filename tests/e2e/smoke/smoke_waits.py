@@ -27,14 +27,19 @@ def planned(fleet, reason):
     return next((r for r in rows if r["state"] == "planned" and r["reason"] == reason), None)
 
 
+def two_of_which_one_is_back(fleet, lost):
+    """n1 and n2; one of them was killed, and is started again."""
+    fleet.coordinators(1)
+    for name in ("n1", "n2"):
+        fleet.node(name)
+    fleet.settled(["n1", "n2"])
+    fleet.process(lost).kill().wait()
+    fleet.node(lost)
+
+
 def one_that_came_back_says_when_its_drain_begins(binary):
     with Fleet(binary) as fleet:
-        fleet.coordinators(1)
-        for name in ("n1", "n2"):
-            fleet.node(name)
-        fleet.settled(["n1", "n2"])
-        fleet.process("n2").kill().wait()
-        fleet.node("n2")
+        two_of_which_one_is_back(fleet, "n2")
         drain = Terminal(fleet, "node", "drain", "n2", "--watch")
         wait = named(fleet, "returned")
         assert wait["node"] == wait["drains"] == "n2" and 0 < wait["left_ms"] <= 10000, wait
@@ -89,12 +94,7 @@ def a_full_node_and_one_that_is_away_are_named(binary):
 
 def a_drain_to_which_nobody_is_left_says_so(binary):
     with Fleet(binary) as fleet:
-        fleet.coordinators(1)
-        for name in ("n1", "n2"):
-            fleet.node(name)
-        fleet.settled(["n1", "n2"])
-        fleet.process("n1").kill().wait()
-        fleet.node("n1")
+        two_of_which_one_is_back(fleet, "n1")
         fleet.tell("node", "drain", "n2")  # it waits for the one that is back
         fleet.process("n1").kill().wait()
         wait = named(fleet, "alone")
