@@ -114,6 +114,7 @@ def what_is_pinned_to_a_dead_node_goes_by_hash_or_waits(binary):
         assert where(fleet, "b") == "n2"
         assert Resp(fleet.process("g1").resp)("INCR", "b") == 1
         load.over.set()
+        load.join()  # before its gateway ends
 
 
 def a_program_moves_vnodes(binary):
