@@ -134,7 +134,7 @@ int cmd_events(int argc, char **argv)
     };
     const struct command command = {
         .name = "events",
-        .summary = "The audit history: each command of the coordinators' log, oldest first.",
+        .summary = "Show the audit history: the commands of the coordinators' log, oldest first.",
         .arguments = "",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
     };

@@ -59,23 +59,24 @@ int cmd_move(int argc, char **argv)
                     "hash|wait",
                     if_dead,
                     sizeof if_dead,
-                    "when NODE is dead: others get it, or it waits for NODE (%)"),
+                    "while NODE is dead, others get it by hash, or it waits for NODE (%)"),
         option_text("json",
                     "FILE",
                     path,
                     sizeof path,
-                    "the moves: [{\"vnode\":7,\"node\":\"n2\"}, ...]; -: from stdin"),
+                    "the moves: [{\"vnode\":7,\"node\":\"n2\"}, ...]; - reads stdin"),
         option_switch("dry-run", &rehearses, "only show what would move"),
         query_reason(&q),
     };
     const struct command command = {
         .name = "move",
-        .summary = "Move vnodes to nodes, by transactions that drain them, as the planner does.",
+        .summary = "Move vnodes to nodes, by transactions that drain them, like the planner's.",
         .arguments = "[VNODE NODE]",
         .details =
             "A vnode that was moved is pinned to NODE (`ringhold pin`), so that the planner\n"
-            "leaves it there. Of a list all move or, if one can't, none. They move as\n"
-            "--moves-at-once and --moves-per-node of the coordinators allow.",
+            "leaves it there. Of a list all vnodes move; if one of them can't, none does. The\n"
+            "coordinators' options --moves-at-once and --moves-per-node bound how many move at a\n"
+            "time.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_max = 2,
     };

@@ -124,8 +124,9 @@ int cmd_node_drain(int argc, char **argv)
         .summary = "Move everything off a node. Its process goes on, empty, until it is stopped.",
         .arguments = "NAME [cancel]",
         .details = "`ringhold node drain NAME cancel` cancels the drain, also when the node is "
-                   "already empty. The same\n"
-                   "command again changes nothing: add --watch to watch a drain in progress.\n"
+                   "already empty. A\n"
+                   "second `ringhold node drain NAME` changes nothing: with --watch it shows the "
+                   "drain in progress.\n"
                    "Exit code: 0 done, 3 not in time, 130 watching was stopped by ^C, 1 an error.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,

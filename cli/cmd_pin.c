@@ -50,9 +50,13 @@ static int list(int argc, char **argv)
         .summary = "List the pins, by cell: what is pinned, to which node, and where it is.",
         .arguments = "",
         .details =
-            "STATE: there; moves (it is on its way, or waits for its turn); drains or dead (that\n"
-            "is what its node does, so it lives by hash, or if the node is dead and the pin says\n"
-            "so it waits); unknown (no node has that name).",
+            "STATE is one of:\n"
+            "there    it is at its node\n"
+            "moves    it is on its way, or waits for its turn; or its node is outside its role's\n"
+            "         zones (--role-zone), and it lives by hash\n"
+            "drains   its node drains, and it lives by hash\n"
+            "dead     its node is dead: it lives by hash, or waits for the node (--if-dead wait)\n"
+            "unknown  no node has that name: it lives by hash",
         .options = query_options(&q, NULL),
     };
     const int code = query_parse(&q, &command, argc, argv);
@@ -207,11 +211,12 @@ static int change(const struct query *q, Rh__AdminPin *what, const char *path)
 
 static struct option lines_option(char *path, size_t size)
 {
-    return option_text("lines",
-                       "FILE",
-                       path,
-                       size,
-                       "many, each a line of the same words; -: from stdin. 1000 at a time");
+    return option_text(
+        "lines",
+        "FILE",
+        path,
+        size,
+        "many: one in each line, in the same words; - reads stdin; 1000 lines at a time");
 }
 
 static int pin(int argc, char **argv)
@@ -226,7 +231,7 @@ static int pin(int argc, char **argv)
                     "hash|wait",
                     if_dead,
                     sizeof if_dead,
-                    "when NODE is dead: others get it, or it waits for NODE (%)"),
+                    "while NODE is dead, others get it by hash, or it waits for NODE (%)"),
         lines_option(path, sizeof path),
         option_switch("dry-run", &rehearses, "only show what would move"),
         query_reason(&q),
@@ -236,10 +241,10 @@ static int pin(int argc, char **argv)
         .summary = "Pin an id or a vnode to a node: it moves there, and stays.",
         .arguments = "[VNODE|ID|KIND/ID NODE]",
         .details =
-            "A number is a vnode, anything else an id; write 0/7 for an id of kind 0 that is a\n"
-            "number. An id moves with its cell, so all other ids of that cell go along. While "
-            "NODE\n"
-            "drains, what is pinned to it lives by hash.",
+            "A number is a vnode, anything else an id; write 0/7 for the id 7 of kind 0. An id\n"
+            "moves with its cell, so all other ids of that cell go along. While NODE drains, what\n"
+            "is pinned to it lives by hash; so it does while NODE is outside its role's zones\n"
+            "(--role-zone) and another node of the role is inside.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_max = 2,
     };
@@ -272,9 +277,9 @@ int cmd_unpin(int argc, char **argv)
     };
     const struct command command = {
         .name = "unpin",
-        .summary = "Let go of what is pinned: the planner treats it as any other again.",
+        .summary = "End a pin: the planner treats what was pinned like anything else again.",
         .arguments = "[VNODE|ID|KIND/ID]",
-        .details = "It moves only if the nodes' shares want it.",
+        .details = "It moves only if the nodes' shares need it.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_max = 1,
     };

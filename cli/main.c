@@ -50,7 +50,7 @@ static const struct verb commands[] = {
      "quarantine list | clear | add: actors that kill their process"},
     {"move", cmd_move, NULL, "move VNODE NODE: move vnodes to the nodes that you name"},
     {"pin", cmd_pin, NULL, "pin VNODE|ID|KIND/ID NODE: keep it at that node; or: pin list"},
-    {"unpin", cmd_unpin, NULL, "let go of what is pinned"},
+    {"unpin", cmd_unpin, NULL, "end pins"},
     {"txn", cmd_txn, NULL, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, NULL, "show what was decided, when, and who asked for it"},
     {"rolling-restart",

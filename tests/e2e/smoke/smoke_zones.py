@@ -81,6 +81,27 @@ def others_serve_while_the_zone_is_lost_and_give_it_back(binary):
         assert role_row(fleet, "default")["astray"] == "no"
 
 
+def a_pin_to_a_node_outside_waits_until_nobody_is_inside(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--role-zone", "a"])
+        fleet.node("n1", ["--zone", "a"])
+        fleet.node("n2", ["--zone", "b"])
+        fleet.settled(["n1"])
+
+        def pin():
+            (row,) = fleet.ask("pin", "list")
+            return row["state"], row["owner"]
+
+        fleet.tell("pin", "boss", "n2")
+        until("nothing moves", lambda: not any(fleet.status()[k] for k in ("pending", "planned", "planning")))
+        assert pin() == ("moves", "n1"), pin()
+        fleet.tell("node", "drain", "n1", "--wait", "60")
+        assert pin() == ("there", "n2"), pin()
+        fleet.tell("node", "drain", "n1", "cancel")
+        until("it is back in the zone", lambda: pin() == ("moves", "n1"))
+        fleet.settled(["n1"])
+
+
 def what_is_no_zone_is_refused(binary):
     with Fleet(binary) as fleet:
         for text in ("match=", "=", f"match={'x' * 64}", f"{'r' * 32}=a"):
@@ -91,5 +112,6 @@ def what_is_no_zone_is_refused(binary):
 main([
     a_role_is_kept_in_its_zone_while_a_node_is_there,
     others_serve_while_the_zone_is_lost_and_give_it_back,
+    a_pin_to_a_node_outside_waits_until_nobody_is_inside,
     what_is_no_zone_is_refused,
 ])
