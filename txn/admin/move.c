@@ -151,7 +151,7 @@ static bool note(struct coordinator *c, const Rh__AdminMove *in)
                    in->moves[0]->node,
                    in->n_moves > 1 ? ", and others" : "");
     const struct history_note told = {
-        .subject = subject, .what = what, .by = in->by, .reason = in->reason};
+        .action = "move", .subject = subject, .what = what, .by = in->by, .reason = in->reason};
 
     return coordinator_propose_note(c, PROPOSAL_NOTE, &told) != NULL;
 }

@@ -140,7 +140,7 @@ def a_program_moves_vnodes(binary):
         assert moved(vnodes, "n3")  # and stay
         assert fleet.status()["pins"] == 3
         fleet.tell("move", str(owned[3]["vnode"]), "n2", "--once")
-        until("it is at n2, or was", lambda: any("n2 once" in e["why"] for e in fleet.ask("events")))
+        until("it is at n2, or was", lambda: any(e["command"] == "move" and "n2 once" in e["why"] for e in fleet.ask("events")))
         rests(fleet)
         assert fleet.status()["pins"] == 3
 
