@@ -44,6 +44,7 @@ int cmd_kick(int argc, char **argv)
                     text,
                     sizeof text,
                     "text that the client is given (ended by an operator)"),
+        query_reason(&q),
     };
     const struct command command = {
         .name = "kick",
@@ -53,7 +54,8 @@ int cmd_kick(int argc, char **argv)
                    "lives; the session is\n"
                    "not kept for a resume. The actor is told as for any client that it kicks. The "
                    "player may log in\n"
-                   "again. Exit code: 0 kicked, 1 the actor has no session, or an error.",
+                   "again. Without --reason the history has the text as the reason.\n"
+                   "Exit code: 0 kicked, 1 the actor has no session, or an error.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 1,
@@ -67,5 +69,6 @@ int cmd_kick(int argc, char **argv)
     what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
     what.code = code;
     what.text = text;
+    what.reason = q.reason;
     return operator_request_run(&q, command.name, &what, tell);
 }

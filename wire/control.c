@@ -185,16 +185,19 @@ void control_make_texts_plain(Rh__Control *control)
 
 const char *control_reason(const Rh__Admin *in)
 {
-    return in->what_case == RH__ADMIN__WHAT_DRAIN          ? in->drain->reason
-           : in->what_case == RH__ADMIN__WHAT_REMOVE       ? in->remove->reason
-           : in->what_case == RH__ADMIN__WHAT_WEIGHT       ? in->weight->reason
-           : in->what_case == RH__ADMIN__WHAT_DAEMONS      ? in->daemons->reason
-           : in->what_case == RH__ADMIN__WHAT_QUARANTINE   ? in->quarantine->reason
-           : in->what_case == RH__ADMIN__WHAT_RESOLVE      ? in->resolve->reason
-           : in->what_case == RH__ADMIN__WHAT_REPAIR       ? in->repair->why
-           : in->what_case == RH__ADMIN__WHAT_UPGRADE      ? in->upgrade->reason
-           : in->what_case == RH__ADMIN__WHAT_COORDINATORS ? in->coordinators->reason
-                                                           : "";
+    return in->what_case == RH__ADMIN__WHAT_DRAIN              ? in->drain->reason
+           : in->what_case == RH__ADMIN__WHAT_REMOVE           ? in->remove->reason
+           : in->what_case == RH__ADMIN__WHAT_WEIGHT           ? in->weight->reason
+           : in->what_case == RH__ADMIN__WHAT_DAEMONS          ? in->daemons->reason
+           : in->what_case == RH__ADMIN__WHAT_QUARANTINE       ? in->quarantine->reason
+           : in->what_case == RH__ADMIN__WHAT_RESOLVE          ? in->resolve->reason
+           : in->what_case == RH__ADMIN__WHAT_REPAIR           ? in->repair->why
+           : in->what_case == RH__ADMIN__WHAT_UPGRADE          ? in->upgrade->reason
+           : in->what_case == RH__ADMIN__WHAT_COORDINATORS     ? in->coordinators->reason
+           : in->what_case == RH__ADMIN__WHAT_OPERATOR_REQUEST ? in->operator_request->reason
+           : in->what_case == RH__ADMIN__WHAT_MOVE             ? in->move->reason
+           : in->what_case == RH__ADMIN__WHAT_PIN              ? in->pin->reason
+                                                               : "";
 }
 
 void control_free(Rh__Control *control)

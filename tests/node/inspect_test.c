@@ -967,7 +967,7 @@ static void the_leader_has_a_node_tell_who_lives_there(void **state)
 
 /* ---- operator requests ---- */
 
-static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
+static void ask_kick_for(struct bench *b, uint64_t tag, const char *gateway, const char *reason)
 {
     Rh__Admin admin = RH__ADMIN__INIT;
     Rh__AdminOperatorRequest what = RH__ADMIN_OPERATOR_REQUEST__INIT;
@@ -981,10 +981,16 @@ static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
     what.text = proto_text("maintenance");
     what.by = proto_text("op@desk");
     what.gateway = proto_text(gateway);
+    what.reason = proto_text(reason);
     admin.tag = tag;
     admin.what_case = RH__ADMIN__WHAT_OPERATOR_REQUEST;
     admin.operator_request = &what;
     ask_leader(b, &admin);
+}
+
+static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
+{
+    ask_kick_for(b, tag, gateway, "");
 }
 
 static void gateway_comes(struct bench *b, uint64_t link, const char *name, uint32_t protocol)
@@ -1101,6 +1107,23 @@ static void a_kick_stands_in_the_history_before_it_leaves(void **state)
     bench_close(&b);
 }
 
+static void the_reason_of_a_kick_stands_in_place_of_its_text(void **state)
+{
+    struct bench b;
+    uint64_t tag = 0;
+
+    (void)state;
+    bench_open(&b);
+    gateway_comes(&b, 4, "g2", LINK_PROTOCOL_OPERATOR_REQUESTS);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    ask_kick_for(&b, 9, "g2", "ticket 4711");
+    Rh__Command *command = proposed(&b, &tag);
+    assert_non_null(command);
+    assert_string_equal(command->reason, "ticket 4711");
+    command_free(command);
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1118,6 +1141,7 @@ int main(void)
         cmocka_unit_test(no_outcome_is_told_of_a_number_that_is_not_drawn),
         cmocka_unit_test(an_older_gateway_is_not_asked_what_it_does_not_know),
         cmocka_unit_test(a_kick_stands_in_the_history_before_it_leaves),
+        cmocka_unit_test(the_reason_of_a_kick_stands_in_place_of_its_text),
         cmocka_unit_test(the_threads_of_a_gateway_are_one_in_the_overview),
     };
 

@@ -165,18 +165,29 @@ static void a_node_asks_for_no_more_than_it_can_have(void **state)
     stop(&r);
 }
 
-/* The operator's answer to a drain for that reason; "" = none came, it waits for a barrier. Owned.
+/* The operator's answer to `what` for that reason; "" = none came, it waits for a barrier. Owned.
  */
-static char *answer_to_reason(struct rig *r, char *reason)
+static char *answer_to_reason(struct rig *r, Rh__Admin__WhatCase what, char *reason)
 {
     Rh__Control control = RH__CONTROL__INIT;
     Rh__Admin admin = RH__ADMIN__INIT;
     Rh__AdminDrain drain = RH__ADMIN_DRAIN__INIT;
+    Rh__AdminMove move = RH__ADMIN_MOVE__INIT;
+    Rh__AdminPin pin = RH__ADMIN_PIN__INIT;
+    Rh__AdminOperatorRequest request = RH__ADMIN_OPERATOR_REQUEST__INIT;
     char *error = mem_string("");
 
-    drain.reason = reason;
-    admin.what_case = RH__ADMIN__WHAT_DRAIN;
-    admin.drain = &drain;
+    drain.reason = move.reason = pin.reason = request.reason = reason;
+    admin.what_case = what;
+    if (what == RH__ADMIN__WHAT_DRAIN) {
+        admin.drain = &drain;
+    } else if (what == RH__ADMIN__WHAT_MOVE) {
+        admin.move = &move;
+    } else if (what == RH__ADMIN__WHAT_PIN) {
+        admin.pin = &pin;
+    } else {
+        admin.operator_request = &request;
+    }
     control.body_case = RH__CONTROL__BODY_ADMIN;
     control.admin = &admin;
     step(r,
@@ -199,6 +210,12 @@ static char *answer_to_reason(struct rig *r, char *reason)
 
 static void a_reason_is_no_longer_than_the_history_keeps(void **state)
 {
+    static const Rh__Admin__WhatCase whats[] = {
+        RH__ADMIN__WHAT_DRAIN,
+        RH__ADMIN__WHAT_MOVE,
+        RH__ADMIN__WHAT_PIN,
+        RH__ADMIN__WHAT_OPERATOR_REQUEST,
+    };
     char reason[ADMIN_REASON_MAX + 2] = "";
     struct buffer text = {0};
     struct metrics m;
@@ -208,19 +225,22 @@ static void a_reason_is_no_longer_than_the_history_keeps(void **state)
     start(&r);
     step(&r, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
     memset(reason, 'r', ADMIN_REASON_MAX);
-    char *fits = answer_to_reason(&r, reason);
-    reason[ADMIN_REASON_MAX] = 'r';
-    char *longer = answer_to_reason(&r, reason);
-    assert_string_equal(fits, "");
-    assert_string_equal(longer, "the reason is longer than 200 bytes");
+    for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
+        reason[ADMIN_REASON_MAX] = '\0';
+        char *fits = answer_to_reason(&r, whats[i], reason);
+        reason[ADMIN_REASON_MAX] = 'r';
+        char *longer = answer_to_reason(&r, whats[i], reason);
+        assert_string_equal(fits, "");
+        assert_string_equal(longer, "the reason is longer than 200 bytes");
+        mem_free(fits);
+        mem_free(longer);
+    }
     metrics_begin(&m, METRICS_TEXT, &text);
     coordinator_metrics(r.c, 0, 0, &m);
     metrics_end(&m);
     buffer_put(&text, "", 1);
     assert_non_null(
-        strstr((const char *)text.data, "\nringhold_coordinator_refused_messages_total 1\n"));
-    mem_free(fits);
-    mem_free(longer);
+        strstr((const char *)text.data, "\nringhold_coordinator_refused_messages_total 4\n"));
     buffer_fini(&text);
     stop(&r);
 }

@@ -110,7 +110,8 @@ static struct proposal *propose_note(struct coordinator *c, const Rh__AdminOpera
                                       .subject = subject,
                                       .what = what,
                                       .by = in->by,
-                                      .reason = kicks ? in->text : ""};
+                                      .reason =
+                                          !kicks || in->reason[0] != '\0' ? in->reason : in->text};
     return coordinator_propose_note(c, PROPOSAL_OPERATOR_REQUEST, &note);
 }
 

@@ -80,10 +80,11 @@ def a_player_is_kicked_wherever_its_actor_lives(binary):
         gateway = fleet.gateway("g1", ["--frames", "127.0.0.1:0"])
         fleet.settled(["n1", "n2"])
         host, port = gateway.fields["frames"].rsplit(":", 1)
-        for name in (b"alice", b"bob", b"carol", b"3/x"):
+        for name in (b"alice", b"bob", b"carol", b"3/x", b"dora"):
             client = packets.Client((host, int(port)))
             assert client.bind(name).status == packets.OK
             words = ["kick", f"0/{name.decode()}", "--code", "1077", "--text", "maintenance"]
+            words += ["--reason", "ticket 4711"] if name == b"dora" else []
             fleet.tell(*words)
             type_, body = client.wait(packets.KICK)
             assert type_ == packets.KICK and body == (1077).to_bytes(4, "big") + b"maintenance", body
@@ -91,12 +92,15 @@ def a_player_is_kicked_wherever_its_actor_lives(binary):
             until("nobody is bound", lambda: fleet.run(*words, "--coordinators", fleet.addresses)[0] == 1)
         notes = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "kick"]
         told = {e["subject"] for e in notes if e["why"] == "its session was told to end, code 1077"}
-        assert told == {"actor 0/alice", "actor 0/bob", "actor 0/carol", "actor 0/3/x"}, notes
-        assert all(e["reason"] == "maintenance" and "@" in e["by"] for e in notes), notes
+        assert told == {"actor 0/alice", "actor 0/bob", "actor 0/carol", "actor 0/3/x", "actor 0/dora"}, notes
+        for e in notes:
+            assert e["reason"] == ("ticket 4711" if e["subject"] == "actor 0/dora" else "maintenance"), e
+            assert "@" in e["by"], e
         err = refused(fleet, "kick", "nobody")
         assert "nobody has no session" in err, err
         assert "is not ID" in refused(fleet, "kick", "%")
         assert "1000" in refused(fleet, "kick", "alice", "--code", "3")
+        assert "control characters" in refused(fleet, "kick", "alice", "--reason", "a\nb")
 
 
 def a_request_is_followed_to_its_actor(binary):
