@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold where`: which node owns an id, and does it live there?
+ * `ringhold where`: which node owns an id, does it live there, and how did it get there?
  */
 #include "base/history.h"
 #include "cli/commands.h"
@@ -65,6 +65,37 @@ static void print_life(const struct query *q, const struct liveness *life)
     }
 }
 
+/* The last move of its vnode; an older leader does not tell. */
+static void print_move(const struct query *q, const Rh__VnodeRow *v)
+{
+    const uint64_t ago_ms = v->moved_us_ago / 1000;
+    char ago[32];
+
+    if (q->json) {
+        (void)printf(",\"moved_in\":%" PRIu64 ",\"moved_from\":", v->moved_txn);
+        json_print_string(v->moved_from);
+        (void)printf(",\"moved_to\":");
+        json_print_string(v->moved_to);
+        (void)printf(",\"moved_why\":");
+        json_print_string(v->moved_why);
+        (void)printf(",\"moved_ms_ago\":");
+        if (v->moved_txn != 0) {
+            (void)printf("%" PRIu64, ago_ms);
+        } else {
+            (void)printf("null");
+        }
+    } else if (v->moved_txn != 0) {
+        (void)printf("last moved%s%s%s%s in transaction %" PRIu64 ", %s ago: %s\n",
+                     v->moved_from[0] == '\0' ? "" : " from ",
+                     v->moved_from,
+                     v->moved_to[0] == '\0' ? "" : " to ",
+                     v->moved_to,
+                     v->moved_txn,
+                     span_text(ago_ms, ago, sizeof ago),
+                     v->moved_why);
+    }
+}
+
 static int print_where(const struct query *q, const Rh__AdminReply *reply,
                        const Rh__AdminWhere *whom)
 {
@@ -92,6 +123,7 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
         (void)printf(",\"tag\":");
         json_print_string(tag);
         print_life(q, &life);
+        print_move(q, v);
         (void)printf("}\n");
     } else {
         (void)printf("node %s  role %s  vnode %u  generation %" PRIu64 "  ring version %" PRIu64
@@ -108,6 +140,7 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
             (void)printf("moving to %s in transaction %" PRIu64 "\n", v->to_node, v->txn);
         }
         print_life(q, &life);
+        print_move(q, v);
     }
     return 0;
 }
@@ -120,7 +153,9 @@ int cmd_where(int argc, char **argv)
         option_number("kind", &kind, (struct option_range){0, KIND_MAX}, "kind of the entity (0)");
     const struct command command = {
         .name = "where",
-        .summary = "Show which node owns an id, by the leader's ring, and whether it lives there.",
+        .summary = "Show which node owns an id, by the leader's ring, whether it lives there, and "
+                   "its last "
+                   "move.",
         .arguments = "ID",
         .options = query_options(&q, &kind_option),
         .arguments_min = 1,

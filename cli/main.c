@@ -32,7 +32,7 @@ static const struct verb commands[] = {
      NULL,
      "show the actors that are slow, busy or have most requests waiting; --calls: their calls"},
     {"actors", cmd_actors, NULL, "list who lives, on which node"},
-    {"where", cmd_where, NULL, "show which node owns an id, and whether it lives"},
+    {"where", cmd_where, NULL, "show which node owns an id, whether it lives, and its last move"},
     {"trace",
      cmd_trace,
      NULL,

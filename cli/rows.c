@@ -224,6 +224,22 @@ const char *duration_text(uint64_t us, char *out, size_t size)
     return out;
 }
 
+const char *span_text(uint64_t ms, char *out, size_t size)
+{
+    const uint64_t s = ms / 1000;
+
+    if (s < 60) {
+        (void)snprintf(out, size, "%" PRIu64 "s", s);
+    } else if (s < 3600) {
+        (void)snprintf(out, size, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
+    } else if (s < 86400) {
+        (void)snprintf(out, size, "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
+    } else {
+        (void)snprintf(out, size, "%" PRIu64 "d%02" PRIu64 "h", s / 86400, s / 3600 % 24);
+    }
+    return out;
+}
+
 const char *wall_text(uint64_t us, char *out, size_t size)
 {
     const time_t seconds = (time_t)(us / 1000000);

@@ -46,6 +46,10 @@ void json_print_string(const char *text);
 /* "3.2 s" for people, from microseconds. Static buffer of the caller. */
 const char *duration_text(uint64_t us, char *out, size_t size);
 
+/* "12s", "3m12s", "5h02m" or "4d07h", for what may have been long ago; from milliseconds. Likewise.
+ */
+const char *span_text(uint64_t ms, char *out, size_t size);
+
 /* "2026-01-31 12:00:00.123" in UTC, or "-" for 0. Buffer of the caller, 48 bytes. */
 const char *wall_text(uint64_t us, char *out, size_t size);
 

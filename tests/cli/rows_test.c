@@ -71,9 +71,34 @@ static void some_at_a_time_are_one_array(void **state)
     expect(true, false, "[]");
 }
 
+static void a_span_has_two_units_at_most(void **state)
+{
+    static const struct {
+        uint64_t s;
+        const char *text;
+    } spans[] = {
+        {0, "0s"},
+        {59, "59s"},
+        {60, "1m00s"},
+        {192, "3m12s"},
+        {3599, "59m59s"},
+        {18120, "5h02m"},
+        {86399, "23h59m"},
+        {370800, "4d07h"},
+        {UINT64_MAX / 1000, "213503982334d14h"},
+    };
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        assert_string_equal(span_text(spans[i].s * 1000, text, sizeof text), spans[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_span_has_two_units_at_most),
         cmocka_unit_test(some_at_a_time_are_one_table),
         cmocka_unit_test(some_at_a_time_are_one_array),
     };

@@ -237,6 +237,20 @@ static void say_obstacles(const Rh__AdminReply *r)
     }
 }
 
+static void say_vnode(const Rh__VnodeRow *v)
+{
+    say("  v%u [%u, %u) %s generation=%" PRIu64, v->id, v->from, v->to, v->owner, n(v->generation));
+    say(v->txn != 0 ? " txn=%" PRIu64 " to=%s\n" : "\n", n(v->txn), v->to_node);
+    if (v->moved_txn != 0) {
+        say("    moved by txn %" PRIu64 " \"%s\" from %s to %s, %" PRIu64 " ms ago\n",
+            n(v->moved_txn),
+            v->moved_why,
+            v->moved_from[0] == '\0' ? "-" : v->moved_from,
+            v->moved_to[0] == '\0' ? "-" : v->moved_to,
+            v->moved_us_ago / 1000);
+    }
+}
+
 static void say_admin(const Rh__AdminReply *r)
 {
     say("ADMIN version=%" PRIu64 " pending=%u", n(r->version), r->pending);
@@ -279,15 +293,7 @@ static void say_admin(const Rh__AdminReply *r)
             r->voters[i]->linked);
     }
     for (size_t i = 0; i < r->n_vnodes; i++) {
-        const Rh__VnodeRow *v = r->vnodes[i];
-
-        say("  v%u [%u, %u) %s generation=%" PRIu64,
-            v->id,
-            v->from,
-            v->to,
-            v->owner,
-            n(v->generation));
-        say(v->txn != 0 ? " txn=%" PRIu64 " to=%s\n" : "\n", n(v->txn), v->to_node);
+        say_vnode(r->vnodes[i]);
     }
     for (size_t i = 0; i < r->n_txns; i++) {
         const Rh__TxnRow *t = r->txns[i];

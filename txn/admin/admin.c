@@ -90,6 +90,7 @@ static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__Adm
     reply->vnodes = mem_new(1, sizeof(Rh__VnodeRow *));
     reply->vnodes[reply->n_vnodes++] = admin_vnode_row(c, v);
     set_tag(&view->ring, in, reply->vnodes[0]);
+    admin_set_last_move(c, v, reply->vnodes[0]);
     if (owner == NULL) {
         admin_set_text(&reply->error,
                        "the id has no owner yet: too few nodes of its role are registered");

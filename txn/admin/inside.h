@@ -30,6 +30,9 @@ void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct st
 /* Make one row; the reply frees it. */
 Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node);
 Rh__VnodeRow *admin_vnode_row(const struct coordinator *c, const struct ring_vnode *v);
+/* Which transaction moved the vnode last, if it is still known. */
+void admin_set_last_move(const struct coordinator *c, const struct ring_vnode *v,
+                         Rh__VnodeRow *row);
 /* Nodes, gateways, voters, vnodes, pending transactions. */
 void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
 

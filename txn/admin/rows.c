@@ -152,6 +152,46 @@ Rh__VnodeRow *admin_vnode_row(const struct coordinator *c, const struct ring_vno
     return row;
 }
 
+/* The op of `t` that moved the vnode; if that was split off, or merged, later, any: the nodes are
+ * the same. NULL = none. */
+static const struct ring_op *move_of(const struct state_txn *t, uint32_t vnode)
+{
+    const struct ring_op *found = NULL;
+
+    for (size_t i = 0; i < t->op_count; i++) {
+        const struct ring_op *op = &t->ops[i];
+
+        if (op->kind == RING_MOVE && (found == NULL || op->vnode == vnode)) {
+            found = op;
+        }
+    }
+    return found;
+}
+
+/* Whose name the slot had then: it may be another's by now, which the incarnation tells. */
+static const char *name_then(const struct coordinator *c, const struct state_txn *t, uint16_t slot)
+{
+    const struct state_part *part = state_txn_part(t, slot);
+    const struct state_node *node = state_node(c->state, slot);
+
+    return part == NULL || node == NULL || node->incarnation != part->incarnation ? "" : node->name;
+}
+
+void admin_set_last_move(const struct coordinator *c, const struct ring_vnode *v, Rh__VnodeRow *row)
+{
+    const struct state_txn *t = v->txn == 0 ? NULL : state_txn(c->state, v->txn);
+    const struct ring_op *op = t == NULL ? NULL : move_of(t, v->id);
+
+    if (op == NULL) {
+        return;
+    }
+    row->moved_txn = t->number;
+    admin_set_text(&row->moved_from, name_then(c, t, op->from));
+    admin_set_text(&row->moved_to, name_then(c, t, op->to));
+    row->moved_us_ago = c->wall_us > t->decided_us ? c->wall_us - t->decided_us : 0;
+    admin_set_text(&row->moved_why, t->why);
+}
+
 void admin_add_vnodes(const struct coordinator *c, Rh__AdminReply *reply)
 {
     const struct ring *ring = &c->state->view.ring;

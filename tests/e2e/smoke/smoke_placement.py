@@ -67,6 +67,7 @@ def an_id_is_pinned_falls_back_while_its_node_drains_and_comes_back(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1", "n2", "n3")
         load = Load(fleet)
+        before = where(fleet, "boss")
         node = another(fleet, "boss")
         assert fleet.ask("pin", "boss", node, "--dry-run")["moves"]
         assert not pins(fleet)
@@ -74,7 +75,13 @@ def an_id_is_pinned_falls_back_while_its_node_drains_and_comes_back(binary):
         until("boss is where it is pinned", lambda: where(fleet, "boss") == node)
         assert pins(fleet)["0/boss"]["state"] == "there", pins(fleet)
         rests(fleet)
-        assert where(fleet, "boss") == node
+        told = fleet.ask("where", "boss")
+        assert told["node"] == node and told["moved_in"] > 0 and told["moved_ms_ago"] >= 0, told
+        moved = (told["moved_from"], told["moved_to"], told["moved_why"])
+        assert moved == (before, node, f"wished at {node}"), told
+        code, out, _ = fleet.run("where", "boss", "--coordinators", fleet.addresses)
+        line = f"last moved from {before} to {node} in transaction {told['moved_in']}, "
+        assert code == 0 and line in out and out.endswith(f"s ago: wished at {node}\n"), out
         fleet.node("n4")  # others move, it does not
         fleet.settled(["n1", "n2", "n3", "n4"])
         rests(fleet)
