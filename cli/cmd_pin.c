@@ -169,7 +169,12 @@ static bool ask_lines(const struct query *q, Rh__AdminPin *what, const char *pat
             (void)fprintf(stderr, "ringhold: %s: line %zu: it has %d words\n", path, number, words);
             good = false;
         }
-        good = good && add_wish(what, name, words == 2 ? node : "");
+        if (good && !add_wish(what, name, words == 2 ? node : "")) {
+            (void)fprintf(stderr, "ringhold: %s: line %zu is wrong\n", path, number);
+            good = false;
+        } else if (good) {
+            what->pins[what->n_pins - 1]->line = (uint32_t)number;
+        }
         if (good && what->n_pins == BATCH) {
             good = ask(q, what);
         }

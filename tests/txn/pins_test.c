@@ -173,6 +173,61 @@ static void what_is_no_pin_is_refused_with_all_beside_it(void **state)
                         "pins belong to a later format than the fleet's: end the upgrade first");
 }
 
+/* The clashes of what was named. */
+static size_t clashes(struct pins_clash out[4])
+{
+    static struct state_pin read[LIST_MAX];
+
+    for (size_t i = 0; i < count; i++) {
+        assert_null(pins_read(&s, list[i], &read[i]));
+    }
+    return pins_clashes(read, count, out, 4);
+}
+
+/* "x17", which lives in the same cell as `text`. */
+static const char *neighbour(const char *text, char out[16])
+{
+    unsigned i = 0;
+
+    do {
+        (void)snprintf(out, 16, "x%u", i++);
+    } while (cell_of(out) != cell_of(text));
+    return out;
+}
+
+static void two_of_a_command_that_exclude_each_other_are_both_named(void **state)
+{
+    const uint32_t cell = cell_of("ann");
+    struct pins_clash out[4];
+    char near[16];
+
+    (void)state;
+    assert_int_equal(clashes(out), 0);
+    name("bob", "n2");
+    name("ann", "n1");
+    name(neighbour("ann", near), "n1"); // alike
+    assert_int_equal(clashes(out), 0);
+    name("cid", "n1");
+    pin[2].node = proto_text("n2");
+    assert_int_equal(clashes(out), 1);
+    assert_int_equal(out[0].first, 1);
+    assert_int_equal(out[0].second, 2);
+    assert_false(out[0].twice);
+    assert_string_equal(give(false), "it has a cell in common with a pin that says something else");
+    name("ann", "n1");
+    cells(cell + 1, cell + 9, "n1");
+    cells(cell + 3, cell + 5, "n2");
+    name("ann", "n1");
+    assert_int_equal(clashes(out), 2);
+    assert_int_equal(out[0].first, 0);
+    assert_int_equal(out[0].second, 3);
+    assert_true(out[0].twice);
+    assert_int_equal(out[1].first, 1);
+    assert_int_equal(out[1].second, 2);
+    assert_false(out[1].twice);
+    assert_string_equal(give(false), "it is named twice");
+}
+
 static void there_are_at_most_100000(void **state)
 {
     (void)state;
@@ -199,6 +254,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pins_of_one_cell_say_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_is_no_pin_is_refused_with_all_beside_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            two_of_a_command_that_exclude_each_other_are_both_named, setup, teardown),
         cmocka_unit_test_setup_teardown(there_are_at_most_100000, setup, teardown),
     };
 

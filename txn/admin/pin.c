@@ -14,7 +14,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAGE = 1000 };
+enum {
+    PAGE = 1000,
+    FAULTS_TOLD = 8,
+    WISH_SIZE = 96,  /* of a wish's name */
+    PLACE_SIZE = 24, /* of "line 4294967295" */
+    FAULT_SIZE = 512,
+    SUMMARY_SIZE = 80,
+};
 
 /* ---- judging ---- */
 
@@ -71,10 +78,7 @@ static Rh__Pin *read_wish(const struct coordinator *c, const Rh__AdminPin *in, s
         pin->actor->id.len = wish->actor->id.len;
         pin->actor->id.data = mem_copy(wish->actor->id.data, wish->actor->id.len);
     } else if (v == NULL) {
-        (void)snprintf(text,
-                       ADMIN_TEXT_SIZE,
-                       "vnode %" PRIu32 ": no such vnode: `ringhold ring` lists them",
-                       wish->vnode);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "no such vnode: `ringhold ring` lists them");
     } else {
         pin->from = v->from;
         pin->to = ring_end(ring, v);
@@ -119,18 +123,159 @@ static void remove_fault(const struct coordinator *c, const struct state_pin *pi
 }
 
 static void judge(const struct coordinator *c, const Rh__AdminPin *in, const Rh__Pin *wish,
-                  char text[ADMIN_TEXT_SIZE])
+                  struct state_pin *pin, char text[ADMIN_TEXT_SIZE])
 {
-    struct state_pin pin;
-    const char *fault = pins_read(c->state, wish, &pin);
+    const char *fault = pins_read(c->state, wish, pin);
 
     if (fault != NULL) {
         (void)snprintf(text, ADMIN_TEXT_SIZE, "%s", fault);
     } else if (in->remove) {
-        remove_fault(c, &pin, text);
+        remove_fault(c, pin, text);
     } else {
-        add_fault(c, &pin, wish->node, text);
+        add_fault(c, pin, wish->node, text);
     }
+}
+
+/* ---- judging all of a command ---- */
+
+struct judged_pins {
+    struct state_pin *pin; /* owned: with nothing wrong by themselves; ids are the wire's */
+    size_t *at;            /* owned: which of the wishes each is */
+    size_t count;
+    size_t refused;
+    char text[FAULTS_TOLD * (FAULT_SIZE + 2) + SUMMARY_SIZE]; /* of the first */
+};
+
+/* "line 7", or if it is of no file "pin 7". */
+static const char *place_text(const Rh__AdminPin *in, size_t at, char text[PLACE_SIZE])
+{
+    const uint32_t line = in->pins[at]->line;
+
+    (void)snprintf(text,
+                   PLACE_SIZE,
+                   "%s %" PRIu32,
+                   line == 0 ? "pin" : "line",
+                   line == 0 ? (uint32_t)at + 1 : line);
+    return text;
+}
+
+/* "0/boss-7", or "vnode 12". */
+static const char *wish_text(const Rh__AdminPin *in, size_t at, char text[WISH_SIZE])
+{
+    const Rh__PinWish *wish = in->pins[at];
+    char word[HISTORY_WORD_SIZE];
+
+    if (wish->actor == NULL) {
+        (void)snprintf(text, WISH_SIZE, "vnode %" PRIu32, wish->vnode);
+    } else {
+        (void)snprintf(text,
+                       WISH_SIZE,
+                       "%" PRIu32 "/%.80s",
+                       wish->actor->kind,
+                       history_word(bytes_of(wish->actor->id.data, wish->actor->id.len), word));
+    }
+    return text;
+}
+
+static void refuse(struct judged_pins *j, const char *fault)
+{
+    const size_t used = strlen(j->text);
+
+    if (j->refused++ < FAULTS_TOLD) {
+        (void)snprintf(j->text + used, sizeof j->text - used, "%s%s", used == 0 ? "" : "; ", fault);
+    }
+}
+
+static void refuse_one(struct judged_pins *j, const Rh__AdminPin *in, size_t at, const char *why)
+{
+    char place[PLACE_SIZE];
+    char wish[WISH_SIZE];
+    char fault[FAULT_SIZE];
+
+    (void)snprintf(
+        fault, sizeof fault, "%s, %s: %s", place_text(in, at, place), wish_text(in, at, wish), why);
+    refuse(j, fault);
+}
+
+/* They are both in the way of each other: who mends it has to know both. */
+static void refuse_two(struct judged_pins *j, const Rh__AdminPin *in,
+                       const struct pins_clash *clash)
+{
+    const size_t first = j->at[clash->first];
+    const size_t second = j->at[clash->second];
+    char place[2][PLACE_SIZE];
+    char wish[2][WISH_SIZE];
+    char fault[FAULT_SIZE];
+
+    (void)place_text(in, first, place[0]);
+    (void)place_text(in, second, place[1]);
+    (void)wish_text(in, first, wish[0]);
+    (void)wish_text(in, second, wish[1]);
+    if (clash->twice) {
+        (void)snprintf(fault,
+                       sizeof fault,
+                       "%s and %s both name %s: leave one out",
+                       place[0],
+                       place[1],
+                       wish[0]);
+    } else {
+        (void)snprintf(fault,
+                       sizeof fault,
+                       "%s and %s have a cell in common: %s at '%.63s', %s at '%.63s': pin both "
+                       "alike, or leave one out",
+                       place[0],
+                       place[1],
+                       wish[0],
+                       j->pin[clash->first].node,
+                       wish[1],
+                       j->pin[clash->second].node);
+    }
+    refuse(j, fault);
+}
+
+/* `pins` become what is wished, owned. */
+static void judge_all(const struct coordinator *c, const Rh__AdminPin *in, Rh__Pin **pins,
+                      struct judged_pins *j)
+{
+    struct pins_clash clash[FAULTS_TOLD];
+    char text[ADMIN_TEXT_SIZE];
+
+    *j = (struct judged_pins){.pin = mem_new(in->n_pins, sizeof *j->pin),
+                              .at = mem_new(in->n_pins, sizeof *j->at)};
+    for (size_t i = 0; i < in->n_pins; i++) {
+        pins[i] = read_wish(c, in, i, text);
+        if (text[0] == '\0') {
+            judge(c, in, pins[i], &j->pin[j->count], text);
+        }
+        if (text[0] == '\0') {
+            j->at[j->count++] = i;
+        } else if (in->n_pins == 1 && in->pins[i]->line == 0) {
+            refuse(j, text);
+        } else {
+            refuse_one(j, in, i, text);
+        }
+    }
+    const size_t clashes = pins_clashes(j->pin, j->count, clash, FAULTS_TOLD);
+    for (size_t i = 0; i < clashes && i < FAULTS_TOLD; i++) {
+        refuse_two(j, in, &clash[i]);
+    }
+    j->refused += clashes > FAULTS_TOLD ? clashes - FAULTS_TOLD : 0;
+    mem_free(j->pin);
+    mem_free(j->at);
+}
+
+static void tell_refusals(struct judged_pins *j, Rh__AdminReply *reply, size_t all)
+{
+    const size_t used = strlen(j->text);
+
+    if (all > 1) {
+        (void)snprintf(j->text + used,
+                       sizeof j->text - used,
+                       "; %zu of %zu pins are refused, so nothing is changed",
+                       j->refused,
+                       all);
+    }
+    admin_set_text(&reply->error, j->text);
 }
 
 /* ---- asking ---- */
@@ -191,41 +336,32 @@ bool pin_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminRep
              const Rh__AdminPin *in)
 {
     Rh__CommandPin body = RH__COMMAND_PIN__INIT;
-    Rh__Pin **pins = mem_new(in->n_pins + 1, sizeof(Rh__Pin *));
-    char text[ADMIN_TEXT_SIZE] = "";
-    char error[ADMIN_TEXT_SIZE + 32];
+    struct judged_pins j;
     bool later = false;
-    size_t count = 0;
 
     if (in->n_pins == 0 || in->n_pins > PINS_OF_COMMAND_MAX) {
+        char text[ADMIN_TEXT_SIZE];
+
         (void)snprintf(text, sizeof text, "a command has 1 to %d pins", PINS_OF_COMMAND_MAX);
+        admin_set_text(&reply->error, text);
+        return false;
     }
-    while (text[0] == '\0' && count < in->n_pins) {
-        pins[count] = read_wish(c, in, count, text);
-        if (text[0] == '\0') {
-            judge(c, in, pins[count], text);
-        }
-        count++;
-    }
-    if (text[0] != '\0') {
-        if (in->n_pins > 1) {
-            (void)snprintf(error, sizeof error, "pin %zu: %s; nothing is changed", count, text);
-        } else {
-            (void)snprintf(error, sizeof error, "%s", text);
-        }
-        admin_set_text(&reply->error, error);
+    Rh__Pin **pins = mem_new(in->n_pins, sizeof(Rh__Pin *));
+    judge_all(c, in, pins, &j);
+    if (j.refused > 0) {
+        tell_refusals(&j, reply, in->n_pins);
     } else if (in->dry_run) {
-        rehearse(c, reply, pins, count);
+        rehearse(c, reply, pins, in->n_pins);
     } else if (in->remove) {
         body.remove = pins;
-        body.n_remove = count;
+        body.n_remove = in->n_pins;
         later = propose(c, peer, reply, &body, in->by, in->reason);
     } else {
         body.add = pins;
-        body.n_add = count;
+        body.n_add = in->n_pins;
         later = propose(c, peer, reply, &body, in->by, in->reason);
     }
-    free_pins(pins, count);
+    free_pins(pins, in->n_pins);
     return later;
 }
 

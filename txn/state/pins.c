@@ -69,6 +69,44 @@ static bool agree(const struct state_pin *pin, size_t count)
     return true;
 }
 
+struct placed {
+    const struct state_pin *pin;
+};
+
+static int by_place_of(const void *a, const void *b)
+{
+    return pins_compare(((const struct placed *)a)->pin, ((const struct placed *)b)->pin);
+}
+
+size_t pins_clashes(const struct state_pin *pin, size_t count, struct pins_clash *out, size_t max)
+{
+    struct placed *order = mem_new(count + 1, sizeof *order);
+    size_t far = 0; // as in agree()
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        order[i].pin = &pin[i];
+    }
+    qsort(order, count, sizeof *order, by_place_of);
+    for (size_t i = 1; i < count; i++) {
+        const struct state_pin *p = order[i].pin;
+        const struct state_pin *reaches = order[far].pin;
+        const bool twice = pins_compare(order[i - 1].pin, p) == 0;
+        const size_t a = (size_t)((twice ? order[i - 1].pin : reaches) - pin);
+        const size_t b = (size_t)(p - pin);
+
+        if (twice || (p->from < reaches->to && !says_the_same(p, reaches))) {
+            if (found < max) {
+                out[found] = (struct pins_clash){a < b ? a : b, a < b ? b : a, twice};
+            }
+            found++;
+        }
+        far = p->to > reaches->to ? i : far;
+    }
+    mem_free(order);
+    return found;
+}
+
 /* ---- reading ---- */
 
 static const char *read_cells(const struct state *s, const Rh__Pin *in, struct state_pin *pin)

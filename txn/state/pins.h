@@ -28,6 +28,15 @@ const char *pins_read(const struct state *s, const Rh__Pin *in, struct state_pin
 const struct state_pin *pins_rival(const struct state *s, const struct state_pin *pin);
 /* Order of two pins: < 0, 0, > 0. Equal ones take each other's place. */
 int pins_compare(const struct state_pin *a, const struct state_pin *b);
+/* Two pins of one command that exclude each other. */
+struct pins_clash {
+    size_t first; /* indices: first < second */
+    size_t second;
+    bool twice; /* they name the same; else they have a cell in common and say different things */
+};
+/* Write the first `max` clashes among pins in any order into `out`; returns how many there are.
+ * O(count log count); of many that clash with the same one, each is a clash with that one. */
+size_t pins_clashes(const struct state_pin *pin, size_t count, struct pins_clash *out, size_t max);
 /* The pin at that place; NULL = none. */
 const struct state_pin *pins_find(const struct state *s, const struct state_pin *pin);
 /* Append one behind the others, for whoever loads them in their order: of up to 255 bytes of id, or

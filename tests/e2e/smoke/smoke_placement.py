@@ -170,8 +170,41 @@ def a_program_moves_vnodes(binary):
         assert load.end() > len(KEYS)
 
 
+def what_two_lines_say_of_one_cell_is_told_with_both(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1", "n2", "n3")
+
+        def lines(*text):
+            with open(fleet.data("lines"), "w", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in text))
+            return fleet.data("lines")
+
+        def vnode_of(key):
+            return str(fleet.ask("where", key)["vnode"])
+
+        rests(fleet)
+        vnode = vnode_of("ann")
+        cid = next(f"cid{i}" for i in range(1000) if vnode_of(f"cid{i}") != vnode)
+        both = f"line 1 and line 3 have a cell in common: vnode {vnode} at 'n2', 0/ann at 'n3': pin both alike"
+        many = lines(f"{vnode} n2", "", "ann n3", "bob n9", f"{cid} n1", f"{cid} n1")
+        refused(fleet, both, "pin", "--lines", many)
+        refused(fleet, "line 4, 0/bob: unknown node 'n9'", "pin", "--lines", many)
+        refused(fleet, f"line 5 and line 6 both name 0/{cid}: leave one out", "pin", "--lines", many)
+        refused(fleet, "3 of 5 pins are refused, so nothing is changed", "pin", "--lines", many, "--dry-run")
+        refused(fleet, "line 2, 0/bob: it is not pinned", "unpin", "--lines", lines("", "bob"))
+        refused(fleet, "line 2 is wrong", "pin", "--lines", lines("ann n3", "% n3"))
+        assert not pins(fleet)
+        # A thousand lines are one command: what is refused is the second one's.
+        many = lines(*(f"{vnode} n2" if i == 0 else f"0/p{i} n2" for i in range(1000)), "ann n3")
+        why = "line 1001, 0/ann: it has a cell in common with cells "
+        refused(fleet, why, "pin", "--lines", many)
+        assert len(fleet.ask("pin", "list")) == 1000
+        fleet.tell("pin", "--lines", lines("ann n2"))
+
+
 main([
     an_id_is_pinned_falls_back_while_its_node_drains_and_comes_back,
     what_is_pinned_to_a_dead_node_goes_by_hash_or_waits,
     a_program_moves_vnodes,
+    what_two_lines_say_of_one_cell_is_told_with_both,
 ])  # fmt: skip
