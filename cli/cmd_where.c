@@ -153,9 +153,8 @@ int cmd_where(int argc, char **argv)
         option_number("kind", &kind, (struct option_range){0, KIND_MAX}, "kind of the entity (0)");
     const struct command command = {
         .name = "where",
-        .summary = "Show which node owns an id, by the leader's ring, whether it lives there, and "
-                   "its last "
-                   "move.",
+        .summary = "Show which node owns an id, by the leader's ring, whether it lives there, "
+                   "and its last move.",
         .arguments = "ID",
         .options = query_options(&q, &kind_option),
         .arguments_min = 1,
