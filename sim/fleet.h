@@ -414,9 +414,9 @@ void sim_fleet_run(struct fleet *f);
 void nemesis_draw(struct fleet *f);
 void nemesis_start(struct fleet *f);
 void nemesis_heal(struct fleet *f);
-/* A wish without a number may have come late, once more, and who left while its drain was taken back
- * may have been the last that stays: then nobody who leaves ever has a place to go. The operator
- * looks, and takes another drain back. */
+/* A wish without a number may have come late, once more, and who left while its drain was taken
+ * back may have been the last that stays: then nobody who leaves ever has a place to go. The
+ * operator looks, and takes another drain back. */
 void nemesis_let_one_stay(struct fleet *f);
 /* Set the clock of a process that is made. */
 void nemesis_clock(struct fleet *f, struct process *p);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Instructions that a piece of code takes: a child that runs it is gone through step by step, so
- * the machine's speed and load do not matter; the compiler does, hence limits with some room.
+ * the machine's speed and load do not matter; the compiler does, hence limits with some room. Those
+ * of libraries don't count: libc copies by other code on another processor.
  *
  * The code is a function that runs in the child: what it prepares does not count; then it calls
  * steps_begin(), and steps_next() wherever a part ends and the next one begins.
@@ -13,9 +14,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,10 +78,22 @@ static inline void steps_next(void)
     (void)raise(SIGSTOP);
 }
 
-/* Steps that the stopped child takes until it stops itself; -1 = it ended, or may not be traced. */
+extern const char __executable_start[]; // NOLINT: the linker's names
+extern const char etext[];
+
+/* What the stopped child does next is an instruction of this program. */
+static inline bool steps_in_program(pid_t child)
+{
+    const long at = ptrace(PTRACE_PEEKUSER, child, offsetof(struct user_regs_struct, rip), NULL);
+
+    return (uintptr_t)at >= (uintptr_t)__executable_start && (uintptr_t)at < (uintptr_t)etext;
+}
+
+/* Steps of this program that the stopped child takes until it stops itself; -1 = it ended, or may
+ * not be traced. */
 static inline long steps_to_stop(pid_t child)
 {
-    for (long steps = 0;; steps++) {
+    for (long steps = 0;; steps += steps_in_program(child)) {
         int status;
 
         if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0 ||

@@ -520,8 +520,8 @@ static void a_call_takes_few_instructions(void **state)
     (void)printf("instructions of a call: asking %ld, its answer %ld\n",
                  part[ASKED] / OPEN,
                  part[HEARD] / OPEN);
-    assert_in_range(part[ASKED] / OPEN, 300, 2650);
-    assert_in_range(part[HEARD] / OPEN, 300, 1300);
+    assert_in_range(part[ASKED] / OPEN, 300, 2550);
+    assert_in_range(part[HEARD] / OPEN, 300, 1280);
 }
 
 static void a_call_that_waits_long_sends_a_probe_after_itself(void **state)

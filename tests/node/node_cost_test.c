@@ -145,13 +145,13 @@ static void check_instructions(uint16_t kind, long most)
 static void a_command_of_a_key_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_KV, 2580);
+    check_instructions(MILL_KV, 2450);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_ECHO, 1830);
+    check_instructions(MILL_ECHO, 1780);
 }
 
 static void what_takes_its_time_takes_few_instructions_beside_it(void **state)
@@ -165,8 +165,8 @@ static void what_takes_its_time_takes_few_instructions_beside_it(void **state)
                  part[TAKEN] / STEPPED,
                  part[RUN] / STEPPED,
                  part[ANSWERED] / STEPPED);
-    assert_in_range(part[TAKEN] / STEPPED, 300, 1850);
-    assert_in_range(part[ANSWERED] / STEPPED, 300, 2250);
+    assert_in_range(part[TAKEN] / STEPPED, 300, 1740);
+    assert_in_range(part[ANSWERED] / STEPPED, 300, 1660);
 }
 
 /* ---- by a stream */
@@ -225,13 +225,13 @@ static void check_stream(uint16_t kind, long most)
 static void a_command_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_KV, 1600);
+    check_stream(MILL_KV, 1520);
 }
 
 static void an_echo_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_ECHO, 1300);
+    check_stream(MILL_ECHO, 1270);
 }
 
 static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)

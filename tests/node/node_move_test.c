@@ -126,8 +126,7 @@ static size_t moved(const struct stepped *s)
 }
 
 /* Of both nodes, for each actor, beyond what a move without any takes. In the build for tests;
- * compiled as one (make LTO=1) it is less. A copy of more than 2 KiB may count by its bytes,
- * and up to 8000 are malloc's, by the way in which these actors came to be where they lie. */
+ * compiled as one (make LTO=1) it is less. */
 static void check_instructions(bool ahead, long most)
 {
     struct stepped none = {ahead, 0};
@@ -145,13 +144,13 @@ static void check_instructions(bool ahead, long most)
 static void an_actor_that_is_held_takes_few_instructions_to_move(void **state)
 {
     (void)state;
-    check_instructions(false, 16000);
+    check_instructions(false, 9200);
 }
 
 static void one_whose_image_goes_ahead_takes_few_instructions_to_move(void **state)
 {
     (void)state;
-    check_instructions(true, 17000);
+    check_instructions(true, 10400);
 }
 
 int main(void)
