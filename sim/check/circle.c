@@ -54,7 +54,8 @@ static bool asks_once(struct fleet *f, const struct instance *i)
 
 /* Messages that wait for each other, each for one call, are in no other circle: they are numbered.
  * What asks several things of the next one is in a circle by each of them, and these share the
- * other calls: they may each lose one (docs/decisions/048). */
+ * other calls: they may each lose one (docs/decisions/048). So they have no number, nor any of a
+ * circle that is over. */
 static void number_circle(struct fleet *f, const struct entity *first)
 {
     const uint64_t number = ledger_find(f, running(f, first)->uid)->circle;
@@ -69,13 +70,12 @@ static void number_circle(struct fleet *f, const struct entity *first)
         once = once && asks_once(f, i);
         at = waits_for(f, at);
     } while (at != first);
-    while (once && !known) {
+    for (bool done = once && known; !done; done = at == first) {
         struct sim_ask *a = ledger_find(f, running(f, at)->uid);
 
-        a->circle = f->ledger.circles;
+        a->circle = once ? f->ledger.circles : 0;
         a->victim = 0;
         at = waits_for(f, at);
-        known = at == first;
     }
 }
 
