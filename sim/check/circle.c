@@ -54,8 +54,7 @@ static bool asks_once(struct fleet *f, const struct instance *i)
 
 /* Messages that wait for each other, each for one call, are in no other circle: they are numbered.
  * What asks several things of the next one is in a circle by each of them, and these share the
- * other calls: they may each lose one (docs/decisions/048). So they have no number, nor any of a
- * circle that is over. */
+ * other calls: they may each lose one (docs/decisions/048). */
 static void number_circle(struct fleet *f, const struct entity *first)
 {
     const uint64_t number = ledger_find(f, running(f, first)->uid)->circle;
@@ -70,12 +69,13 @@ static void number_circle(struct fleet *f, const struct entity *first)
         once = once && asks_once(f, i);
         at = waits_for(f, at);
     } while (at != first);
-    for (bool done = once && known; !done; done = at == first) {
+    while (once && !known) {
         struct sim_ask *a = ledger_find(f, running(f, at)->uid);
 
-        a->circle = once ? f->ledger.circles : 0;
+        a->circle = f->ledger.circles;
         a->victim = 0;
         at = waits_for(f, at);
+        known = at == first;
     }
 }
 
