@@ -143,7 +143,7 @@ static void on_no_kind(struct router *r, struct pending *p)
 {
     const struct peer *owner = route_owner(r, p->lane);
     const bool comes = owner != NULL && peer_lacks(owner, p->kind); // it was sent by an older ring
-    const bool asleep = (p->flags & REQUEST_AWAKE) != 0; // then earlier copies don't matter
+    const bool asleep = (p->flags & REQUEST_AWAKE) != 0;            // then there is nobody to tell
 
     if ((pending_never_ran(p) || asleep) && !comes) {
         route_finish(r, p, REPLY_NO_KIND, route_nothing);

@@ -191,8 +191,7 @@ static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stre
     if (reply->answer->aux == NO_KIND_DEADLOCK) {
         return on_never(r, q, reply, REPLY_DEADLOCK);
     }
-    // What only who is awake may hear is over, whatever an earlier copy met: its actor is none
-    // here.
+    // Its actor sleeps, so there is nobody to tell, whatever an earlier copy met.
     const bool asleep = (q->flags & REQUEST_AWAKE) != 0;
 
     if ((reply->maybe && !asleep) || (owner != NULL && peer_lacks(owner, e.kind))) {

@@ -30,8 +30,8 @@ void finder_init(struct finder *f, size_t count);
 /* The coordinator at `index` said whether it leads, in `term`. */
 void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t term);
 
-/* The coordinator refused a request because it does not lead, in `term` (0 = it tells none). What
- * it said of a term before the one that it claims is late. */
+/* The coordinator refused a request because it does not lead, in `term` (0 = it tells none). A
+ * refusal of an earlier term than the one that the coordinator claims is late, and is ignored. */
 void finder_on_not_leader(struct finder *f, size_t index, uint64_t term);
 
 /* The link went down: forget what the coordinator claimed. */

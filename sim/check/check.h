@@ -320,8 +320,6 @@ uint64_t check_uid(const struct request_record *r);
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* Is a copy of it on a link to a node? */
 bool check_is_under_way(const struct fleet *f, uint64_t uid);
-/* Is the refusal of a call of that node, for a circle, on a link to it, or to whom it goes by? */
-bool check_refusal_is_under_way(const struct fleet *f, const struct sim_node *asker);
 /* A node refuses the call that the probe came along. */
 void check_circle(struct fleet *f, const struct probe *p);
 /* The caller hears DEADLOCK. */

@@ -75,24 +75,9 @@ static bool is_copy(const void *context, int type, struct bytes frame)
     return type == FRAME_REQUEST && request_get(&in, &r) == ERR_OK && check_uid(&r) == *uid;
 }
 
-static bool is_refusal(const void *context, int type, struct bytes frame)
-{
-    const uint64_t *asker = context;
-    struct reader in = {.at = frame.data, .left = frame.size};
-    struct answer_record a = {0};
-
-    return type == FRAME_ANSWER && answer_get(&in, &a) == ERR_OK && a.gateway == *asker &&
-           a.code == ANSWER_NO_KIND && a.aux == NO_KIND_DEADLOCK;
-}
-
 bool check_is_under_way(const struct fleet *f, uint64_t uid)
 {
     return network_carries(&f->network, ROLE_NODE, is_copy, &uid);
-}
-
-bool check_refusal_is_under_way(const struct fleet *f, const struct sim_node *asker)
-{
-    return network_carries(&f->network, ROLE_NODE, is_refusal, &asker->incarnation);
 }
 
 /* Grows only where time is given back. */
