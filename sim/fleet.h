@@ -115,7 +115,8 @@ struct fleet_faults {
     uint64_t turn_pm;          /* after so many of a thousand bursts they turn to another one */
     bool tight;                /* little room for requests that wait */
     uint64_t call_pm;          /* so many of a thousand runs ask another actor, … */
-    bool node_calls;           /* … by the node's own calls; else through a gateway */
+    bool node_calls;           /* … by the node's own calls; else through a gateway, … */
+    bool asks_once;            /* … once a run; else up to three times */
     uint64_t run_long_pm;      /* so many of a thousand runs take up to … */
     uint64_t run_long_us;      /* … 3 s, or so long that no transaction waits for it */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */

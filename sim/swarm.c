@@ -301,8 +301,9 @@ static void draw_faults(struct fleet *f)
     x->run_long_us = 3 * S;
     x->coordinator_down_us = 3 * S;
     x->call_pm = maybe(f, 400, 5, 100);
-    // Not drawn: a seed shows the same with either path until its first call.
+    // Not drawn: until its first call, a seed shows the same whichever these are.
     x->node_calls = f->options.node_calls || table_mix(f->world.seed) % 10 < NODE_CALLS_TENTHS;
+    x->asks_once = table_mix(f->world.seed) % 2 == 0;
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
     x->store_max_us = world_between(&f->world, 100, 20 * MS);
     x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);

@@ -117,12 +117,12 @@ static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
     }
     // A copy of it is refused for a circle of calls, and another one was lost, or is yet to come: a
     // former owner held it, and passed it on when the actor had moved and its caller had asked
-    // there.
+    // there. Or the refusal of another copy is: on a link that came up later, this one overtook it.
     for (unsigned i = 0; i < f->nodes && a->parent != 0 && f->ledger.circles > 0; i++) {
         lost = lost || ((a->nodes >> i & 1) != 0 && lost_at(f, a, i));
     }
     if (a->parent != 0 && f->ledger.circles > 0 && !lost) {
-        lost = check_is_under_way(f, (uint64_t)(a - f->ledger.ask) + 1);
+        lost = check_is_under_way(f, a);
     }
     lost = lost || stream_is_over(f, a) || ran_in_an_elder_era(f, a);
     // A gateway that jumps over a removal finds another node in the slot it had sent to.
@@ -274,6 +274,8 @@ static void take_reply(struct fleet *f, uint64_t uid, enum reply_code code, stru
     check_code(f, a, uid, code, body);
     if (code == REPLY_DEADLOCK) {
         check_victim(f, a);
+    } else if (code != REPLY_OK && a->parent != 0) {
+        check_circle_ends(f, a);
     }
     if (code == REPLY_OK) {
         check_late(f, uid, a);

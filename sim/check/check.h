@@ -57,6 +57,7 @@
 
 #include "base/bytes.h"
 #include "base/histogram.h"
+#include "node/books/probe.h"
 #include "route/router.h"
 #include "txn/state/state.h"
 #include "wire/control.pb-c.h"
@@ -160,13 +161,14 @@ struct sim_ask {
     uint64_t left_us[LEDGER_NODES]; /* … what it had left there, and 94 % of the time of that … */
     uint64_t late_us[LEDGER_NODES]; /* … and how long links held those copies, uncounted */
     uint64_t answered_us;
-    uint64_t ran_us; /* last */
-    bool ran_void;   /* at an owner that was one no more */
-    bool ran_late;   /* its last run came after its answer, and was excused */
-    bool forgotten;  /* a node to which it was sent by a stream had forgotten that */
-    size_t view;     /* index of the gateway's version in ledger.view at the send */
-    uint64_t circle; /* of single calls, in which its run was seen last; 0 = in none … */
-    uint64_t victim; /* … and the run that lost its call for that */
+    uint64_t ran_us;       /* last */
+    bool ran_void;         /* at an owner that was one no more */
+    bool ran_late;         /* its last run came after its answer, and was excused */
+    bool forgotten;        /* a node to which it was sent by a stream had forgotten that */
+    size_t view;           /* index of the gateway's version in ledger.view at the send */
+    struct call_name name; /* in its records, once a copy was sent */
+    uint64_t circle;       /* of single calls, in which its run was seen last; 0 = in none … */
+    uint64_t victim;       /* … and the run that lost its call for that */
 };
 
 struct ledger {
@@ -318,12 +320,14 @@ size_t check_view_index(const struct fleet *f, uint64_t version);
 uint64_t check_uid(const struct request_record *r);
 /* A copy of a request leaves for a node. */
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
-/* Is a copy of it on a link to a node? */
-bool check_is_under_way(const struct fleet *f, uint64_t uid);
+/* Is a copy of it on a link to a node, or such a copy's refusal for a circle on its way back? */
+bool check_is_under_way(const struct fleet *f, const struct sim_ask *a);
 /* A node refuses the call that the probe came along. */
 void check_circle(struct fleet *f, const struct probe *p);
 /* The caller hears DEADLOCK. */
 void check_victim(struct fleet *f, const struct sim_ask *refused);
+/* The caller hears something else, which is no answer of the actor's. */
+void check_circle_ends(struct fleet *f, const struct sim_ask *given_up);
 /* The copy reached the node, from that process. */
 void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
                 const struct request_record *r);

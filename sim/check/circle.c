@@ -54,7 +54,8 @@ static bool asks_once(struct fleet *f, const struct instance *i)
 
 /* Messages that wait for each other, each for one call, are in no other circle: they are numbered.
  * What asks several things of the next one is in a circle by each of them, and these share the
- * other calls: they may each lose one (docs/decisions/048). */
+ * other calls: they may each lose one (docs/decisions/048). So they have no number, nor that of a
+ * circle in which some of them were before. */
 static void number_circle(struct fleet *f, const struct entity *first)
 {
     const uint64_t number = ledger_find(f, running(f, first)->uid)->circle;
@@ -69,10 +70,10 @@ static void number_circle(struct fleet *f, const struct entity *first)
         once = once && asks_once(f, i);
         at = waits_for(f, at);
     } while (at != first);
-    while (once && !known) {
+    while (!known) {
         struct sim_ask *a = ledger_find(f, running(f, at)->uid);
 
-        a->circle = f->ledger.circles;
+        a->circle = once ? f->ledger.circles : 0;
         a->victim = 0;
         at = waits_for(f, at);
         known = at == first;
@@ -132,5 +133,32 @@ void check_victim(struct fleet *f, const struct sim_ask *refused)
                           (unsigned long long)refused->parent);
             return;
         }
+    }
+}
+
+/* Who begins the last call of a circle sends a probe after 100 ms, and a probe that is lost has
+ * followers: no circle lasts until one of its calls is given up (M_NOCIRCLE). */
+void check_circle_ends(struct fleet *f, const struct sim_ask *given_up)
+{
+    enum { FOUND_US = 2000000 };
+    const struct sim_ask *run = ledger_find(f, given_up->parent);
+    const struct entity *first = run == NULL ? NULL : &f->ledger.entity[run->entity];
+    const struct entity *at = first;
+    uint64_t last_us = 0;
+
+    if (f->profile != PROFILE_CALM || first == NULL || !is_in_circle(f, first)) {
+        return;
+    }
+    do {
+        const struct sim_ask *asked = ledger_find(f, running(f, at)->asks);
+
+        last_us = asked->sent_us > last_us ? asked->sent_us : last_us;
+        at = waits_for(f, at);
+    } while (at != first);
+    if (f->world.now_us - last_us > FOUND_US) {
+        world_violate(&f->world,
+                      "circle",
+                      "a call of request %llu is given up in a circle that was not found",
+                      (unsigned long long)given_up->parent);
     }
 }

@@ -63,21 +63,30 @@ void check_copy(struct fleet *f, const struct sim_node *n, const struct request_
 
     if (a != NULL) {
         a->nodes |= UINT64_C(1) << (n - f->node);
+        a->name = (struct call_name){.node = r->gateway, .session = r->session, .seq = r->seq};
     }
 }
 
-static bool is_copy(const void *context, int type, struct bytes frame)
+static bool is_copy_or_refusal(const void *context, int type, struct bytes frame)
 {
-    const uint64_t *uid = context;
+    const struct call_name *name = context;
     struct reader in = {.at = frame.data, .left = frame.size};
     struct request_record r = {0};
+    struct answer_record a = {0};
 
-    return type == FRAME_REQUEST && request_get(&in, &r) == ERR_OK && check_uid(&r) == *uid;
+    if (type == FRAME_REQUEST && request_get(&in, &r) == ERR_OK) {
+        return call_name_same(
+            name, &(struct call_name){.node = r.gateway, .session = r.session, .seq = r.seq});
+    }
+    return type == FRAME_ANSWER && answer_get(&in, &a) == ERR_OK && a.code == ANSWER_NO_KIND &&
+           a.aux == NO_KIND_DEADLOCK &&
+           call_name_same(
+               name, &(struct call_name){.node = a.gateway, .session = a.session, .seq = a.seq});
 }
 
-bool check_is_under_way(const struct fleet *f, uint64_t uid)
+bool check_is_under_way(const struct fleet *f, const struct sim_ask *a)
 {
-    return network_carries(&f->network, ROLE_NODE, is_copy, &uid);
+    return network_carries(&f->network, ROLE_NODE, is_copy_or_refusal, &a->name);
 }
 
 /* Grows only where time is given back. */
