@@ -117,8 +117,9 @@ def switches(*pids):
 
 
 def instructions(*words, within=()):
-    """Instructions that a run of this program takes, by callgrind; or only what runs in the functions `within`. Take
-    the difference of two runs of different length, so that what is done once does not count. Slow: fifty times."""
+    """Instructions that a run of this program takes, by callgrind; or only what runs in the functions `within`, but not
+    in those that are among them, too, and are called by them. Take the difference of two runs of different length, so that
+    what is done once does not count. Slow: fifty times."""
     only = [f"--toggle-collect={function}" for function in within]
     words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *only, *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
