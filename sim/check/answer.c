@@ -130,6 +130,21 @@ static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
            roles_came_early(f, a);
 }
 
+/* Not sent: what its session asked of that actor before it came back from a stream, and is asked by
+ * name now, so its gateway keeps this one behind it. */
+static bool waits_in_lane(const struct fleet *f, const struct sim_ask *a)
+{
+    for (size_t i = 0; i < f->ledger.ask_count; i++) {
+        const struct sim_ask *before = &f->ledger.ask[i];
+
+        if (before->session == a->session && before->entity == a->entity && before->seq < a->seq &&
+            before->streamed != 0 && (!before->answered || before->answered_us > a->sent_us)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
 static bool excused(struct fleet *f, const struct sim_ask *a, enum reply_code code)
 {
@@ -149,7 +164,8 @@ static bool excused(struct fleet *f, const struct sim_ask *a, enum reply_code co
         return false; // its time is not over by any clock
     }
     if (f->profile == PROFILE_CALM &&
-        (code == REPLY_TIMEOUT || (code == REPLY_REJECTED && a->streamed != 0))) {
+        (code == REPLY_TIMEOUT ||
+         (code == REPLY_REJECTED && (a->streamed != 0 || waits_in_lane(f, a))))) {
         // Others ran all the time, or were handed over, or the gateway spared a silent node or
         // lacked a link. What waited at its node for that comes back from a stream without having
         // run, behind one before it whose time was over there (R7).
