@@ -69,7 +69,7 @@ benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
 header_of = $(wildcard $(1:%=/usr/include/%) $(1:%=/usr/local/include/%))
 lacking := $(if $(call header_of,postgresql/libpq-fe.h),,examples/store_postgres.c) \
            $(if $(call header_of,hiredis/hiredis.h),,examples/store_redis.c examples/stores/guard.c)
-games   := examples/embedded.c # servers of their own
+games   := examples/embedded.c examples/matchmaker.c # servers of their own
 players := examples/player.c   # clients
 plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking) $(games) $(players),$(wildcard examples/*.c tests/plugins/*.c)))
 embedded := $(games:%.c=$(out)/%)

@@ -56,6 +56,8 @@ static void print_life(const struct query *q, const struct liveness *life)
         } else {
             (void)printf("null");
         }
+    } else if (strcmp(life->state, "arrived") == 0) {
+        (void)printf("it came there by a move, and its next message starts it\n");
     } else if (lives) {
         (void)printf("it lives there: %s, unused for %s\n",
                      life->state,

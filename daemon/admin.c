@@ -330,6 +330,30 @@ Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t time
     return reply;
 }
 
+void admin_why_none(const struct admin *a, char *out, size_t size)
+{
+    size_t up = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        up += link_is_up(a->coordinator[i]) ? 1 : 0;
+    }
+    if (up == 0) {
+        (void)snprintf(out,
+                       size,
+                       "no coordinator answers at %s (%s)",
+                       a->addresses,
+                       a->reason[a->last_down][0] == '\0' ? "not reachable"
+                                                          : a->reason[a->last_down]);
+    } else {
+        (void)snprintf(out,
+                       size,
+                       "%zu of %zu coordinators answer, but none leads: check that a majority of "
+                       "them runs",
+                       up,
+                       a->count);
+    }
+}
+
 Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms)
 {
     a->tells = isatty(STDERR_FILENO) != 0;
@@ -337,24 +361,10 @@ Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t time
     a->tells = false;
 
     if (reply == NULL) {
-        size_t up = 0;
+        char why[2 * ADMIN_ADDRESSES_SIZE];
 
-        for (size_t i = 0; i < a->count; i++) {
-            up += link_is_up(a->coordinator[i]) ? 1 : 0;
-        }
-        if (up == 0) {
-            (void)fprintf(stderr,
-                          "ringhold: no coordinator answers at %s (%s)\n",
-                          a->addresses,
-                          a->reason[a->last_down][0] == '\0' ? "not reachable"
-                                                             : a->reason[a->last_down]);
-        } else {
-            (void)fprintf(stderr,
-                          "ringhold: %zu of %zu coordinators answer, but none leads: check that a "
-                          "majority of them runs\n",
-                          up,
-                          a->count);
-        }
+        admin_why_none(a, why, sizeof why);
+        (void)fprintf(stderr, "ringhold: %s\n", why);
     }
     return reply;
 }

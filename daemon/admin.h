@@ -35,6 +35,8 @@ Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t time
 /* Like admin_ask(), but prints nothing. */
 Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
 void admin_free(Rh__AdminReply *reply);
+/* Say, after a question without reply, why nobody answered. */
+void admin_why_none(const struct admin *a, char *out, size_t size);
 
 /* ---- for who talks with each coordinator: `at` is its place in the list ---- */
 

@@ -683,6 +683,97 @@ RH_API int rh_node_fd(struct rh_node *node);
  * node has left, call rh_node_wait(); RH_INVALID: the node is not embedded. */
 RH_API int rh_node_poll(struct rh_node *node, int ms);
 
+/* ---- where ids live, for a matchmaker or a tool ---- */
+
+/* Questions to the coordinators' leader: the same as the commands `ringhold pin`, `unpin` and
+ * `actors` ask. A program needs no node for them. Where the fleet's links have TLS it needs an
+ * operator's certificate (ringhold-tls(1)), for who may pin ids may move them all.
+ *
+ * Each function waits for its answer on the caller's thread. Don't call it from an actor's
+ * callback: all actors of that worker would wait, too. Only one thread at a time may use a handle,
+ * but a process may have several handles. */
+struct rh_admin;
+
+/* Set the fields marked "required", and leave the others 0. Texts are borrowed until
+ * rh_admin_close(). */
+struct rh_admin_options {
+    uint32_t abi;        /* RH_ABI */
+    uint32_t size;       /* sizeof(struct rh_admin_options) */
+    const char *cluster; /* NULL = "ringhold" */
+    const char *join;    /* required: the coordinators, "host:port,host:port,…" */
+    const char *by; /* required: who asks, for the fleet's history; at most 63 bytes of UTF-8 */
+    uint32_t timeout_ms; /* for each question; 0 = 5000 */
+    const char *link_ca; /* as in rh_node_options */
+    const char *link_certificate;
+    const char *link_key;
+};
+
+/* Return a handle that begins to link to the coordinators, or NULL after one line on stderr that
+ * says why. Free it with rh_admin_close(). */
+RH_API struct rh_admin *rh_admin_open(const struct rh_admin_options *options);
+
+/* Close the links and free the handle. NULL is fine. */
+RH_API void rh_admin_close(struct rh_admin *admin);
+
+/* Return what the last question ended with, for people: what the leader did, why it refused, or
+ * who did not answer. Borrowed until the next question. */
+RH_API const char *rh_admin_said(const struct rh_admin *admin);
+
+/* Where a pinned id lives while its node is dead. */
+enum rh_if_dead {
+    RH_IF_DEAD_HASH = 0, /* at another node, by the ring */
+    RH_IF_DEAD_WAIT = 1, /* nowhere: it waits for its node */
+};
+
+/* An id that is to live at a node. All ids of its cell of the ring go with it (docs/placement.md).
+ */
+struct rh_pin {
+    uint16_t kind;
+    struct rh_bytes id;
+    const char *node; /* its name; rh_unpin() does not look at it */
+};
+
+/* Pin 1..1000 ids, all or none: each moves to its node, by an ordinary transaction, and stays
+ * there. That it is pinned is certain when this returns; that it has moved is not: rh_actors() or
+ * `ringhold pin list` show it. `reason` is for the fleet's history; NULL = none. RH_OK; RH_INVALID:
+ * an argument is out of range; RH_REJECTED: the leader refused the list, nothing changed, and
+ * rh_admin_said() has each wrong pin; RH_TIMEOUT: no leader answered in time, and it may be done:
+ * ask again, for pinning twice is as pinning once. */
+RH_API int rh_pin(struct rh_admin *admin, const struct rh_pin *pins, size_t count,
+                  enum rh_if_dead if_dead, const char *reason);
+
+/* End the pins of 1..1000 ids, all or none: the planner treats them like any others again, and
+ * moves them only if the nodes' shares need it. Results as of rh_pin(). */
+RH_API int rh_unpin(struct rh_admin *admin, const struct rh_pin *pins, size_t count,
+                    const char *reason);
+
+/* A live actor. All of it is borrowed until the function that gets it returns. */
+struct rh_live {
+    const char *node;
+    struct rh_bytes id;
+    const char *state;  /* "idle", "running", …, as `ringhold actors` prints them */
+    uint64_t unused_ms; /* since its last request */
+    uint16_t kind;
+};
+
+/* Which of them. All 0 but `size`: all that live. */
+struct rh_live_filter {
+    uint32_t size;          /* sizeof(struct rh_live_filter) */
+    uint32_t limit;         /* so many at most; 0 = all */
+    const char *node;       /* of this node alone; NULL = of any */
+    struct rh_bytes prefix; /* whose ids begin with it */
+    uint32_t one_kind;      /* 1: of the kind `kind` alone */
+    uint16_t kind;
+};
+
+/* List who lives, page after page: `each` is called with every one, and ends the list by a result
+ * other than 0. Who lives from the beginning of the list to its end, and stays at its node, is in
+ * it once; who comes, goes or moves meanwhile may be in it, or not. `filter` may be NULL. RH_OK;
+ * RH_INVALID; RH_REJECTED: the leader refused, for example a node that it doesn't know;
+ * RH_TIMEOUT: a node did not answer in time, and those of the others are listed. */
+RH_API int rh_actors(struct rh_admin *admin, const struct rh_live_filter *filter,
+                     int (*each)(void *context, const struct rh_live *live), void *context);
+
 #ifdef __cplusplus
 }
 #endif

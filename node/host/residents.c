@@ -10,10 +10,16 @@
 
 #include <string.h>
 
-/* As those that host_stats.live counts: it has an instance, or is about to. */
+/* It has an instance, or is about to; or what it remembers came with a move, and its next message
+ * starts it. */
 static bool lives(const struct actor *a)
 {
-    return a->live || a->state == ACTOR_ACTIVATING;
+    return a->live || a->state == ACTOR_ACTIVATING || actor_image(a) != NULL;
+}
+
+static const char *state_of(const struct actor *a)
+{
+    return a->state == ACTOR_ABSENT ? "arrived" : machine_name(&actor_machine, a->state);
 }
 
 static bool is_wanted(const Rh__AdminActors *what, const struct actor *a)
@@ -31,7 +37,7 @@ static void add_row(const struct host *h, Rh__ActorsAnswer *out, const struct ac
     row->kind = a->kind;
     row->id.len = a->id_size;
     row->id.data = mem_copy(a->id, a->id_size);
-    row->state = mem_string(machine_name(&actor_machine, a->state));
+    row->state = mem_string(state_of(a));
     row->unused_ms = a->live ? idle_age_ms(a, h->now_us) : 0;
     out->rows = mem_resize(out->rows, (out->n_rows + 1) * sizeof(Rh__ActorRow *));
     out->rows[out->n_rows++] = row;

@@ -38,6 +38,28 @@ static void never_due(struct rh_actor *actor, void *instance, void *argument)
 
 /* ---- ringhold.h, without an actor ---- */
 
+static int lists_nobody(void *context, const struct rh_live *live)
+{
+    (void)context;
+    (void)live;
+    fail();
+    return 1;
+}
+
+static void questions(void)
+{
+    const struct rh_admin_options options = {.abi = RH_ABI, .size = sizeof options, .by = "me"};
+    const struct rh_pin pin = {.id = id, .node = "n1"};
+
+    assert_null(rh_admin_open(NULL));
+    assert_null(rh_admin_open(&options)); // nobody to join
+    rh_admin_close(NULL);
+    assert_string_equal(rh_admin_said(NULL), "");
+    assert_int_equal(rh_pin(NULL, &pin, 1, RH_IF_DEAD_HASH, NULL), RH_INVALID);
+    assert_int_equal(rh_unpin(NULL, &pin, 1, NULL), RH_INVALID);
+    assert_int_equal(rh_actors(NULL, NULL, lists_nobody, NULL), RH_INVALID);
+}
+
 static void values(void)
 {
     assert_int_equal(rh_text(NULL).bytes.size, 0);
@@ -216,6 +238,7 @@ static void nothing_is_an_error_and_no_crash(void **state)
 {
     (void)state;
     values();
+    questions();
     replies();
     asks();
     groups();
