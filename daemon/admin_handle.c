@@ -130,11 +130,10 @@ static int change(struct rh_admin *a, const struct rh_pin *pins, size_t count, R
     for (size_t i = 0; i < count; i++) {
         actors[i] = (Rh__Actor)RH__ACTOR__INIT;
         actors[i].kind = pins[i].kind;
-        actors[i].id.data = (uint8_t *)(uintptr_t)pins[i].id.data;
-        actors[i].id.len = pins[i].id.size;
+        actors[i].id = proto_bytes(bytes_of(pins[i].id.data, pins[i].id.size));
         wishes[i] = (Rh__PinWish)RH__PIN_WISH__INIT;
         wishes[i].actor = &actors[i];
-        wishes[i].node = (char *)(uintptr_t)(what->remove ? "" : pins[i].node);
+        wishes[i].node = proto_text(what->remove ? "" : pins[i].node);
         what->pins[what->n_pins++] = &wishes[i];
     }
     result = ask(a, &what->base, &reply);
@@ -163,8 +162,8 @@ static int change_for(struct rh_admin *a, const struct rh_pin *pins, size_t coun
         return say(
             a, RH_INVALID, "a reason is at most 200 bytes of UTF-8 without control characters");
     }
-    what->by = (char *)(uintptr_t)a->by;
-    what->reason = (char *)(uintptr_t)why;
+    what->by = proto_text(a->by);
+    what->reason = proto_text(why);
     return change(a, pins, count, what);
 }
 
@@ -303,10 +302,9 @@ int rh_actors(struct rh_admin *admin, const struct rh_live_filter *filter,
     admin->said[0] = '\0';
     what.any_kind = of->one_kind == 0;
     what.kind = of->kind;
-    what.prefix.data = (uint8_t *)(uintptr_t)of->prefix.data;
-    what.prefix.len = of->prefix.size;
+    what.prefix = proto_bytes(bytes_of(of->prefix.data, of->prefix.size));
     if (of->node != NULL) {
-        what.node = (char *)(uintptr_t)of->node;
+        what.node = proto_text(of->node);
         list_node(&l, &what);
     } else {
         list_nodes(&l, &what);
