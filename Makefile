@@ -249,7 +249,8 @@ check: setup-build-check ## set up, build, run unit tests, stories, 200 simulate
 	@$(MAKE) --no-print-directory run-check
 
 # A sanitizer judges what is done to memory, which differs little from seed to seed: fewer are enough.
-smoke := $(wildcard tests/e2e/smoke/smoke_*.py)
+# What packages and pages hold is no matter of memory.
+smoke := $(filter-out $(if $(SAN),%/smoke_history.py %/smoke_install.py %/smoke_manual.py %/smoke_packaging.py),$(wildcard tests/e2e/smoke/smoke_*.py))
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 seeds_of = $(wildcard tests/fuzz/seeds/$(patsubst %_fuzz,%,$(notdir $(1)))_*)
 run-check: all $(fuzzers)
@@ -265,12 +266,14 @@ run-smoke: $(ship) $(plugins) $(embedded) $(playing) $(out)/sim/fleet_sim
 sim: $(sims) ## fleets in the simulator (SEEDS=200); a failing seed prints itself
 	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
 
+# What tests faults has the injection points and the planted bugs, which do nothing unless asked to. What ships has neither.
+faulty := INJECT=1 MUTANTS=1
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
-	+@$(submake) MUTANTS=1 run-mutants
+	+@$(submake) $(faulty) run-mutants
 planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/judge_test %/node_threads_test %/router_story_test %/runtime_keep_test %/session_walk_test %/share_test %/roles_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="% --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke/smoke_history.py $(binary)"
+	@SHOW=1 TEST_TIMEOUT=1200 $(run-tests) "$(out)/sim/fleet_sim --mutants" $(planted:%="% --mutants") "tests/e2e/smoke/smoke_history.py $(binary)"
 
 raft-sim: $(sims) ## libraft under our I/O in virtual time (SEEDS=1000): all guard rules, then each one off
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
@@ -279,10 +282,9 @@ raft-sim: $(sims) ## libraft under our I/O in virtual time (SEEDS=1000): all gua
 model: setup-model ## spin on the protocol's models (DEEP=1, MODEL=NAME); ten minutes
 	@DEEP=$(DEEP) tools/model $(MODEL)
 
-# The processes under test are built with the injection points; what ships has none.
 e2e: setup-build-check-e2e ## faults on real processes (KILLS=6); ten minutes
 	+@$(submake) NEXT=1 $(out)-next/ringhold
-	+@$(submake) INJECT=1 run-e2e
+	+@$(submake) $(faulty) run-e2e
 # The longest first, and as two.
 kills  := tests/e2e/fault/fault_kills.py
 faults := $(filter-out $(kills),$(wildcard tests/e2e/fault/*.py))
@@ -305,7 +307,7 @@ failover: setup-build-check ## KILLS=30 nodes: how long until their ids answer a
 
 # What 16 clients saw for so long while the fleet was hurt, judged key by key by porcupine; SEED= draws the faults.
 linearizable: setup-build-check-e2e ## what clients saw under faults (MINUTES=5, SEED=), judged by porcupine
-	+@$(submake) INJECT=1 run-linearizable
+	+@$(submake) $(faulty) run-linearizable
 run-linearizable: $(binary)
 	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault/fault_linearizable.py $(binary)
 
@@ -333,7 +335,7 @@ drain-page: setup-build-check ## write docs/drain.md from a real terminal
 
 # Each alert of packaging/prometheus, in a real Prometheus; one needs a fault that is planted.
 alerts: setup-build-check-alerts ## each alert fires in a real Prometheus
-	+@$(submake) INJECT=1 run-alerts
+	+@$(submake) $(faulty) run-alerts
 run-alerts: $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_alerts.py $(binary)
 
