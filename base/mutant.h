@@ -122,7 +122,13 @@
     X(M_TAGSPLIT, "ids of one tag live where each would without it")                  \
     X(M_OLDESTDRAINS, "a singleton may go to a node that drains")                     \
     X(M_STOPSTAYS, "a stop is in force behind the process that it ended")             \
-    X(M_LATECALL, "a call passes a hold whose images are complete")
+    X(M_LATECALL, "a call passes a hold whose images are complete")                   \
+    X(M_SEENUNTOLD, "a leader isn't told of transactions that only a node knows")     \
+    X(M_UNASKED, "where no node is registered, all have said that they know no more") \
+    X(M_COLDLOST, "a restore forgets who was taken over before it")                   \
+    X(M_LATEREFUSAL, "who said before its election that it does not lead, does not")  \
+    X(M_SLEEPERASKED, "what is only for who is awake is asked again of who sleeps")   \
+    X(M_PUTOFFRUNS, "a call that was refused for a circle runs by a copy put off")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \

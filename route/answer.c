@@ -143,7 +143,8 @@ static void on_no_kind(struct router *r, struct pending *p)
 {
     const struct peer *owner = route_owner(r, p->lane);
     const bool comes = owner != NULL && peer_lacks(owner, p->kind); // it was sent by an older ring
-    const bool asleep = (p->flags & REQUEST_AWAKE) != 0;            // then there is nobody to tell
+    // Its actor sleeps, so there is nobody to tell.
+    const bool asleep = (p->flags & REQUEST_AWAKE) != 0 && !mutant(M_SLEEPERASKED);
 
     if ((pending_never_ran(p) || asleep) && !comes) {
         route_finish(r, p, REPLY_NO_KIND, route_nothing);
@@ -192,7 +193,7 @@ bool route_is_stale(const struct router *r, const struct ring_vnode *vnode, uint
                     uint64_t version)
 {
     const uint64_t told = vnode == NULL ? 0 : vnode->cold;
-    const uint64_t cold = told > r->elder_cold ? told : r->elder_cold;
+    const uint64_t cold = told > r->elder_cold || mutant(M_COLDLOST) ? told : r->elder_cold;
 
     return mutant(M_ANYCOLD) ||
            (vnode != NULL && fence < cold && version < cold && !mutant(M_LATE));

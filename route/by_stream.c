@@ -192,7 +192,7 @@ static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stre
         return on_never(r, q, reply, REPLY_DEADLOCK);
     }
     // Its actor sleeps, so there is nobody to tell, whatever an earlier copy met.
-    const bool asleep = (q->flags & REQUEST_AWAKE) != 0;
+    const bool asleep = (q->flags & REQUEST_AWAKE) != 0 && !mutant(M_SLEEPERASKED);
 
     if ((reply->maybe && !asleep) || (owner != NULL && peer_lacks(owner, e.kind))) {
         return OWNER_LACKS_MS; // it was sent by an older ring

@@ -5,6 +5,7 @@
 #include "wire/finder.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t ter
 void finder_on_not_leader(struct finder *f, size_t index, uint64_t term)
 {
     ASSERT(index < f->count);
-    if (term == 0 || term >= f->claim[index].term) {
+    if (term == 0 || term >= f->claim[index].term || mutant(M_LATEREFUSAL)) {
         claims(f, index, false, 0);
     }
 }

@@ -68,7 +68,8 @@ static void send_renew(struct host *h)
     r.actors = f.live;
     r.held = f.held;
     r.version = f.version;
-    r.seen = h->txns.participant.top > f.version ? h->txns.participant.top : 0;
+    r.seen =
+        h->txns.participant.top > f.version && !mutant(M_SEENUNTOLD) ? h->txns.participant.top : 0;
     r.digest0 = f.digest[0];
     r.digest1 = f.digest[1];
     r.held_total = f.held_total;

@@ -11,6 +11,7 @@
  *     call SESSION ID BODY         tell SESSION ID BODY
  *     try SESSION ID BODY          an idempotent one
  *     must SESSION ID BODY         one that is asked until it is answered
+ *     awake SESSION ID BODY        an idempotent one, only for an actor that is awake
  *     own SESSION/SEQ EPOCH BASE FIRST ID BODY      of a client that numbers its requests
  *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   the same, and it was given to a gateway before
  *     vouched SESSION VERSION      its client is still here
@@ -187,7 +188,10 @@ static void play_members(char *list)
 
 static void play_request(char verb, uint64_t session, const char *id, const char *body)
 {
-    const uint8_t flags = verb == 'e' ? REQUEST_NO_REPLY : verb == 'r' ? REQUEST_IDEMPOTENT : 0;
+    const uint8_t flags = verb == 'e'   ? REQUEST_NO_REPLY
+                          : verb == 'r' ? REQUEST_IDEMPOTENT
+                          : verb == 'w' ? REQUEST_IDEMPOTENT | REQUEST_AWAKE
+                                        : 0;
 
     ticket++;
     rig_step(&rig,
@@ -430,7 +434,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_OLDLINE};
+    static const enum mutant all[] = {M_OLDLINE, M_COLDLOST, M_SLEEPERASKED};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -11,6 +11,7 @@
 #include "node/host/host.h"
 #include "ring/unanswered.h"
 #include "route/by_stream.h"
+#include "tests/planted.h"
 #include "tests/test.h"
 
 enum {
@@ -1017,7 +1018,7 @@ static void a_node_says_how_long_for_a_second_at_most(void **state)
     end_fleet(w);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(both_ways_keep_each_lane_in_its_order),
@@ -1042,4 +1043,11 @@ int main(void)
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_SLEEPERASKED};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 
 enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, DELTAS_MAX = 8, WALL_AT_0_US = 1000000000 };
+enum { FLOOR = 30 }; /* of a registration, if no other is said: no number up to there is news */
 
 static struct host *host;
 static struct host_effects effects;

@@ -79,6 +79,9 @@ static inline void print_control(int coordinator, struct bytes b)
     case RH__CONTROL__BODY_RENEW:
         (void)fprintf(out, " RENEW version=%" PRIu64, c->renew->version);
         (void)fprintf(out, " held=%" PRIu64, c->renew->held);
+        if (c->renew->seen > FLOOR) {
+            (void)fprintf(out, " seen=%" PRIu64, c->renew->seen);
+        }
         (void)fputs(c->renew->stopping ? " stopping" : "", out);
         asked_renew = c->renew->seq;
         break;

@@ -88,7 +88,7 @@ static inline void do_regok(void)
         ring_renew_owner(&cluster.ring, 1, cluster.ring.version);
     }
     ok.nonce = number_of("nonce", asked_nonce);
-    ok.floor = number_of("floor", 30);
+    ok.floor = number_of("floor", FLOOR);
     ok.lease_us = number_of("lease", 0) * 1000;
     say_reg_ok(&cluster, number_of("era", 1), ok, control);
 }

@@ -546,9 +546,10 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {
+    static const enum mutant all[] = {M_SEENUNTOLD,
+                                      M_PUTOFFRUNS,
 #define X(name, text) name,
-        MUTANT_IDENTITY_LIST(X)
+                                      MUTANT_IDENTITY_LIST(X)
 #undef X
     };
 

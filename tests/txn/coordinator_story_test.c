@@ -378,7 +378,7 @@ static void say_more(const Rh__Control *m)
     } else if (m->body_case == RH__CONTROL__BODY_LEADER) {
         say("LEADER leading=%d id=%u\n", m->leader->leading, m->leader->id);
     } else if (m->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        say("NOT_LEADER\n");
+        say("NOT_LEADER term=%" PRIu64 "\n", m->not_leader->term);
     } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
         say("BARRED \"%s\"\n", m->barred->why);
     } else if (m->body_case == RH__CONTROL__BODY_REG_REFUSED) {
@@ -931,9 +931,10 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant planted[] = {
+    static const enum mutant planted[] = {M_SEENUNTOLD,
+                                          M_UNASKED,
 #define X(name, text) name,
-        MUTANT_PROMISE_LIST(X)
+                                          MUTANT_PROMISE_LIST(X)
 #undef X
     };
 

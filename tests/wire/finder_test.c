@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of wire/finder.h.
+ * Tests of wire/finder.h. With --mutants (make MUTANTS=1): the bug that is planted in it is found.
  */
 #include "wire/finder.h"
 
+#include "tests/planted.h"
 #include "tests/test.h"
 
 static void nobody_leads_until_someone_says_so(void **state)
@@ -95,7 +96,7 @@ static void a_new_address_takes_the_place_of_one_that_is_gone(void **state)
     assert_int_equal(finder_place(known, 4, "f:1", voters, 3), 1);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(nobody_leads_until_someone_says_so),
@@ -105,4 +106,11 @@ int main(void)
         cmocka_unit_test(a_new_address_takes_the_place_of_one_that_is_gone),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_LATEREFUSAL};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -26,7 +26,8 @@ static uint64_t version_of(const Rh__Control *message)
 /* The greatest number of a transaction that its sender saw, or waits for. */
 static uint64_t number_of(const Rh__Control *message)
 {
-    uint64_t highest = message->body_case == RH__CONTROL__BODY_RENEW ? message->renew->seen : 0;
+    const bool told = message->body_case == RH__CONTROL__BODY_RENEW && !mutant(M_SEENUNTOLD);
+    uint64_t highest = told ? message->renew->seen : 0;
 
     for (size_t i = 0; message->body_case == RH__CONTROL__BODY_POLL && i < message->poll->n_txns;
          i++) {
@@ -148,7 +149,7 @@ static bool all_denied(const struct coordinator *c)
         }
         asked = asked || !node->barred;
     }
-    return asked;
+    return asked || mutant(M_UNASKED);
 }
 
 /* After a restore the wait for the leases of before, hole 52, and this one cover each other. */
