@@ -79,6 +79,10 @@ static void on_aim(void *context, const struct world_event *event)
         .to = fleet_process(f, (unsigned)prng_between(&f->aims, 0, fleet_size(f) - 1))->number,
         .until_us = f->world.now_us + prng_between(&f->aims, 20 * MS, 3 * S),
     };
+    if (f->options.held_back != 0) {
+        aim->what = NET_AIM_HOLD;
+        aim->kind = f->options.held_back;
+    }
     later(f);
 }
 
@@ -106,7 +110,7 @@ void aim_draw(struct fleet *f, uint64_t seed)
                       (f->profile != PROFILE_CALM || f->faults.reset_us > 0);
 
     f->aims.state = seed ^ 0x61696d73u;
-    if (fits && prng_chance(&f->aims, 25)) {
+    if (fits && (prng_chance(&f->aims, 25) || f->options.held_back != 0)) {
         f->faults.aim_us = prng_between(&f->aims, 20 * MS, 1 * S);
     }
 }

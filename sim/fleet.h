@@ -306,6 +306,7 @@ struct fleet_options {
     bool node_calls; /* actors ask by their node's calls in every seed */
     bool poisoned;   /* each has a poisonous entity, if its profile may */
     bool played;     /* each has players, whatever its profile */
+    int held_back;   /* each has aims, which hold frames of this kind back; 0 = as they are drawn */
     enum fleet_streams streams;
 };
 

@@ -4,6 +4,7 @@
  */
 #include "tests/gateway/client_rig.h"
 
+#include "tests/planted.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -481,7 +482,7 @@ static void forged_pushes_are_counted(void **state)
     stop(&b);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pushes_follow_the_reply),
@@ -503,4 +504,11 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_NOTETWICE};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

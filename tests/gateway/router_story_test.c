@@ -434,7 +434,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_OLDLINE, M_COLDLOST, M_SLEEPERASKED};
+    static const enum mutant all[] = {M_OLDLINE, M_LATE, M_COLDLOST, M_SLEEPERASKED};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -637,7 +637,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_REBINDONCE};
+    static const enum mutant all[] = {M_REBINDONCE, M_AWAYANEW};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
