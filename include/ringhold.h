@@ -428,6 +428,12 @@ RH_API int rh_passivate(struct rh_actor *actor);
  * activate returns RH_FAILED instead). */
 RH_API int rh_fail(struct rh_actor *actor, const char *text);
 
+/* Declare that somebody else owns the actor's id now, as its store says: a fence there is greater,
+ * or its lock is another process's. Like rh_fail() in all else; the node also counts it, as
+ * ringhold_node_deposed_total. It is for an actor that was the owner: one that is refused as it is
+ * activated can live on to tell its clients so, and their requests wait for no back-off. */
+RH_API int rh_deposed(struct rh_actor *actor, const char *text);
+
 /* Ask for a flush with RH_PERIODIC soon, before the period has passed. RH_INVALID: wrong callback
  * (handoff, deactivate), or there is no ops.flush. */
 RH_API int rh_flush_soon(struct rh_actor *actor);

@@ -56,7 +56,8 @@ enum verb {
     /* Verbs that an actor says unasked. */
     VERB_POKE,      /* it wants a turn */
     VERB_PASSIVATE, /* it wants to retire when it is through with what it has begun */
-    VERB_FAIL,      /* it is broken; comes ahead of the answer of what it runs */
+    VERB_FAIL,      /* it is broken; comes ahead of the answer of what it runs. error: ERR_CONFLICT
+                       if another owner has its id */
     VERB_CALL,      /* call: it asks another actor */
     VERB_PUSH,      /* push: for a client that is bound to it; carried packed: number: its gateway;
                        bytes: a push record */

@@ -78,11 +78,12 @@ void fail_broken(struct host *h, struct actor *a)
     fail_again(h, a);
 }
 
-void fail_on_failed(struct host *h, struct actor *a)
+void fail_on_failed(struct host *h, struct actor *a, const struct completion *c)
 {
     if (!a->live && a->state != ACTOR_ACTIVATING) {
         return;
     }
+    h->work.deposed_total += c->error == ERR_CONFLICT ? 1 : 0;
     if (a->state == ACTOR_BUSY) {
         actor_enter(a, ACTOR_IDLE);
     }

@@ -336,7 +336,7 @@ static void on_completed(struct host *h, struct actor *a, const struct completio
         retire_on_passivate(h, a);
         return;
     case VERB_FAIL:
-        fail_on_failed(h, a);
+        fail_on_failed(h, a, c);
         return;
     default: // of the others the bridge tells the host nothing
         UNREACHABLE();
@@ -626,6 +626,7 @@ void host_stats(const struct host *h, struct host_stats *out)
         .turns = h->work.turns,
         .retired_total = h->work.retired_total,
         .failed_total = h->work.failed_total,
+        .deposed_total = h->work.deposed_total,
         .doubles_total = h->cells.doubles_total,
         .failing = fail_waiting(h),
         .woken = h->autostart.woken,

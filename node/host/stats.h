@@ -117,6 +117,8 @@ enum image_drop {
       "Actors that ended because they were idle, or asked to end.")                              \
     X(COUNTER, failed_total, "ringhold_node_failures_total",                                     \
       "Times that an actor failed or did not start.")                                            \
+    X(COUNTER, deposed_total, "ringhold_node_deposed_total",                                     \
+      "Actors that ended because their store has another owner.")                                \
     X(COUNTER, doubles_total, "ringhold_node_double_activations_total",                          \
       "Actors found alive outside the node's vnodes: must be 0.")                                \
     X(GAUGE, failing, "ringhold_node_failing", "Actors that wait for their next start.")         \

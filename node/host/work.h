@@ -33,6 +33,7 @@ struct work {
     uint64_t turns;
     uint64_t retired_total;
     uint64_t failed_total;
+    uint64_t deposed_total;
     struct ration complaints;
 };
 
@@ -150,7 +151,8 @@ void fail_complain(struct host *h, const struct actor *a, const char *event, enu
 void fail_again(struct host *h, struct actor *a);
 /* IDLE and broken: its instance ends. */
 void fail_broken(struct host *h, struct actor *a);
-void fail_on_failed(struct host *h, struct actor *a);
+/* The actor has failed, as it says itself; the completion says whether another owner has its id. */
+void fail_on_failed(struct host *h, struct actor *a, const struct completion *c);
 /* Go on with actors whose wait is over: back-offs, and hand-overs that were "not now". */
 void fail_tick(struct host *h);
 /* Actors that wait for their next start. Looks at each that has a back-off. */

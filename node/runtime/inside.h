@@ -249,6 +249,8 @@ static inline uint64_t ticket_of(const struct rh_actor *a)
 /* ---- runtime.c */
 
 void runtime_tell(struct rh_actor *a, enum verb verb);
+/* Like runtime_tell(), with what went wrong. */
+void runtime_tell_error(struct rh_actor *a, enum verb verb, enum err error);
 /* Like runtime_tell(), for an actor that has gone, by its name. */
 void runtime_tell_gone(const struct runtime *s, void *name, enum verb verb);
 /* Tell the shell that the actor's code is entered; NULL: left. */

@@ -190,15 +190,16 @@ static bool may_end(const struct rh_actor *a)
            a->callback == CALLBACK_SESSION;
 }
 
-int rh_fail(struct rh_actor *actor, const char *text)
+/* The host is told why; `event` is for the log. */
+static int fail_with(struct rh_actor *actor, enum err why, const char *event, const char *text)
 {
     if (actor == NULL || !may_end(actor)) {
         return RH_INVALID;
     }
     if (!actor->broken) {
         actor->broken = true;
-        actor_complain(actor, "failed", text == NULL ? "" : text);
-        runtime_tell(actor, VERB_FAIL);
+        actor_complain(actor, event, text == NULL ? "" : text);
+        runtime_tell_error(actor, VERB_FAIL, why);
     }
     if (actor->callback == CALLBACK_MESSAGE && !actor->answered) {
         const struct rh_value error = rh_error(text);
@@ -206,6 +207,16 @@ int rh_fail(struct rh_actor *actor, const char *text)
         (void)reply_put(actor, &error);
     }
     return RH_OK;
+}
+
+int rh_fail(struct rh_actor *actor, const char *text)
+{
+    return fail_with(actor, ERR_OK, "failed", text);
+}
+
+int rh_deposed(struct rh_actor *actor, const char *text)
+{
+    return fail_with(actor, ERR_CONFLICT, "deposed", text);
 }
 
 int rh_passivate(struct rh_actor *actor)

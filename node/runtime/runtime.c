@@ -39,7 +39,7 @@ void runtime_enter(const struct runtime *s, struct rh_actor *a)
     }
 }
 
-static void tell_error(struct rh_actor *a, enum verb verb, enum err error)
+void runtime_tell_error(struct rh_actor *a, enum verb verb, enum err error)
 {
     const struct completion event = {.verb = (uint8_t)verb, .actor = name_of(a), .error = error};
 
@@ -209,7 +209,7 @@ static void activated(struct rh_actor *a, int result)
         s->config.on_completion(s->config.context, &refused);
         return;
     }
-    tell_error(a, VERB_ACTIVATE, ERR_OK);
+    runtime_tell_error(a, VERB_ACTIVATE, ERR_OK);
     flush_set(a);
     session_start(a);
     if (a->passivate) {
@@ -329,7 +329,7 @@ static void retired(struct rh_actor *a, int result)
     actor_end_task(a);
     if (result != RH_OK) {
         a->passivate = a->ending = false; // It lives on until it could be saved.
-        tell_error(a, VERB_RETIRE, ERR_IO);
+        runtime_tell_error(a, VERB_RETIRE, ERR_IO);
         actor_want_turn(a);
         return;
     }
@@ -345,7 +345,7 @@ void runtime_retire(struct rh_actor *a)
 {
     ASSERT(a->task == VERB_NONE && !a->frozen);
     if (session_keeps(a)) {
-        tell_error(a, VERB_RETIRE, ERR_BUSY);
+        runtime_tell_error(a, VERB_RETIRE, ERR_BUSY);
         return;
     }
     a->task = VERB_RETIRE;

@@ -120,6 +120,7 @@ static void life(void)
     assert_int_equal(rh_timer_stop(NULL, 1), RH_INVALID);
     assert_int_equal(rh_passivate(NULL), RH_INVALID);
     assert_int_equal(rh_fail(NULL, NULL), RH_INVALID);
+    assert_int_equal(rh_deposed(NULL, NULL), RH_INVALID);
     assert_int_equal(rh_flush_soon(NULL), RH_INVALID);
     assert_null(rh_id(NULL).data);
     assert_int_equal(rh_fence(NULL), 0);
@@ -281,7 +282,9 @@ static void say(struct rh_actor *actor, void *instance, const struct rh_message 
     assert_int_equal(rh_group_push(actor, NULL, none), RH_INVALID);
     assert_int_equal(rh_group_push(actor, group, lost), RH_INVALID);
     assert_int_equal(rh_reply(actor, (struct rh_value){RH_BYTES, 0, lost}), RH_INVALID);
-    if (message->payload.size > 0) {
+    if (message->payload.size > 4) {
+        assert_int_equal(rh_deposed(actor, "FENCED"), RH_OK);
+    } else if (message->payload.size > 0) {
         assert_int_equal(rh_fail(actor, NULL), RH_OK);
     } else {
         assert_int_equal(rh_reply(actor, rh_error(NULL)), RH_OK);
@@ -337,6 +340,13 @@ static void an_actor_that_gives_nothing_is_told_so(void **state)
     runtime_rig_open(&t, &ops, NULL);
     (void)runtime_rig_call(&t, "fail");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
+    assert_int_equal(t.told[VERB_FAIL], 1);
+    runtime_rig_close(&t);
+
+    runtime_rig_open(&t, &ops, NULL);
+    (void)runtime_rig_call(&t, "deposed");
+    assert_int_equal(t.code, ANSWER_APP_ERROR);
+    assert_string_equal(t.text, "FENCED");
     assert_int_equal(t.told[VERB_FAIL], 1);
     runtime_rig_close(&t);
 }

@@ -383,6 +383,14 @@ static void do_broken(void)
     do_actor(VERB_FAIL);
 }
 
+/* deposed ID: its store has another owner */
+static void do_deposed(void)
+{
+    struct completion c = {.verb = VERB_FAIL, .error = ERR_CONFLICT};
+
+    complete(actor_named(words[1]), c);
+}
+
 /* wake ID */
 static void do_wake(void)
 {
@@ -420,6 +428,9 @@ static void do_lives(void)
     (void)fprintf(out, "records=%" PRIu64 " live=%" PRIu64, f.actors, f.live);
     (void)fprintf(out, " tasks=%zu turns=%" PRIu64, host_running(host), f.turns);
     (void)fprintf(out, " retired=%" PRIu64 " failed=%" PRIu64, f.retired_total, f.failed_total);
+    if (f.deposed_total > 0) {
+        (void)fprintf(out, " deposed=%" PRIu64, f.deposed_total);
+    }
     (void)fprintf(out, " woken=%" PRIu64 " to wake=%" PRIu64, f.woken, f.wake_waiting);
     (void)fprintf(out, " mailbox=%" PRIu64, f.dropped[DROPPED_MAILBOX]);
     if (f.cold + f.dropped[DROPPED_COLD] > 0) {
@@ -476,6 +487,7 @@ static const struct {
     {"poke", do_poke},
     {"passivate", do_passivate},
     {"broken", do_broken},
+    {"deposed", do_deposed},
     {"quarantine", do_quarantine},
     {"release", do_release},
     {"wake", do_wake},
