@@ -68,7 +68,7 @@ benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
 # An example whose library is not here is left out; nothing else needs that library.
 header_of = $(wildcard $(1:%=/usr/include/%) $(1:%=/usr/local/include/%))
 lacking := $(if $(call header_of,postgresql/libpq-fe.h),,examples/store_postgres.c) \
-           $(if $(call header_of,hiredis/hiredis.h),,examples/store_redis.c examples/stores/guard.c)
+           $(if $(call header_of,hiredis/hiredis.h),,examples/store_redis.c)
 games   := examples/embedded.c examples/matchmaker.c # servers of their own
 players := examples/player.c   # clients
 plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking) $(games) $(players),$(wildcard examples/*.c tests/plugins/*.c)))
@@ -199,8 +199,7 @@ $(plugins): $(out)/%.so: $(out)/%.o
 $(out)/examples/store_sqlite.so $(out)/examples/trade.so: plugin_libs := -lsqlite3
 $(out)/examples/store_postgres.so: plugin_libs := -lpq -lpthread
 $(out)/examples/store_redis.so: plugin_libs := -lhiredis -lpthread
-$(out)/examples/store_postgres.so $(out)/examples/store_redis.so: $(out)/examples/stores/stored.o $(out)/examples/stores/jobs.o
-$(out)/examples/store_redis.so: $(out)/examples/stores/guard.o
+$(out)/examples/store_postgres.so $(out)/examples/store_redis.so: $(patsubst %,$(out)/examples/stores/%.o,guard jobs stored)
 
 $(tests): %: %.o $(out)/all.a
 	$(call say,LD)

@@ -219,17 +219,6 @@ static enum store_end verdict_of(const redisReply *got)
     return STORE_ERROR;
 }
 
-static void note_held(const struct stored_row *row, const redisReply *got)
-{
-    (void)fprintf(stderr,
-                  "store_redis: activation with generation %" PRIu64
-                  " refused: the lock is that of "
-                  "\"%s\" (%s)\n",
-                  row->token,
-                  got->element[1]->str,
-                  got->element[2]->integer > 0 ? "who was told" : "who did not hear of it");
-}
-
 static enum store_end on_claim(void *connection, struct stored_row *row)
 {
     struct line *l = connection;
@@ -258,7 +247,10 @@ static enum store_end on_claim(void *connection, struct stored_row *row)
         row->version = got->element[1]->integer;
         row->count = strtoll(got->element[2]->str, NULL, 10);
     } else if (end == STORE_HELD) {
-        note_held(row, got);
+        guard_note_held("store_redis",
+                        row,
+                        got->element[1]->str,
+                        got->element[2]->integer > 0 ? "who was told" : "who did not hear of it");
     }
     freeReplyObject(got);
     return end;
@@ -336,6 +328,65 @@ static int64_t on_conflicts(const void *store)
     return guard_conflicts(s->guard);
 }
 
+/* ---- the ear of the guard */
+
+static void *ear_open(void *store, int64_t until_ms, char why[JOBS_WHY_SIZE])
+{
+    const struct store *s = store;
+    redisContext *c = dial(store, until_ms, why);
+    redisReply *got = NULL;
+
+    if (c == NULL) {
+        return NULL;
+    }
+    got = redisCommand(c, "SUBSCRIBE %s:notice:%s", s->prefix, s->owner);
+    freeReplyObject(got);
+    if (got == NULL) {
+        complain(s, c->errstr, why);
+        redisFree(c);
+        return NULL;
+    }
+    return c;
+}
+
+static void ear_close(void *connection)
+{
+    redisFree(connection);
+}
+
+static int ear_fd(const void *connection)
+{
+    const redisContext *c = connection;
+
+    return c->fd;
+}
+
+static void ear_reply(struct guard *g, const redisReply *r)
+{
+    if (r->type == REDIS_REPLY_ARRAY && r->elements == 3 &&
+        strcmp(r->element[0]->str, "message") == 0) {
+        guard_hear(g, r->element[2]->str, r->element[2]->len);
+    }
+}
+
+static bool ear_read(void *connection)
+{
+    return redisBufferRead(connection) == REDIS_OK;
+}
+
+static void ear_hear(struct guard *g, void *connection)
+{
+    void *next = NULL;
+
+    while (redisGetReplyFromReader(connection, &next) == REDIS_OK && next != NULL) {
+        ear_reply(g, next);
+        freeReplyObject(next);
+    }
+}
+
+static const struct guard_ear ear = {
+    "store_redis", ear_open, ear_close, ear_fd, ear_read, ear_hear};
+
 /* ---- the kind */
 
 static const struct stored_ops redis = {
@@ -382,15 +433,6 @@ static bool read_argument(const char *argument, struct store *s, bool *guarded)
     return s->port > 0 && s->port < 65536;
 }
 
-static bool start_guard(struct store *s, struct stored *stored)
-{
-    char channel[PREFIX_SIZE + GUARD_OWNER_SIZE + 16];
-
-    (void)snprintf(channel, sizeof channel, "%s:notice:%s", s->prefix, s->owner);
-    s->guard = guard_start(&(struct guard_options){dial, s, channel, stored});
-    return s->guard != NULL;
-}
-
 static void on_stop(void *shared)
 {
     struct store *s = stored_store(shared);
@@ -420,7 +462,7 @@ static int on_start(const struct rh_kind_info *info, void **shared)
         free(s);
         return RH_FAILED;
     }
-    if (guarded && !start_guard(s, stored)) {
+    if (guarded && (s->guard = guard_start(&(struct guard_options){&ear, s, stored})) == NULL) {
         on_stop(stored);
         return RH_FAILED;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes a lock on each actor's id in the database, on a connection of its own,
- * to find two owners.
+ * The thread that listens for notices about the locks of this process, and what
+ * they mean.
  */
 #include "guard.h"
 
-#include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,7 +18,6 @@ enum { BACKOFF_FIRST_MS = 100, BACKOFF_LAST_MS = 2000, DIAL_MS = 1000 };
 
 struct guard {
     struct guard_options options;
-    char *channel;
     int quit[2]; /* a pipe: readable when the thread has to end */
     pthread_t thread;
     atomic_int_fast64_t conflicts;
@@ -45,9 +44,7 @@ static const char *after_word(const char *at)
     return blank == NULL ? NULL : blank + 1;
 }
 
-/* "taken OWNER GENERATION MINE ID": somebody with a greater generation has my lock now; "refused
- * …": somebody without one wanted it. */
-static void on_notice(struct guard *g, const char *text, size_t size)
+void guard_hear(struct guard *g, const char *text, size_t size)
 {
     const bool taken = strncmp(text, "taken ", 6) == 0;
     const char *other = after_word(text);
@@ -56,14 +53,15 @@ static void on_notice(struct guard *g, const char *text, size_t size)
     const char *id = after_word(mine);
 
     if (id == NULL) {
-        (void)fprintf(stderr, "store_redis: a notice that isn't one: %s\n", text);
+        (void)fprintf(stderr, "%s: a notice that isn't one: %s\n", g->options.ear->name, text);
         return;
     }
     const size_t id_size = size - (size_t)(id - text);
     (void)atomic_fetch_add(&g->conflicts, 1);
     (void)fprintf(stderr,
-                  "store_redis: conflict: \"%.*s\": my lock of generation %.*s was %s by %.*s with "
+                  "%s: conflict: \"%.*s\": my lock of generation %.*s was %s by %.*s with "
                   "generation %.*s\n",
+                  g->options.ear->name,
                   (int)id_size,
                   id,
                   (int)(id - mine - 1),
@@ -78,12 +76,16 @@ static void on_notice(struct guard *g, const char *text, size_t size)
     }
 }
 
-static void on_reply(struct guard *g, const redisReply *r)
+void guard_note_held(const char *name, const struct stored_row *row, const char *holder,
+                     const char *told)
 {
-    if (r->type == REDIS_REPLY_ARRAY && r->elements == 3 &&
-        strcmp(r->element[0]->str, "message") == 0) {
-        on_notice(g, r->element[2]->str, r->element[2]->len);
-    }
+    (void)fprintf(stderr,
+                  "%s: activation with generation %" PRIu64
+                  " refused: the lock is that of \"%s\" (%s)\n",
+                  name,
+                  row->token,
+                  holder,
+                  told);
 }
 
 /* False: the thread has to end. */
@@ -96,41 +98,35 @@ static bool wait_for(const struct guard *g, int fd, int ms)
 }
 
 /* Until the connection breaks, or the thread has to end: then false. */
-static bool listen_on(struct guard *g, redisContext *c)
+static bool listen_on(struct guard *g, void *connection)
 {
-    redisReply *first = redisCommand(c, "SUBSCRIBE %s", g->channel);
+    const struct guard_ear *ear = g->options.ear;
 
-    freeReplyObject(first);
-    while (c->err == 0) {
-        void *next = NULL;
-
-        while (redisGetReplyFromReader(c, &next) == REDIS_OK && next != NULL) {
-            on_reply(g, next);
-            freeReplyObject(next);
-        }
-        if (!wait_for(g, c->fd, -1)) {
+    do {
+        ear->hear(g, connection);
+        if (!wait_for(g, ear->fd(connection), -1)) {
             return false;
         }
-        (void)redisBufferRead(c); // Its error ends the loop.
-    }
+    } while (ear->read(connection));
     return true;
 }
 
 static void *run(void *argument)
 {
     struct guard *g = argument;
+    const struct guard_ear *ear = g->options.ear;
     int backoff_ms = BACKOFF_FIRST_MS;
 
     do {
         char why[JOBS_WHY_SIZE];
-        redisContext *c = g->options.dial(g->options.store, jobs_now_ms() + DIAL_MS, why);
+        void *connection = ear->open(g->options.store, jobs_now_ms() + DIAL_MS, why);
 
-        if (c == NULL) {
+        if (connection == NULL) {
             backoff_ms = 2 * backoff_ms < BACKOFF_LAST_MS ? 2 * backoff_ms : BACKOFF_LAST_MS;
             continue;
         }
-        const bool goes_on = listen_on(g, c);
-        redisFree(c);
+        const bool goes_on = listen_on(g, connection);
+        ear->close(connection);
         backoff_ms = BACKOFF_FIRST_MS;
         if (!goes_on) {
             break;
@@ -143,7 +139,6 @@ static void release(struct guard *g)
 {
     (void)close(g->quit[0]);
     (void)close(g->quit[1]);
-    free(g->channel);
     free(g);
 }
 
@@ -156,8 +151,7 @@ struct guard *guard_start(const struct guard_options *options)
         return NULL;
     }
     g->options = *options;
-    g->channel = strdup(options->channel);
-    if (g->channel == NULL || pthread_create(&g->thread, NULL, run, g) != 0) {
+    if (pthread_create(&g->thread, NULL, run, g) != 0) {
         release(g);
         return NULL;
     }

@@ -415,20 +415,30 @@ static bool read_text(const char *text, enum request_kind *kind, long *pause_ms)
     return *pause_ms > 0;
 }
 
+static const char fenced_text[] = "FENCED another node has this id now";
+
+/* It was the owner, and is no more. One that was never the owner lives on, to tell each client so.
+ */
+static bool was_deposed(const struct counter *c)
+{
+    return c->loaded && (c->fenced || atomic_load(&c->deposed));
+}
+
 static void serve_text(struct rh_actor *actor, struct counter *c, const char *text)
 {
     const struct stored *s = c->stored;
     enum request_kind kind = GET;
     long pause_ms = 0;
 
-    c->fenced = c->fenced || atomic_load(&c->deposed);
     if (strcmp(text, "CONFLICTS") == 0) {
         (void)rh_reply(actor, rh_integer(s->ops->conflicts ? s->ops->conflicts(s->store) : 0));
     } else if (!read_text(text, &kind, &pause_ms)) {
         (void)rh_reply(actor,
                        rh_error("ERR it takes INCR, ADD, GET, SLOW ms, REFUSED and CONFLICTS"));
+    } else if (was_deposed(c) && kind != REFUSED) {
+        (void)rh_deposed(actor, fenced_text);
     } else if (c->fenced && kind != REFUSED) {
-        (void)rh_reply(actor, rh_error("FENCED another node has this id now"));
+        (void)rh_reply(actor, rh_error(fenced_text));
     } else if (c->loaded && (kind == GET || kind == ADD)) {
         c->row.count += kind == ADD;
         c->dirty = c->dirty || kind == ADD;
@@ -452,12 +462,25 @@ int stored_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64
 {
     struct counter *c = instance;
 
-    (void)why;
     (void)fence; /* as rh_fence(): it is in the row */
+    if (was_deposed(c)) {
+        if (why == RH_PERIODIC) {
+            (void)rh_timer_start(actor, 1, 0, NULL); // A timer may end the actor, a flush may not.
+        }
+        return RH_OK;
+    }
     if (!c->dirty || c->fenced) {
         return RH_OK;
     }
     return put(actor, c, SAVE, 0) ? RH_PENDING : RH_FAILED;
+}
+
+void stored_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument)
+{
+    (void)instance;
+    (void)timer;
+    (void)argument;
+    (void)rh_deposed(actor, fenced_text);
 }
 
 void stored_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)

@@ -76,19 +76,21 @@ struct stored *stored_start(const struct stored_ops *ops, void *store, const cha
 void stored_stop(struct stored *stored);
 /* The `store` that stored_start() was given. */
 void *stored_store(const struct stored *stored);
-/* From any thread: somebody with a greater token has the id. */
+/* From any thread: somebody with a greater token has the id. Its actor ends with its next message
+ * or periodic flush. */
 void stored_depose(struct stored *stored, const void *id, size_t id_size, uint64_t token);
 
 int stored_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                     void **instance);
 void stored_message(struct rh_actor *actor, void *instance, const struct rh_message *message);
 int stored_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
+void stored_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
 void stored_deactivate(struct rh_actor *actor, void *instance, enum rh_why why);
 
 /* Table entries that every such kind has, beside its name, start and stop. */
-#define STORED_CALLBACKS                                                             \
-    .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .activate = stored_activate, \
-    .message = stored_message, .flush = stored_flush, .flush_ms = 1000,              \
+#define STORED_CALLBACKS                                                                       \
+    .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .activate = stored_activate,           \
+    .message = stored_message, .flush = stored_flush, .flush_ms = 1000, .timer = stored_timer, \
     .deactivate = stored_deactivate
 
 #endif

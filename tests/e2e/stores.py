@@ -151,6 +151,9 @@ class Redis(Server):
     def lock(self, key):
         return self.ask("GET", f"ringhold:{{{key}}}:lock")
 
+    def listeners(self):
+        return self.ask("PUBSUB", "CHANNELS", "ringhold:notice:*")
+
     def row(self, key):
         count, token = self.ask("HMGET", f"ringhold:{{{key}}}:row", "count", "token")
         return (int(count or 0), int(token)) if token else None
@@ -164,9 +167,10 @@ class Postgres(Server):
     example = "store_postgres"
     folders = ["/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin"]
 
-    def __init__(self):
+    def __init__(self, options=""):
         super().__init__()
-        self.argument = f"host=127.0.0.1 port={self.port} user=game dbname=postgres"
+        self.where = f"host=127.0.0.1 port={self.port} user=game dbname=postgres"
+        self.argument = self.where + options
         self.data = os.path.join(self.folder, "data")
 
     @classmethod
@@ -196,7 +200,7 @@ class Postgres(Server):
         return self.spawn(words, **plain)
 
     def query(self, sql):
-        words = [which("psql", self.folders), self.argument, "-AtF", "\t", "-c", sql]
+        words = [which("psql", self.folders), self.where, "-AtF", "\t", "-c", sql]
         done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 0, done.stderr
         return [line.split("\t") for line in done.stdout.splitlines()]
@@ -215,6 +219,13 @@ class Postgres(Server):
     def row(self, key):
         rows = self.query(f"SELECT count, token FROM counter WHERE id = '\\x{key.encode().hex()}'")
         return tuple(map(int, rows[0])) if rows else None
+
+    def lock(self, key):
+        rows = self.query(f"SELECT owner, generation, activation FROM guard WHERE id = '\\x{key.encode().hex()}'")
+        return " ".join(rows[0]) if rows else None
+
+    def listeners(self):
+        return self.query("SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN ringhold_guard'")
 
     def refusals(self):
         return [(node, int(token)) for node, token in self.query("SELECT node, token FROM refused")]

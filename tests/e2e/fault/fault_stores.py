@@ -9,6 +9,7 @@ import glob
 import signal
 import sys
 import time
+import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import Fleet, Resp, RespError, main, pairs, until
@@ -180,80 +181,102 @@ def without_a_server_no_node_starts(binary):
 without_a_server_no_node_starts.needs = [Postgres, Redis]
 
 
-def the_guard_finds_two_fleets_on_one_store(binary):
-    """Two holders of one id, which nothing within one fleet allows: two fleets, one Redis."""
-    with Redis(",guard") as store, Fleet(binary, "blue") as blue, Fleet(binary, "green") as green:
-        at = {}
-        for fleet in (blue, green):
-            fleet.coordinators(1, extra=["--lease", f"{LEASE}s"])
-            fleet.node(fleet.cluster, ["--actor", store.actor(binary)])
-            at[fleet] = Resp(fleet.gateway("g").resp)
-            fleet.settled([fleet.cluster])
-        assert at[blue]("CALL", "k", "INCR") == "1"
-        owner, generation, _ = store.lock("k").split()
-        assert owner.startswith("blue@") and owner.endswith(f":{blue.process('blue').popen.pid}")
-        assert int(generation) == store.row("k")[1]
-        # The second one has no greater generation: refused, and the holder hears of it.
-        refused = answer(at[green], "CALL", "k", "INCR")
-        until("blue hears of it", lambda: at[blue]("CALL", "k", "CONFLICTS") == "1")
-        assert blue.process("blue").log_has(f'conflict: "k": my lock of generation {generation} was asked for')
-        assert green.process("green").log_has("the lock is that of \"blue@"), green.process("green").tail()
-        assert at[blue]("CALL", "k", "INCR") == "2" and store.row("k")[0] == 2
-        # A new incarnation has a greater one: it takes over, and the holder learns that, too.
-        while generation_of(green) <= int(generation):
-            green.process("green").kill().wait()
-            green.node("green", ["--actor", store.actor(binary)])
-            green.settled(["green"], deadline=90)
-        taken = until("green takes over", lambda: answer(at[green], "CALL", "k", "INCR"))
-        until("blue is deposed", lambda: answer(at[blue], "CALL", "k", "GET").startswith("FENCED"))
-        assert store.lock("k").startswith("green@") and store.row("k")[0] == 3, (taken, store.row("k"))
-        print(f"# refused: {refused}; then taken over: {store.lock('k')}, count {taken}")
+def the_guard_finds_two_fleets(kind):
+    """Two holders of one id, which nothing within one fleet allows: two fleets, one store."""
+
+    def case(binary):
+        with kind(",guard") as store, Fleet(binary, "blue") as blue, Fleet(binary, "green") as green:
+            at = {}
+            admin = blue.port()
+            for fleet in (blue, green):
+                fleet.coordinators(1, extra=["--lease", f"{LEASE}s"])
+                watched = ["--admin", f"127.0.0.1:{admin}"] if fleet is blue else []
+                fleet.node(fleet.cluster, ["--actor", store.actor(binary), *watched])
+                at[fleet] = Resp(fleet.gateway("g").resp)
+                fleet.settled([fleet.cluster])
+            assert at[blue]("CALL", "k", "INCR") == "1"
+            owner, generation, _ = store.lock("k").split()
+            assert owner.startswith("blue@") and owner.endswith(f":{blue.process('blue').popen.pid}")
+            assert int(generation) == store.row("k")[1]
+            # The second one has no greater generation: refused, and the holder hears of it.
+            refused = answer(at[green], "CALL", "k", "INCR")
+            until("blue hears of it", lambda: at[blue]("CALL", "k", "CONFLICTS") == "1")
+            assert blue.process("blue").log_has(f'conflict: "k": my lock of generation {generation} was asked for')
+            assert green.process("green").log_has("the lock is that of \"blue@"), green.process("green").tail()
+            assert at[blue]("CALL", "k", "INCR") == "2" and store.row("k")[0] == 2
+            # Who listens does so again when the server is back.
+            store.die()
+            store.__enter__()
+            until("both listen again", lambda: len(store.listeners()) == 2)
+            # A new incarnation has a greater one: it takes over, and the holder learns that, too.
+            while generation_of(green) <= int(generation):
+                green.process("green").kill().wait()
+                green.node("green", ["--actor", store.actor(binary)])
+                green.settled(["green"], deadline=90)
+            taken = until("green takes over", lambda: answer(at[green], "CALL", "k", "INCR"))
+            # Nobody asks for it at blue: it ends all the same, and is counted. The next one has no right, either,
+            # which it hears when its connections are there again.
+            until("blue's actor ends", lambda: deposed(admin) == 1)
+            until("blue's next one is refused", lambda: answer(at[blue], "CALL", "k", "GET").startswith("FENCED"))
+            assert deposed(admin) == 1 and blue.process("blue").log_has(f"deposed kind=0 actor={kind.example} id=k")
+            assert store.lock("k").startswith("green@") and store.row("k")[0] == 3, (taken, store.row("k"))
+            print(f"# refused: {refused}; then taken over: {store.lock('k')}, count {taken}")
+
+    case.__name__ = f"{kind.example}_shows_two_fleets_by_its_guard"
+    case.needs = [kind]
+    return case
+
+
+def deposed(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+        return next(int(line.split()[-1]) for line in page.read().decode().splitlines()
+                    if line.startswith("ringhold_node_deposed_total"))  # fmt: skip
 
 
 def generation_of(fleet):
     return fleet.ask("where", "k")["generation"]
 
 
-the_guard_finds_two_fleets_on_one_store.needs = [Redis]
+def locks_are_released_and_stale_ones_taken_over(kind):
+    def case(binary):
+        with kind(",guard") as store, Fleet(binary) as fleet:
+            gateways = build(fleet, store.actor(binary), nodes=("n1", "n2"))
+            redis = Resp(gateways[0])
+            key, other = key_of(redis, "n1"), key_of(redis, "n2", "o")
+            assert redis("CALL", key, "INCR") == "1" and redis("CALL", other, "INCR") == "1"
+            assert store.lock(key).startswith("n1@") and store.lock(other).startswith("n2@")
+            # It moves: the old owner releases, long before anybody wants it.
+            fleet.tell("node", "drain", "n1")
+            fleet.settled(["n2"])
+            until("its lock is released", lambda: store.lock(key) is None)
+            assert redis("CALL", key, "INCR") == "2" and store.lock(key).startswith("n2@")
+            # It dies: nobody releases; the lock tells that its generation is over.
+            stale = store.lock(key)
+            fleet.node("n3", ["--actor", store.actor(binary)])
+            fleet.settled(["n2", "n3"])
+            key = key_of(redis, "n3", "q")
+            assert redis("CALL", key, "INCR") == "1"
+            stale = store.lock(key)
+            fleet.process("n3").kill()
+            until("n3 is replaced", lambda: owners(fleet) == {"n2"})
+            assert redis("CALL", key, "INCR") == "2"
+            assert int(store.lock(key).split()[1]) > int(stale.split()[1]), (stale, store.lock(key))
+            # And without the guard there is none.
+            assert redis("CALL", key, "CONFLICTS") == "0"
+            print(f"# {stale} was taken over: {store.lock(key)}")
 
+    case.__name__ = f"{kind.example}_releases_locks_and_gives_stale_ones_away"
+    case.needs = [kind]
+    return case
 
-def locks_are_released_and_stale_ones_taken_over(binary):
-    with Redis(",guard") as store, Fleet(binary) as fleet:
-        gateways = build(fleet, store.actor(binary), nodes=("n1", "n2"))
-        redis = Resp(gateways[0])
-        key, other = key_of(redis, "n1"), key_of(redis, "n2", "o")
-        assert redis("CALL", key, "INCR") == "1" and redis("CALL", other, "INCR") == "1"
-        assert store.lock(key).startswith("n1@") and store.lock(other).startswith("n2@")
-        # It moves: the old owner releases, long before anybody wants it.
-        fleet.tell("node", "drain", "n1")
-        fleet.settled(["n2"])
-        until("its lock is released", lambda: store.lock(key) is None)
-        assert redis("CALL", key, "INCR") == "2" and store.lock(key).startswith("n2@")
-        # It dies: nobody releases; the lock tells that its generation is over.
-        stale = store.lock(key)
-        fleet.node("n3", ["--actor", store.actor(binary)])
-        fleet.settled(["n2", "n3"])
-        key = key_of(redis, "n3", "q")
-        assert redis("CALL", key, "INCR") == "1"
-        stale = store.lock(key)
-        fleet.process("n3").kill()
-        until("n3 is replaced", lambda: owners(fleet) == {"n2"})
-        assert redis("CALL", key, "INCR") == "2"
-        assert int(store.lock(key).split()[1]) > int(stale.split()[1]), (stale, store.lock(key))
-        # And without the guard there is none.
-        assert redis("CALL", key, "CONFLICTS") == "0"
-        print(f"# {stale} was taken over: {store.lock(key)}")
-
-
-locks_are_released_and_stale_ones_taken_over.needs = [Redis]
 
 cases = [
     *map(refuses_the_late_write, (Sqlite, Postgres, Redis)),
     *map(outlives_its_server, (Postgres, Redis)),
     *map(is_saved_before_a_move, (Postgres, Redis)),
     without_a_server_no_node_starts,
-    the_guard_finds_two_fleets_on_one_store,
-    locks_are_released_and_stale_ones_taken_over,
+    *map(the_guard_finds_two_fleets, (Postgres, Redis)),
+    *map(locks_are_released_and_stale_ones_taken_over, (Postgres, Redis)),
 ]
 for case in cases:
     if missing(sys.argv[1], case.needs):
