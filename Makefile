@@ -78,12 +78,14 @@ binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
 # Programs of their own, that `ringhold conform|bench|bot|demo` finds beside itself or in libexec/ringhold; and the demo's actor.
 beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ledger.so)
+# Actors that `--actor store_redis=…` finds where they are installed; only where their libraries are.
+stores  := $(filter-out $(lacking:%.c=$(out)/%.so),$(addprefix $(out)/examples/,store_postgres.so store_redis.so))
 library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
 client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ringhold-client.pc)
 manual  := $(patsubst docs/man/%.scd,$(out)/man/%,$(wildcard docs/man/*.scd))
-ship    := $(binary) $(beside) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
+ship    := $(binary) $(beside) $(stores) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
 
 all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking))) ## build ringhold, its libraries, plugins, tests
 
@@ -403,7 +405,7 @@ install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(binary) $(checker) $(DESTDIR)$(PREFIX)/bin
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/libexec/ringhold $(filter-out %.so,$(beside))
-	install -m 644 $(filter %.so,$(beside)) $(DESTDIR)$(PREFIX)/libexec/ringhold
+	install -m 644 $(filter %.so,$(beside)) $(stores) $(DESTDIR)$(PREFIX)/libexec/ringhold
 	for name in ringhold ringhold-client; do \
 	    install -m 644 $(out)/lib$$name.a $(out)/lib$$name.so.0 $(DESTDIR)$(LIBDIR) && \
 	    ln -sf lib$$name.so.0 $(DESTDIR)$(LIBDIR)/lib$$name.so && \

@@ -166,14 +166,15 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
             return add(k, &found, name);
         }
     }
-    // Actors that come with other programs of this installation: the demo's `ledger`.
+    // Actors that are installed with this program: the demo's `ledger`, the stores.
     (void)snprintf(file, sizeof file, "%s.so", name);
     if (beside_find(file, path, sizeof path)) {
         return add_object(k, kind, path);
     }
     return complain(name,
-                    "there is no such bundled actor: kv and echo exist, and ledger if the package "
-                    "ringhold-tools is installed; a file's name needs a slash: ./game.so",
+                    "there is no such bundled actor: kv and echo exist, ledger if the package "
+                    "ringhold-tools is installed, store_redis and store_postgres if ringhold-stores "
+                    "is; a file's name needs a slash: ./game.so",
                     ERR_NOT_FOUND);
 }
 

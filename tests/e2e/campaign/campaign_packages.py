@@ -111,6 +111,10 @@ def runs(root):
     figures(root.says("ringhold", "status"))
     healthy(root)
     assert "hello" in root.says("ringhold", "conform", "--list"), "from the package ringhold-tools"
+    node = "ringhold node --name n9 --join 127.0.0.1:7400 --data /srv/n9 --actor"
+    for name, where in (("store_redis", "127.0.0.1:1,guard"), ("store_postgres", "host=127.0.0.1 port=1,guard")):
+        said = root.shell(f"{node} '{name}={where}' 2>&1 || true")
+        assert f"{name}: " in said and "refused" in said, ("from the package ringhold-stores", said)
     step("three units, configured from the shipped example, are a fleet: status, check, redis-cli")
 
 

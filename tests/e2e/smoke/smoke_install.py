@@ -52,6 +52,7 @@ int main()
 }
 """
 TOOLS = ("ringhold-conform", "ringhold-load", "ringhold-demo")
+STORES = ("store_redis.so", "store_postgres.so")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
 
@@ -119,7 +120,8 @@ def cplusplus_links_with_what_is_installed(binary):
         assert done.returncode == 0, (done.stdout, done.stderr)
         man = os.path.join(folder, "usr/local/share/man")
         assert not shutil.which("scdoc") or os.path.exists(os.path.join(man, "man1", "ringhold-node.1")), done.stdout
-        tools_are_found(os.path.join(folder, "usr/local"))
+        examples = os.path.join(os.path.dirname(os.path.abspath(binary)), "examples")
+        tools_are_found(os.path.join(folder, "usr/local"), [s for s in STORES if os.path.exists(os.path.join(examples, s))])
         lib = os.path.join(folder, "usr/local/lib")
         config = {
             "PKG_CONFIG_PATH": os.path.join(lib, "pkgconfig"),
@@ -129,10 +131,12 @@ def cplusplus_links_with_what_is_installed(binary):
         links(folder, lib, config, "ringhold-client", CLIENT, "1 MOVING 2\n")
 
 
-def tools_are_found(prefix):
-    """The commands that are programs of their own, the demo's actor, and the way back from the demo to the daemons."""
+def tools_are_found(prefix, built):
+    """The commands that are programs of their own, the demo's actor, the stores that were built, and the way back from the demo to the daemons."""
     program, programs = os.path.join(prefix, "bin/ringhold"), os.path.join(prefix, "libexec/ringhold")
-    assert set(os.listdir(programs)) == {*TOOLS, "ledger.so"}, os.listdir(programs)
+    assert set(os.listdir(programs)) == {*TOOLS, "ledger.so", *built}, os.listdir(programs)
+    for store in built:
+        stores_are_found(program, store.replace(".so", ""))
     assert "hello" in run(program, "conform", "--list")
     assert " PASS\n" in run(program, "demo", "--seconds", "10", "--ids", "200", "--rate", "500")
     os.remove(os.path.join(programs, "ringhold-load"))
@@ -142,6 +146,15 @@ def tools_are_found(prefix):
     os.remove(program)
     done = subprocess.run([os.path.join(programs, "ringhold-demo"), "demo"], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "no program `ringhold`" in done.stderr, done.stderr
+
+
+def stores_are_found(program, name):
+    """By its name alone; there is no server at that port."""
+    where = {"store_redis": "127.0.0.1:1,guard", "store_postgres": "host=127.0.0.1 port=1,guard"}[name]
+    with tempfile.TemporaryDirectory() as data:
+        words = [program, "node", "--name", "n1", "--join", "127.0.0.1:1", "--data", data, "--actor", f"{name}={where}"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and f"{name}: " in done.stderr and "refused" in done.stderr, done.stderr
 
 
 def links(folder, lib, config, library, text, says):
