@@ -566,6 +566,27 @@ struct rh_actor_ops {
      * state ahead of a move. An actor to which nothing has happened since then moves without
      * another handoff, so requests wait for it a shorter time. Not for kinds that have a flush. */
     uint32_t ahead;
+
+    /* Versions of the state that handoff writes (docs/actors.md, "A state has a version"). An actor
+     * moves to no node whose kind can't read its state: the move is refused, the actor stays where
+     * it is, and `ringhold status` says why.
+     *
+     * handoff writes state_version; 0 = its states have none, as those of all kinds without these
+     * fields. activate gets that version alone. With `upgrade`, this kind also reads the versions
+     * state_version_least to state_version_most; most: 0 = state_version. (One above state_version
+     * is for the way back: the release before the one that writes it reads it already.) Without
+     * `upgrade` both are 0. */
+    uint32_t state_version;
+    uint32_t state_version_least;
+    uint32_t state_version_most;
+    /* Write to `out` what activate should get for `state`, which handoff wrote in another
+     * `version`: of least to most. It is called just before activate, on the actor's worker, and
+     * may call rh_out_put(), rh_id(), rh_shared() and no other function that takes an actor; it
+     * can't finish later. The state is borrowed until it returns. Any result but RH_OK, and more
+     * bytes than state_max: the actor could not be made, as from activate, and the state is kept
+     * for another try. */
+    int (*upgrade)(struct rh_actor *actor, uint32_t version, const struct rh_bytes *state,
+                   struct rh_out *out);
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

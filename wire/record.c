@@ -278,7 +278,7 @@ void state_ack_put(struct buffer *out, const struct state_ack_record *a)
 {
     struct writer w = {.at = buffer_reserve(out, STATE_ACK_SIZE), .left = STATE_ACK_SIZE};
 
-    ASSERT(a->refused <= 1);
+    ASSERT(a->refused <= STATE_UNREAD);
     put_u64(&w, a->txn);
     put_u64(&w, a->source);
     put_u32(&w, a->next);
@@ -293,5 +293,5 @@ enum err state_ack_get(struct reader *in, struct state_ack_record *a)
     a->source = get_u64(in);
     a->next = get_u32(in);
     a->refused = get_u8(in);
-    return get_end(in, a->refused <= 1);
+    return get_end(in, a->refused <= STATE_UNREAD);
 }

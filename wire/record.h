@@ -116,11 +116,19 @@ struct state_record {
     struct bytes chunk; /* <= RECORD_CHUNK_MAX */
 };
 
+/* Why the transaction cannot go on. */
+enum state_refusal {
+    STATE_TAKEN = 0,
+    STATE_NO_ROOM = 1,
+    STATE_UNREAD = 2, /* a state has a version that its kind does not read there. Only who sends
+                       * states with versions is told, so whoever is, knows it */
+};
+
 struct state_ack_record {
     uint64_t txn;
     uint64_t source; /* incarnation of the sender of the state */
     uint32_t next;   /* first index not yet taken */
-    uint8_t refused; /* 1 = no room: the transaction cannot go on */
+    uint8_t refused; /* enum state_refusal */
 };
 
 /* An actor that asks another one. */

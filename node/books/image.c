@@ -11,7 +11,13 @@
 #include "wire/cursor.h"
 #include "wire/session.h"
 
-enum { HAS_STATE = 1, HAS_BOND = 2, HAS_LONG_BOND = 4 };
+enum {
+    HAS_STATE = 1,
+    HAS_BOND = 2,
+    HAS_LONG_BOND = 4,
+    HAS_VERSION = 8, /* never without a state, nor of version 0 */
+    KNOWN = HAS_STATE | HAS_BOND | HAS_LONG_BOND | HAS_VERSION
+};
 
 /* ---- memory ---- */
 
@@ -194,8 +200,7 @@ static bool look(struct image *image)
     const uint16_t zero = get_u16(&in);
 
     image->order_count = get_u32(&in);
-    if (in.bad || format != IMAGE_FORMAT ||
-        (flags & ~(HAS_STATE | HAS_BOND | HAS_LONG_BOND)) != 0 || zero != 0 ||
+    if (in.bad || format != IMAGE_FORMAT || (flags & ~KNOWN) != 0 || zero != 0 ||
         image->order_count > in.left / IMAGE_ORDER_SIZE) {
         return false;
     }
@@ -204,12 +209,15 @@ static bool look(struct image *image)
             return false;
         }
     }
+    const bool versioned = (flags & HAS_VERSION) != 0;
+    image->state_version = versioned ? get_u32(&in) : 0;
     const size_t bond_size = get_bond_size(&in, flags);
     image->bond = bytes_of(in.at, bond_size);
     (void)get_bytes(&in, bond_size);
     image->has_state = (flags & HAS_STATE) != 0;
     image->state = bytes_of(in.at, in.left);
-    return !in.bad && (image->has_state || image->state.size == 0);
+    return !in.bad && (image->has_state || (image->state.size == 0 && !versioned)) &&
+           versioned == (image->state_version != 0);
 }
 
 /* How many of the record's answers stay behind, its oldest, by what is left of the budget. */
@@ -315,19 +323,25 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
     const size_t state_size = state == NULL ? 0 : state->size;
     const struct sendings all = all_to_send(cargo->orders, cargo->actor);
     const uint8_t bond_is = bond_flag(bond);
-    const size_t prefix = bond_is == HAS_LONG_BOND ? 4 : 0;
+    const uint32_t version = state == NULL ? 0 : cargo->state_version;
+    const size_t prefix = (bond_is == HAS_LONG_BOND ? 4u : 0u) + (version != 0 ? 4u : 0u);
     const size_t size = IMAGE_HEADER_SIZE + prefix + bond.size + state_size + all.size;
     struct image *image = image_new(name, size, cargo->store);
     struct writer w = {.at = image->memory + name.id.size, .left = size};
 
     put_u8(&w, IMAGE_FORMAT);
-    put_u8(&w, (uint8_t)((state == NULL ? 0 : HAS_STATE) | bond_is));
+    put_u8(&w,
+           (uint8_t)((state == NULL ? 0 : HAS_STATE) | bond_is | (version == 0 ? 0 : HAS_VERSION)));
     put_u16(&w, 0);
     put_u32(&w, all.count);
     put_orders(&w, cargo->orders, cargo->actor, &all);
+    if (version != 0) {
+        put_u32(&w, version);
+    }
     if (bond_is == HAS_LONG_BOND) {
         put_u32(&w, (uint32_t)bond.size);
     }
+    image->state_version = version;
     image->order_count = all.count;
     image->bond = bytes_of(w.at, bond.size);
     put_bytes(&w, bond.data, bond.size);

@@ -11,7 +11,9 @@
  *     order record: u64 session, u32 epoch, u64 last, u64 base, u8 count of saved answers, these
  *     saved answer: u64 seq (growing), u64 fence, u8 code, u32 size, its bytes
  *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h);
- *     4 = a bond of another size does, behind a u32 of that
+ *     4 = a bond of another size does, behind a u32 of that; 8 = the state has a version: a u32,
+ *     never 0, behind the order records. A process that does not know of versions takes such an
+ *     image for none, and so refuses it, as it can't tell whether it reads the state
  *
  * Of the answers the newest of each record go along, as many as IMAGE_ANSWERS_SIZE_MAX takes.
  *
@@ -54,6 +56,7 @@ struct image {
     struct image_block *block; /* it is in that; NULL = its memory is its own */
     uint64_t position;
     uint16_t kind;
+    uint32_t state_version; /* 0 = it has none */
     struct bytes id;
     struct bytes data;  /* the whole of the above */
     struct bytes bond;  /* of the client that is bound to it; empty = none */
@@ -83,6 +86,7 @@ struct image_cargo {
     const struct actor *actor;
     struct bytes bond;         /* of its client; empty = it has none */
     const struct bytes *state; /* NULL = it has none */
+    uint32_t state_version;    /* of the state; 0 = none */
     struct image_store *store; /* where to put it; NULL = on its own */
 };
 struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo);

@@ -92,15 +92,16 @@ static inline bool verb_is_task(enum verb verb)
 
 /* One operation for the runtime. Its bytes go beside it: a head of head_size, then the rest. */
 struct submission {
-    uint8_t verb;       /* enum verb, up to GATEWAY */
-    uint8_t flags;      /* RUN: enum request_flags */
-    uint8_t why;        /* DISCARD, RETIRE */
-    bool has_state;     /* ACTIVATE */
-    bool brief;         /* the bridge's: it takes microseconds */
-    uint32_t head_size; /* ACTIVATE, RUN */
-    int status;         /* ANSWER */
-    uint64_t ticket;    /* of the task, told back with it; ANSWER, GATEWAY: what the verb says */
-    uint64_t fence;     /* ACTIVATE */
+    uint8_t verb;           /* enum verb, up to GATEWAY */
+    uint8_t flags;          /* RUN: enum request_flags */
+    uint8_t why;            /* DISCARD, RETIRE */
+    bool has_state;         /* ACTIVATE */
+    bool brief;             /* the bridge's: it takes microseconds */
+    uint32_t head_size;     /* ACTIVATE, RUN */
+    int status;             /* ANSWER */
+    uint32_t state_version; /* ACTIVATE: of the state */
+    uint64_t ticket; /* of the task, told back with it; ANSWER, GATEWAY: what the verb says */
+    uint64_t fence;  /* ACTIVATE */
     struct rh_actor *activation;    /* the bridge's: who is to do it; of ANSWER and GATEWAY: NULL */
     const struct rh_actor_ops *ops; /* the bridge's: of its kind, which ACTIVATE needs … */
     void *shared;                   /* … with what all of that kind share */

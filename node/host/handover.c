@@ -62,7 +62,7 @@ static size_t record_count(const struct handover_stream *s)
 
 bool stream_next(struct handover_stream *s, size_t window, struct state_record *r)
 {
-    if (s->sent >= record_count(s) || s->refused || s->in_flight >= window) {
+    if (s->sent >= record_count(s) || s->refused != 0 || s->in_flight >= window) {
         return false;
     }
     *r = (struct state_record){.txn = s->txn, .source = s->source, .index = (uint32_t)s->sent};
@@ -88,7 +88,7 @@ bool stream_next(struct handover_stream *s, size_t window, struct state_record *
 bool stream_on_ack(struct handover_stream *s, const struct state_ack_record *ack, uint64_t now_us)
 {
     if (ack->refused != 0) {
-        s->refused = true;
+        s->refused = ack->refused;
     }
     if (ack->next > s->sent_max) {
         return false;
@@ -189,12 +189,24 @@ static void replace(struct staging *s, struct image *old, struct image *image)
     image_free(old);
 }
 
+static bool is_readable(const struct image *image, const struct state_range *reads)
+{
+    return reads == NULL || !image->has_state ||
+           (reads->least <= image->state_version && image->state_version <= reads->most);
+}
+
 /* `data`: all of it. */
-static bool finish_image(struct staging *s, struct bytes data)
+static bool finish_image(struct staging *s, struct bytes data, const struct state_range *reads)
 {
     struct image *image = image_parse(s->name, data, &s->store);
 
     if (image == NULL) {
+        return false;
+    }
+    if (!is_readable(image, reads)) {
+        s->unreadable = true;
+        s->unread_version = image->state_version;
+        image_free(image);
         return false;
     }
     buffer_clear(&s->partial);
@@ -217,18 +229,19 @@ static bool finish_image(struct staging *s, struct bytes data)
     return true;
 }
 
-/* False: it was the last one, and they are no image. */
-static bool take_chunk(struct staging *s, struct bytes chunk)
+/* False: it was the last one, and they are no image, or none that is read here. */
+static bool take_chunk(struct staging *s, struct bytes chunk, const struct state_range *reads)
 {
     if (chunk.size == s->total) {
-        return finish_image(s, chunk); // most are of one chunk: it is copied once
+        return finish_image(s, chunk, reads); // most are of one chunk: it is copied once
     }
     buffer_put(&s->partial, chunk.data, chunk.size);
-    return s->partial.size != s->total || finish_image(s, buffer_bytes(&s->partial));
+    return s->partial.size != s->total || finish_image(s, buffer_bytes(&s->partial), reads);
 }
 
 enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
-                                  uint64_t position, size_t size_max)
+                                  uint64_t position, const struct state_range *reads,
+                                  size_t size_max)
 {
     s->ack_due = true;
     if (s->refused) {
@@ -249,7 +262,7 @@ enum staging_verdict staging_take(struct staging *s, const struct state_record *
     } else {
         s->size += r->chunk.size;
         s->since_ack += r->chunk.size;
-        s->refused = !take_chunk(s, r->chunk);
+        s->refused = !take_chunk(s, r->chunk, reads);
     }
     if (s->refused) {
         return STAGING_FULL;

@@ -40,7 +40,7 @@ struct handover_stream {
     size_t piece_count;
     size_t piece_cap;
     bool ended;       /* nothing is added any more: STATE_END has index piece_count */
-    bool refused;     /* the target has no room */
+    uint8_t refused;  /* enum state_refusal: the target can't take it */
     size_t acked;     /* records taken, END included */
     size_t sent;      /* records on their way or taken */
     size_t sent_max;  /* highest `sent` ever: acks go no farther */
@@ -69,6 +69,8 @@ struct staging {
     uint32_t next;   /* index expected */
     bool ended;
     bool refused;
+    bool unreadable; /* … for the last image: its state is of this version, not read here */
+    uint32_t unread_version;
     bool ack_due;
     uint64_t peer; /* link the last record came by: the ack goes there */
     struct image_store store;
@@ -89,13 +91,21 @@ enum staging_verdict {
     STAGING_TAKEN,
     STAGING_AGAIN, /* had it already */
     STAGING_GAP,   /* an earlier one is missing, or its bytes are damaged: it will come again */
-    STAGING_FULL,  /* no room, or no image: the transaction cannot go on */
+    STAGING_FULL,  /* no room, no image, or unreadable: the transaction cannot go on */
+};
+
+/* The versions of states that a kind reads. */
+struct state_range {
+    uint32_t least;
+    uint32_t most;
 };
 
 struct staging *staging_new(uint64_t txn, uint64_t source);
 void staging_free(struct staging *s);
-/* Take one record. `position` is the entity's, `size_max` bounds all that is staged here. */
+/* Take one record. `position` is the entity's, `reads` of its kind: NULL = any version, for it is
+ * only kept. `size_max` bounds all that is staged here. */
 enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
-                                  uint64_t position, size_t size_max);
+                                  uint64_t position, const struct state_range *reads,
+                                  size_t size_max);
 
 #endif

@@ -27,6 +27,8 @@ struct ahead {
     size_t size;        /* bytes of those that were sent */
 };
 
+enum { HOLD_WHY_SIZE = 64 };
+
 struct hold {
     struct part *part;
     struct queue held; /* requests to its OUT arcs, in order of arrival */
@@ -44,6 +46,7 @@ struct hold {
     uint64_t actors;      /* handed over */
     uint64_t bytes;
     struct ahead ahead;
+    char why[HOLD_WHY_SIZE]; /* it was refused, for the leader; "" = nothing is known */
 };
 
 struct hold *hold_new(struct part *part);

@@ -11,6 +11,7 @@
 #include "wire/frame.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { SOME_SIZE = 16 * 1024 };
 
@@ -275,7 +276,10 @@ void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_rec
         return;
     }
     if (stream_on_ack(s, ack, h->now_us)) {
-        part->refused = part->refused || s->refused;
+        part->refused = part->refused || s->refused != STATE_TAKEN;
+        if (s->refused == STATE_UNREAD && hold->why[0] == '\0') {
+            (void)snprintf(hold->why, sizeof hold->why, "its state is not read there");
+        }
     }
     hold_progress(h, hold);
 }

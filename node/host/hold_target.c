@@ -10,11 +10,18 @@
 #include "wire/frame.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 void hold_acknowledge(struct host *h, struct staging *s)
 {
     const struct state_ack_record ack = {
-        .txn = s->txn, .source = s->source, .next = s->next, .refused = s->refused};
+        .txn = s->txn,
+        .source = s->source,
+        .next = s->next,
+        .refused = s->unreadable ? STATE_UNREAD
+                   : s->refused  ? STATE_NO_ROOM
+                                 : STATE_TAKEN,
+    };
 
     s->ack_due = false;
     s->since_ack = 0;
@@ -53,6 +60,30 @@ static size_t staged_size(const struct hold *hold)
     return size;
 }
 
+/* It does not go on, and why. A vote for it may have left; the source's cannot. */
+static void refuse(struct host *h, struct hold *hold, const struct staging *s,
+                   const struct state_range *reads)
+{
+    if (s->unreadable) {
+        (void)snprintf(hold->why,
+                       sizeof hold->why,
+                       "kind %u: state %" PRIu32 ", it reads %" PRIu32 "..%" PRIu32,
+                       s->name.kind,
+                       s->unread_version,
+                       reads->least,
+                       reads->most);
+    }
+    log_warn("node",
+             "staging_refused",
+             "txn=%" PRIu64 " bytes=%zu why=\"%s\"",
+             s->txn,
+             s->size,
+             s->unreadable ? hold->why : "no room, or no image");
+    hold->part->refused = true;
+    txn_vote(h, hold, leader_of(&h->membership));
+    hold->told_refused = true;
+}
+
 /* One of the records of a staging, for which there is so much room. */
 static void take(struct host *h, struct hold *hold, struct staging *s, const struct state_record *r,
                  size_t room)
@@ -63,12 +94,13 @@ static void take(struct host *h, struct hold *hold, struct staging *s, const str
     if (!end && !comes_from_arc(hold, ring_point_cell(position), r->source)) {
         s->refused = true; // nobody asked for this actor
     }
-    const enum staging_verdict verdict = staging_take(s, r, position, room);
+    const struct kind_state *kind = end ? NULL : host_kind_find(h, r->kind);
+    const struct state_range reads = {.least = kind == NULL ? 0 : kind->how->state_least,
+                                      .most = kind == NULL ? 0 : kind->how->state_most};
+    const enum staging_verdict verdict =
+        staging_take(s, r, position, kind == NULL ? NULL : &reads, room);
     if (verdict == STAGING_FULL && !hold->part->refused) {
-        log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
-        hold->part->refused = true; // a vote for it may have left; the source's cannot
-        txn_vote(h, hold, leader_of(&h->membership));
-        hold->told_refused = true;
+        refuse(h, hold, s, &reads);
     }
     if (end || verdict == STAGING_FULL || s->since_ack >= hold_ack_size(&h->config)) {
         hold_acknowledge(h, s);

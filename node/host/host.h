@@ -90,6 +90,9 @@ struct host_kind {
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
     bool brief;       /* what they do takes microseconds and never waits: host_serve() */
     bool ahead;       /* VERB_COPY may ask for their state while they go on */
+    uint32_t state_version; /* of the states that are handed over here; 0 = they have none … */
+    uint32_t state_least;   /* … and those that it reads, with these two */
+    uint32_t state_most;
     const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
     uint8_t placement; /* enum rh_placement: HASH, TOGETHER, SINGLETON: only the id `name`, or
                         * DAEMONS: only "name/0" and so on */

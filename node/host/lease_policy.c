@@ -312,6 +312,7 @@ void lease_policy_on_returned(struct host *h, struct actor *a, const struct comp
 
         s->fence = a->fence;
         s->has_state = image != NULL && image->has_state;
+        s->state_version = image != NULL ? image->state_version : 0;
         s->head_size = (uint32_t)(image != NULL ? image->bond.size : 0);
         bytes = image != NULL ? image_carried(image) : bytes_of("", 0);
     } else if (s->verb == VERB_RETIRE) {

@@ -18,19 +18,21 @@ static struct image *image_of_absent(const struct host *h, const struct actor *a
         &(struct image_cargo){.orders = &h->orders,
                               .actor = a,
                               .bond = old != NULL ? old->bond : (struct bytes){0},
-                              .state = has_state ? &old->state : NULL});
+                              .state = has_state ? &old->state : NULL,
+                              .state_version = has_state ? old->state_version : 0});
 }
 
 static struct image *image_of_export(struct host *h, const struct actor *a,
                                      const struct completion *c)
 {
-    struct image *image =
-        image_make_bound(actor_name(a),
-                         &(struct image_cargo){.orders = &h->orders,
-                                               .actor = a,
-                                               .bond = c->head,
-                                               .state = c->has_state ? &c->bytes : NULL,
-                                               .store = &h->txns.images});
+    struct image *image = image_make_bound(
+        actor_name(a),
+        &(struct image_cargo){.orders = &h->orders,
+                              .actor = a,
+                              .bond = c->head,
+                              .state = c->has_state ? &c->bytes : NULL,
+                              .state_version = host_kind_of(h, a->kind)->how->state_version,
+                              .store = &h->txns.images});
 
     h->work.image_size = image->data.size;
     return image;
@@ -56,6 +58,20 @@ static void freeze_copied(struct host *h, struct actor *a)
     delay_stop(&a->work->delay);
     actor_enter(a, ACTOR_FROZEN);
     a->copied = true;
+}
+
+/* It sleeps on a state of another version than its kind writes here. Its new owner may read only
+ * what is written here, so it is woken, and hands over anew; what can't be woken goes as it came.
+ */
+static bool is_outdated(const struct host *h, const struct actor *a)
+{
+    const struct image *image = a->state == ACTOR_ABSENT ? actor_image(a) : NULL;
+
+    if (image == NULL || !image->has_state || (a->work != NULL && a->work->failures > 0)) {
+        return false;
+    }
+    const struct kind_state *kind = host_kind_find(h, a->kind);
+    return kind != NULL && image->state_version != kind->how->state_version;
 }
 
 /* ---- asking for their state ---- */
@@ -96,6 +112,10 @@ void actor_freeze(struct host *h, struct actor *a)
         (a->state == ACTOR_ABSENT || a->state == ACTOR_IDLE)) {
         freeze_copied(h, a);
         hold_on_frozen(h, a);
+        return;
+    }
+    if (is_outdated(h, a) && lease_policy_may_start(h) && !quarantine_holds(h, a)) {
+        actor_activate(h, a); // it is asked for its state when it has started
         return;
     }
     if (a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING) {
@@ -246,7 +266,7 @@ bool actor_copy(struct host *h, struct actor *a)
 {
     const struct kind_state *kind = host_kind_find(h, a->kind);
 
-    if (a->state == ACTOR_ABSENT) {
+    if (a->state == ACTOR_ABSENT && !is_outdated(h, a)) {
         struct image *image = image_of_absent(h, a);
 
         ahead_on_copied(h, a, image);

@@ -121,6 +121,7 @@ void actor_activate(struct host *h, struct actor *a)
     e->submission.fence = a->fence;
     if (image != NULL) {
         e->submission.has_state = image->has_state;
+        e->submission.state_version = image->state_version;
         e->submission.head_size = (uint32_t)image->bond.size;
         host_emit_bytes(h, e, image_carried(image));
     }

@@ -105,7 +105,10 @@ void txn_vote(struct host *h, struct hold *hold, int coordinator)
     const struct part *part = hold->part;
 
     if (part->refused) {
-        tell_refused(h, coordinator, part->prepare.txn, "state cannot be handed over");
+        tell_refused(h,
+                     coordinator,
+                     part->prepare.txn,
+                     hold->why[0] != '\0' ? hold->why : "state cannot be handed over");
     } else if (part->state == PART_PREPARED) {
         prepared.txn = part->prepare.txn;
         prepared.actors = hold->actors;

@@ -301,6 +301,12 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 void out_drop(struct rh_actor *a);
 /* Free the buffers of states when no handoff runs. */
 void outs_fini(struct runtime *s);
+/* Have the kind turn a state of that version into one that its activate reads: `state`, which is
+ * good until actor_upgrade_end() gets *kept, NULL before. False: it can't, and a log line says so.
+ */
+bool actor_upgrade(struct rh_actor *a, uint32_t version, struct rh_bytes *state,
+                   struct rh_out **kept);
+void actor_upgrade_end(struct runtime *s, struct rh_out *kept);
 /* The actor's flush for the move ended with `result` … */
 void actor_flushed_to_move(struct rh_actor *a, int result);
 /* … and so is its handoff. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Exports an actor's state for a move, or copies it ahead of one, and lets it go on when the move
- * is called off.
+ * is called off. At the new owner a state of another version is upgraded.
  */
 #include "node/runtime/inside.h"
 
@@ -25,12 +25,8 @@ static struct rh_out *out_new(struct runtime *s, size_t size_max)
     return out;
 }
 
-void out_drop(struct rh_actor *a)
+static void out_give_back(struct runtime *s, struct rh_out *out)
 {
-    struct runtime *s = a->runtime;
-    struct rh_out *out = a->extra->out;
-
-    a->extra->out = NULL;
     if (s->spare_out == NULL && out->state.cap <= SPARE_SIZE_MAX) {
         buffer_clear(&out->state);
         s->spare_out = out;
@@ -38,6 +34,14 @@ void out_drop(struct rh_actor *a)
     }
     buffer_fini(&out->state);
     mem_free(out);
+}
+
+void out_drop(struct rh_actor *a)
+{
+    struct rh_out *out = a->extra->out;
+
+    a->extra->out = NULL;
+    out_give_back(a->runtime, out);
 }
 
 void outs_fini(struct runtime *s)
@@ -85,6 +89,39 @@ static size_t state_size_max(const struct rh_actor *a)
     const size_t granted = a->runtime->config.state_size_max;
 
     return wanted < granted ? wanted : granted;
+}
+
+bool actor_upgrade(struct rh_actor *a, uint32_t version, struct rh_bytes *state,
+                   struct rh_out **kept)
+{
+    const struct rh_actor_ops *ops = role_of(a)->ops;
+    const bool reads = ops->upgrade != NULL && version >= ops->state_version_least &&
+                       version <= ops->state_version_most;
+
+    if (version == ops->state_version) {
+        return true;
+    }
+    // The host refuses a state that can't be read before it is the owner; this is for its mistakes.
+    if (reads) {
+        struct rh_out *out = *kept = out_new(a->runtime, state_size_max(a));
+
+        if (ops->upgrade(a, version, state, out) == RH_OK && !out->over) {
+            *state = (struct rh_bytes){out->state.data, out->state.size};
+            return true;
+        }
+    }
+    actor_complain(a,
+                   "state_not_upgraded",
+                   reads ? "the actor can't start: upgrade failed, or wrote more than state_max"
+                         : "the actor can't start: its kind does not read this version");
+    return false;
+}
+
+void actor_upgrade_end(struct runtime *s, struct rh_out *kept)
+{
+    if (kept != NULL) {
+        out_give_back(s, kept);
+    }
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper

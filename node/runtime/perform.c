@@ -14,6 +14,7 @@ static void activate(struct runtime *rt, const struct submission *s, struct byte
                                         .bond = submission_head(s, all),
                                         .state = submission_rest(s, all),
                                         .has_state = s->has_state,
+                                        .state_version = s->state_version,
                                         .fence = s->fence};
 
     (void)runtime_activate(rt, &entry);

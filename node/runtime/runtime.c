@@ -251,13 +251,20 @@ static struct rh_actor *take_activation(struct runtime *s, const struct runtime_
 struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry)
 {
     struct rh_actor *a = take_activation(s, entry);
-    const struct rh_bytes state = {entry->state.data, entry->state.size};
+    struct rh_bytes state = {entry->state.data, entry->state.size};
+    struct rh_out *kept = NULL;
+    int result = RH_FAILED;
 
     bonds_arrive(a, entry->bond, !entry->has_state);
     a->task = VERB_ACTIVATE;
+    const bool readable =
+        !entry->has_state || actor_upgrade(a, entry->state_version, &state, &kept);
     a->callback = CALLBACK_ACTIVATE;
-    const int result =
-        role_of(a)->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
+    if (readable) {
+        result =
+            role_of(a)->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
+    }
+    actor_upgrade_end(s, kept);
     const bool refused = result != RH_OK && (result != RH_PENDING || a->extra->deferral == NULL);
     actor_returned(a, result);
     return refused ? NULL : a;

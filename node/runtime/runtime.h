@@ -112,8 +112,9 @@ struct runtime_entry {
     struct bytes id;    /* copied */
     struct bytes state; /* borrowed */
     bool has_state;     /* false: start afresh */
-    struct bytes bond;  /* of the client that was bound to it, or empty */
-    uint16_t kind;      /* of no activation */
+    uint32_t state_version;
+    struct bytes bond; /* of the client that was bound to it, or empty */
+    uint16_t kind;     /* of no activation */
     uint64_t fence;
 };
 

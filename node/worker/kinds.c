@@ -79,6 +79,24 @@ static struct rh_actor_ops copy_of(const struct rh_actor_ops *ops)
     return copy;
 }
 
+/* Without `upgrade` it reads what it writes. NULL: its versions make sense; else what is wrong. */
+static const char *set_versions(struct rh_actor_ops *ops)
+{
+    if (ops->upgrade == NULL && (ops->state_version_least != 0 || ops->state_version_most != 0)) {
+        return "state_version_least and state_version_most need an `upgrade`";
+    }
+    if (ops->upgrade == NULL) {
+        ops->state_version_least = ops->state_version;
+    }
+    if (ops->state_version_most == 0) {
+        ops->state_version_most = ops->state_version;
+    }
+    return ops->state_version_least > ops->state_version ||
+                   ops->state_version_most < ops->state_version
+               ? "its state_version must be between state_version_least and state_version_most"
+               : NULL;
+}
+
 static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
 {
     const enum err error = check(name, kind->ops);
@@ -86,7 +104,11 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (error != ERR_OK) {
         return error;
     }
-    const struct rh_actor_ops ops = copy_of(kind->ops);
+    struct rh_actor_ops ops = copy_of(kind->ops);
+    const char *wrong = set_versions(&ops);
+    if (wrong != NULL) {
+        return complain(name, wrong, ERR_INVALID);
+    }
     if (ops.sessions > RH_SESSIONS_ALLOW || ops.sessions_max > RH_SESSIONS_MAX) {
         return complain(
             name, "its `sessions` value is unknown, or sessions_max is over 16", ERR_INVALID);
@@ -111,6 +133,9 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .always = kind->placement == RH_PLACE_SINGLETON || kind->placement == RH_PLACE_DAEMONS,
         .brief = ops.brief != 0,
         .ahead = ops.ahead != 0 && ops.flush == NULL,
+        .state_version = ops.state_version,
+        .state_least = ops.state_version_least,
+        .state_most = ops.state_version_most,
         .name = kind->ops->name,
         .placement = (uint8_t)kind->placement,
         .daemons = kind->placement == RH_PLACE_DAEMONS ? kind->daemons : 0,

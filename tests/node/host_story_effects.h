@@ -192,7 +192,7 @@ static inline void print_record(const struct host_effect *e, struct bytes b)
     } else {
         assert_int_equal(state_ack_get(&in, &ack), ERR_OK);
         (void)fprintf(out, "ack txn=%" PRIu64 " next=%u", ack.txn, ack.next);
-        (void)fputs(ack.refused ? " REFUSED" : "", out);
+        (void)fputs(ack.refused == STATE_UNREAD ? " UNREAD" : ack.refused ? " REFUSED" : "", out);
     }
     assert_int_equal(in.left, 0);
     (void)fputc('\n', out);
@@ -245,6 +245,9 @@ static inline void print_submission(const struct host_effect *e, struct bytes b)
     }
     if (s->has_state) {
         print_text("state", submission_rest(s, b));
+    }
+    if (s->verb == VERB_ACTIVATE && s->state_version != 0) {
+        (void)fprintf(out, " version=%" PRIu32, s->state_version);
     }
     if (s->verb == VERB_RETIRE) {
         (void)fprintf(out, " %s", retired[s->why]);

@@ -53,6 +53,9 @@ static inline void do_new(void)
     kinds[0].mailbox = (uint32_t)number_of("mailbox", 0);
     kinds[0].remembered = number_of("remembered", 0) != 0;
     kinds[0].ahead = number_of("move_rate", 0) != 0;
+    kinds[0].state_version = (uint32_t)number_of("version", 0);
+    kinds[0].state_least = (uint32_t)number_of("least", kinds[0].state_version);
+    kinds[0].state_most = (uint32_t)number_of("most", kinds[0].state_version);
     config.actors_max = number_of("actors_max", 0);
     config.wake_rate = (uint32_t)number_of("wake_rate", config.wake_rate);
     config.wake_count_max = number_of("wake_max", config.wake_count_max);

@@ -134,7 +134,7 @@ static void do_actor(enum verb verb)
                                  .bytes = body_of(2)});
 }
 
-/* state TXN INDEX ID STATE [from= source= bond=] | state TXN INDEX END */
+/* state TXN INDEX ID STATE [from= source= bond= version=] | state TXN INDEX END */
 static void do_state(void)
 {
     struct state_record s = {.txn = word_number(1), .index = (uint32_t)word_number(2)};
@@ -153,9 +153,11 @@ static void do_state(void)
 
         memset(bond, 'b', sizeof bond);
         const bool empty = strcmp(words[4], "EMPTY") == 0;
-        image = image_make_bound(name,
-                                 &(struct image_cargo){.bond = bytes_of(bond, bond_size),
-                                                       .state = empty ? NULL : &state});
+        image = image_make_bound(
+            name,
+            &(struct image_cargo){.bond = bytes_of(bond, bond_size),
+                                  .state_version = (uint32_t)number_of("version", 0),
+                                  .state = empty ? NULL : &state});
         s.id = image->id;
         s.total = (uint32_t)image->data.size;
         s.chunk = image->data;

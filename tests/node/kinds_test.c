@@ -95,6 +95,104 @@ static void a_bad_shared_object_is_refused(void **state)
     kinds_fini(&k);
 }
 
+/* Three calls at one owner, one at the next. "" = it could not start. */
+static const char *counted_over(const char *before, const char *after, struct runtime_rig *t)
+{
+    struct kinds k = {0};
+    struct runtime_rig old;
+
+    assert_int_equal(add_object(&k, before), ERR_OK);
+    runtime_rig_open(&old, &kinds_find(&k, 0)->ops, NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)runtime_rig_call(&old, "x");
+    }
+    runtime_export(old.actor);
+    const uint32_t version = k.hosted[0].state_version;
+    struct kinds next = {0};
+    assert_int_equal(add_object(&next, after), ERR_OK);
+    const struct runtime_entry entry = {.ops = &kinds_find(&next, 0)->ops,
+                                        .state = buffer_bytes(&old.state),
+                                        .has_state = true,
+                                        .state_version = version};
+    runtime_rig_build(t);
+    runtime_rig_enter(t, &entry);
+    if (t->actor == NULL) {
+        assert_int_equal(t->error, ERR_REFUSED);
+        t->text[0] = '\0';
+    } else {
+        (void)runtime_rig_call(t, "x");
+    }
+    runtime_rig_close(&old);
+    runtime_rig_close(t);
+    kinds_fini(&k);
+    kinds_fini(&next);
+    return t->text;
+}
+
+static void a_state_of_another_version_is_upgraded_before_it_is_activated(void **state)
+{
+    static const char *const builds[] = {
+        "tests/plugins/tally.so", "tests/plugins/tally_bridge.so", "tests/plugins/tally_next.so"};
+    static const char *const want[3][3] = {
+        {"4", "4", "4"}, {"4", "4", "4"}, {"", "4", "4"}}; // [from][to]
+    struct runtime_rig t;
+
+    (void)state;
+    for (size_t from = 0; from < 3; from++) {
+        for (size_t to = 0; to < 3; to++) {
+            assert_string_equal(counted_over(builds[from], builds[to], &t), want[from][to]);
+        }
+    }
+}
+
+static int keep(struct rh_actor *actor, uint32_t version, const struct rh_bytes *state,
+                struct rh_out *out)
+{
+    (void)actor;
+    (void)version;
+    rh_out_put(out, state->data, state->size);
+    return RH_OK;
+}
+
+static void what_a_kind_reads_holds_what_it_writes(void **state)
+{
+    static const struct {
+        uint32_t given[3]; /* version, least, most */
+        bool upgrades;
+        enum err want;
+        uint32_t reads[2];
+    } cases[] = {
+        {{0, 0, 0}, false, ERR_OK, {0, 0}},
+        {{3, 0, 0}, false, ERR_OK, {3, 3}},
+        {{3, 0, 0}, true, ERR_OK, {0, 3}},
+        {{3, 2, 0}, true, ERR_OK, {2, 3}},
+        {{3, 2, 5}, true, ERR_OK, {2, 5}},
+        {{0, 0, 1}, true, ERR_OK, {0, 1}},
+        {{3, 2, 0}, false, ERR_INVALID, {0, 0}},
+        {{3, 0, 4}, false, ERR_INVALID, {0, 0}},
+        {{3, 4, 0}, true, ERR_INVALID, {0, 0}},
+        {{3, 0, 2}, true, ERR_INVALID, {0, 0}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kinds k = {0};
+        struct rh_actor_ops ops = actor_echo;
+
+        ops.state_version = cases[i].given[0];
+        ops.state_version_least = cases[i].given[1];
+        ops.state_version_most = cases[i].given[2];
+        ops.upgrade = cases[i].upgrades ? keep : NULL;
+        assert_int_equal(kinds_add(&k, &(struct rh_kind){.ops = &ops}), cases[i].want);
+        if (cases[i].want == ERR_OK) {
+            assert_int_equal(k.hosted[0].state_version, cases[i].given[0]);
+            assert_int_equal(k.hosted[0].state_least, cases[i].reads[0]);
+            assert_int_equal(k.hosted[0].state_most, cases[i].reads[1]);
+        }
+        kinds_fini(&k);
+    }
+}
+
 static void tables_may_grow_at_their_end(void **state)
 {
     struct {
@@ -179,6 +277,8 @@ int main(void)
         cmocka_unit_test(the_demos_actor_is_a_shared_object),
         cmocka_unit_test(a_shared_object_is_an_actor),
         cmocka_unit_test(a_bad_shared_object_is_refused),
+        cmocka_unit_test(a_state_of_another_version_is_upgraded_before_it_is_activated),
+        cmocka_unit_test(what_a_kind_reads_holds_what_it_writes),
         cmocka_unit_test(tables_may_grow_at_their_end),
         cmocka_unit_test(an_actor_may_refuse_to_start),
     };

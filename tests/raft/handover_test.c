@@ -82,7 +82,7 @@ static void all_arrives_over_a_link_that_loses_repeats_and_breaks(void **state)
 
             assert_true(stream->in_flight <= WINDOW + RECORD_CHUNK_MAX);
             for (unsigned c = 0; c < copies; c++) {
-                assert_int_not_equal(staging_take(staging, &r, 5, SIZE_MAX), STAGING_FULL);
+                assert_int_not_equal(staging_take(staging, &r, 5, NULL, SIZE_MAX), STAGING_FULL);
             }
         }
         if (prng_chance(&prng, 70)) {
@@ -113,7 +113,7 @@ static void an_ack_after_a_rewind_still_counts(void **state)
     add("a", 10, 1);
     add("b", 10, 1);
     while (stream_next(stream, WINDOW, &r)) {
-        assert_int_equal(staging_take(staging, &r, 5, SIZE_MAX), STAGING_TAKEN);
+        assert_int_equal(staging_take(staging, &r, 5, NULL, SIZE_MAX), STAGING_TAKEN);
     }
     stream_rewind(stream);
     assert_false(stream_on_ack(stream, &beyond, 0));
@@ -146,7 +146,7 @@ static enum staging_verdict taken_after(void (*spoil)(struct state_record *))
     add("a", 10, 1);
     assert_true(stream_next(stream, WINDOW, &r));
     spoil(&r);
-    return staging_take(staging, &r, 5, 100);
+    return staging_take(staging, &r, 5, NULL, 100);
 }
 
 static void damaged(struct state_record *r)
@@ -203,6 +203,47 @@ static void what_does_not_fit_is_refused_what_is_damaged_comes_again(void **stat
     }
 }
 
+static void a_state_is_taken_only_in_a_version_that_is_read(void **state)
+{
+    static const struct {
+        uint32_t version;
+        bool has_state;
+        bool taken;
+    } cases[] = {{0, true, false},
+                 {1, true, false},
+                 {2, true, true},
+                 {4, true, true},
+                 {5, true, false},
+                 {0, false, true}};
+    const struct state_range reads = {.least = 2, .most = 4};
+    const struct image_name name = {.position = 5, .id = bytes_of("a", 1)};
+    const struct bytes content = bytes_of("x", 1);
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct image *image =
+            image_make_bound(name,
+                             &(struct image_cargo){.state = cases[i].has_state ? &content : NULL,
+                                                   .state_version = cases[i].version});
+        struct state_record r;
+
+        stream_add(stream, image);
+        image_free(image);
+        assert_true(stream_next(stream, WINDOW, &r));
+        assert_int_equal(staging_take(staging, &r, 5, &reads, SIZE_MAX),
+                         cases[i].taken ? STAGING_TAKEN : STAGING_FULL);
+        assert_int_equal(staging->unreadable, !cases[i].taken);
+        assert_int_equal(staging->image_count, cases[i].taken);
+        if (cases[i].taken) {
+            assert_int_equal(staging->image[0]->state_version, cases[i].version);
+            assert_int_equal(staging->image[0]->has_state, cases[i].has_state);
+        } else {
+            assert_int_equal(staging->unread_version, cases[i].version);
+        }
+        (void)end(state);
+        (void)start(state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +253,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_window_bounds_what_is_on_its_way, start, end),
         cmocka_unit_test_setup_teardown(
             what_does_not_fit_is_refused_what_is_damaged_comes_again, start, end),
+        cmocka_unit_test_setup_teardown(
+            a_state_is_taken_only_in_a_version_that_is_read, start, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -408,7 +408,7 @@ static void hostile_fields_are_refused(void **state)
     refuses_with(&out, decode_state, 39, 0xff); // a chunk of 4 GiB
     buffer_clear(&out);
     state_ack_put(&out, &ack);
-    refuses_with(&out, decode_state_ack, 20, 2);
+    refuses_with(&out, decode_state_ack, 20, STATE_UNREAD + 1);
     buffer_fini(&out);
 }
 

@@ -57,9 +57,11 @@ void votes_on_vote(struct coordinator *c, struct leader_peer *peer, const Rh__Co
         return;
     }
     part = node == NULL || t == NULL ? NULL : state_txn_part(t, node->slot);
-    // A vote is (transaction, node, incarnation): of any other it means nothing (hole 15).
-    if (part == NULL || part->incarnation != node->incarnation ||
-        d->ballot[part - t->parts].voted || d->state == DRIVE_DECIDING) {
+    // A vote is (transaction, node, incarnation): of any other it means nothing (hole 15). A target
+    // votes before it has seen the states: it may still refuse, and says why, as long as nothing is
+    // decided. (It can't be, without its source's vote.)
+    if (part == NULL || part->incarnation != node->incarnation || d->state == DRIVE_DECIDING ||
+        (d->ballot[part - t->parts].voted && message->body_case != RH__CONTROL__BODY_REFUSED)) {
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_PREPARED) {
