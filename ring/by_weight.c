@@ -13,6 +13,9 @@
  *     join    MERGE what was sliced, and neighbours of one owner while there are
  *             more than 1.5 V
  *
+ * Who may not take what another has (plan_limits.may) takes from others, and what nobody may take
+ * stays, with a leaving node too.
+ *
  * Whole vnodes move where one fits; a SPLIT for a fit is the last resort. The
  * gap between what starts a move (1 or 0.85 units) and what ends it (0.5) keeps
  * a balanced ring still: its nodes sit between -1 and +0.85 units, so no node
@@ -36,13 +39,16 @@ enum {
 
 struct planner {
     struct pieces *pieces;              /* borrowed */
+    const struct plan_limits *limits;   /* borrowed */
     const struct ring_segment *segment; /* borrowed; NULL = the default cells */
     uint32_t from;                      /* its first cell */
     struct plan_share share[SLOTS];
     struct stock stock;
-    struct ranking rich; /* nodes that may give, greatest excess first */
-    struct ranking need; /* nodes that may take, greatest lack first */
-    uint64_t weight;     /* sum of those who stay */
+    struct ranking rich;   /* nodes that may give, greatest excess first */
+    struct ranking need;   /* nodes that may take, greatest lack first */
+    uint32_t aside[SLOTS]; /* out of `rich`, as they may not give to the one that is fed */
+    size_t aside_count;
+    uint64_t weight; /* sum of those who stay */
     int64_t cells;
     int64_t wanted; /* vnodes, those aside that are apart */
     int64_t unit;   /* cells */
@@ -80,6 +86,34 @@ static int64_t close_enough(const struct planner *p)
 static int64_t too_much(const struct planner *p)
 {
     return p->unit * 17 / 20;
+}
+
+static bool may_give(const struct planner *p, uint32_t source, uint32_t target)
+{
+    return p->limits->may == NULL || source == RING_NODE_NONE ||
+           p->limits->may(p->limits->context, (uint16_t)source, (uint16_t)target, p->segment);
+}
+
+/* Who lacks most, of those in `need` that may take what `source` has; NONE: none of them may. */
+static uint32_t neediest(const struct planner *p, uint32_t source)
+{
+    uint32_t best = ranking_top(&p->need);
+
+    if (may_give(p, source, best)) {
+        return best;
+    }
+    best = RING_NODE_NONE;
+    for (size_t i = 1; i < p->need.count; i++) {
+        const uint32_t slot = p->need.item[i];
+        const int64_t lack = p->need.key[slot];
+        const bool better = best == RING_NODE_NONE || lack > p->need.key[best] ||
+                            (lack == p->need.key[best] && best > slot);
+
+        if (better && may_give(p, source, slot)) {
+            best = slot;
+        }
+    }
+    return best;
 }
 
 /* ---- what everyone should have ---- */
@@ -262,12 +296,16 @@ static size_t collect_leaving(const struct planner *p, uint64_t *key)
 static void give_away(struct planner *p, uint32_t index)
 {
     for (;;) {
-        // While a leaving node has cells, someone who stays lacks at least one.
-        uint32_t target = ranking_top(&p->need);
+        // While a leaving node has cells, someone who stays lacks at least one. But who lacks
+        // nothing gets all that nobody else may take.
+        uint32_t target = neediest(p, p->pieces->piece[index].owner);
+        if (target == RING_NODE_NONE) {
+            return;
+        }
         int64_t lack = -excess(p, target);
         int64_t part = most(most(lack, close_enough(p)), 1);
 
-        if (p->pieces->piece[index].size <= lack + too_much(p)) {
+        if (target != ranking_top(&p->need) || p->pieces->piece[index].size <= lack + too_much(p)) {
             give(p, index, target);
             return;
         }
@@ -375,12 +413,21 @@ static bool feed(struct planner *p, uint32_t target)
         uint32_t source = ranking_top(&p->rich);
 
         ranking_remove(&p->rich, source);
+        if (!may_give(p, source, target)) {
+            p->aside[p->aside_count++] = source;
+            continue;
+        }
         c.source[c.count++] = source;
         given = give_fitting(p, source, target, lack);
     }
     given = given || give_bearable(p, &c, target, lack) || give_cut(p, &c, target, lack);
     for (size_t i = 0; i < c.count; i++) {
         ranking_put(&p->rich, c.source[i], excess(p, c.source[i]));
+    }
+    while (p->aside_count > 0) {
+        const uint32_t source = p->aside[--p->aside_count];
+
+        ranking_put(&p->rich, source, excess(p, source));
     }
     return given;
 }
@@ -409,7 +456,10 @@ static void fill(struct planner *p)
 /* One move from `source`; false if it has nothing left to give. */
 static bool relieve(struct planner *p, uint32_t source)
 {
-    uint32_t target = ranking_top(&p->need);
+    uint32_t target = neediest(p, source);
+    if (target == RING_NODE_NONE) {
+        return false;
+    }
     int64_t over = excess(p, source);
     int64_t lack = -excess(p, target);
     size_t fits = stock_at_most(&p->stock, source, least(over, lack + close_enough(p)));
@@ -446,13 +496,34 @@ static void level(struct planner *p)
 
 /* ---- singletons and daemons ---- */
 
+/* Of those that may take what `source` has; NULL = none. */
+static const struct plan_node *oldest_for(const struct planner *p, const struct plan_view *view,
+                                          uint32_t source)
+{
+    const struct plan_node *oldest = NULL;
+
+    for (const struct plan_node *n = view->nodes; n < view->nodes + view->node_count; n++) {
+        if (!n->leaving && plan_fits(n, p->segment) &&
+            (oldest == NULL || n->incarnation < oldest->incarnation) &&
+            (n->slot == source || may_give(p, source, n->slot))) {
+            oldest = n;
+        }
+    }
+    return oldest;
+}
+
 /* One vnode, to the longest-serving node. */
 static void appoint(struct planner *p, const struct plan_view *view)
 {
-    const struct plan_node *oldest = plan_oldest(view->nodes, view->node_count, p->segment);
+    for (uint32_t i = 0; i < p->pieces->count; i++) {
+        const struct piece *piece = &p->pieces->piece[i];
+        const struct plan_node *oldest = plan_oldest(view->nodes, view->node_count, p->segment);
 
-    for (uint32_t i = 0; oldest != NULL && i < p->pieces->count; i++) {
-        if (p->pieces->piece[i].owner != oldest->slot && !p->pieces->piece[i].fixed) {
+        if (oldest != NULL && piece->owner != oldest->slot &&
+            !may_give(p, piece->owner, oldest->slot)) {
+            oldest = oldest_for(p, view, piece->owner);
+        }
+        if (oldest != NULL && piece->owner != oldest->slot && !piece->fixed) {
             give(p, i, oldest->slot);
         }
     }
@@ -509,9 +580,9 @@ static void spread(struct planner *p, const struct plan_wishes *wishes)
         const bool open = piece->from - p->from < p->segment->open;
         const struct plan_share *s = &p->share[piece->owner];
         const uint32_t source = piece->owner;
-        const uint32_t target = ranking_top(&p->need);
+        const uint32_t target = neediest(p, source);
 
-        if (piece->fixed) {
+        if (piece->fixed || target == RING_NODE_NONE) {
             continue;
         }
         if (!s->stays || (open && excess(p, source) > 0 && -excess(p, target) > 0)) {
@@ -572,6 +643,7 @@ void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads
     struct planner *p = mem_new(1, sizeof *p);
 
     p->pieces = moves;
+    p->limits = limits;
     ranking_init(&p->rich, SLOTS);
     ranking_init(&p->need, SLOTS);
     for (size_t i = 0; i <= view->ring->segment_count; i++) {

@@ -36,6 +36,11 @@ struct plan_limits {
                           * plan_reassign(), for nobody can vote for giving it */
     const uint8_t *busy; /* borrowed; by vnode id: 1 = something else pends for it; or NULL */
     size_t busy_count;
+    /* May what `source` has of the segment (NULL: the default one) go to `target`? What may not
+     * stays, unless it is wished to be there. NULL = always. */
+    bool (*may)(const void *context, uint16_t source, uint16_t target,
+                const struct ring_segment *segment);
+    const void *context;
 };
 
 /* What is: the ring, and the nodes that own it or could. All borrowed. */

@@ -57,10 +57,33 @@ static void tell_lease(Rh__Renew *r, const struct host_stats *f)
     }
 }
 
+/* With each renewal, for a new leader knows nothing of it. Kinds whose states have no version are
+ * left out: nothing is said of one that reads none. */
+static void tell_versions(const struct host_config *config, Rh__Renew *r,
+                          Rh__StateVersions row[RING_SEGMENT_KINDS_MAX])
+{
+    for (size_t i = 0; i < config->kind_count && r->n_states < RING_SEGMENT_KINDS_MAX; i++) {
+        const struct host_kind *k = &config->kinds[i];
+
+        if (k->state_most > 0) {
+            Rh__StateVersions *v = &row[r->n_states];
+
+            *v = (Rh__StateVersions)RH__STATE_VERSIONS__INIT;
+            v->kind = k->number;
+            v->version = k->state_version;
+            v->least = k->state_least;
+            v->most = k->state_most;
+            r->states[r->n_states++] = v;
+        }
+    }
+}
+
 static void send_renew(struct host *h)
 {
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Renew r = RH__RENEW__INIT;
+    Rh__StateVersions row[RING_SEGMENT_KINDS_MAX];
+    Rh__StateVersions *rows[RING_SEGMENT_KINDS_MAX];
     struct host_stats f;
 
     host_stats(h, &f);
@@ -80,6 +103,8 @@ static void send_renew(struct host *h)
     r.stopping = h->membership.stopping;
     r.clock_us = h->now_us;
     tell_lease(&r, &f);
+    r.states = rows;
+    tell_versions(&h->config, &r, row);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
     lease_sent(&h->lease_policy.lease, r.seq, h->now_us, h->wall_us);

@@ -691,6 +691,71 @@ static void vnodes_of_nobody_are_given_away(void **state)
     fleet_fini(&f);
 }
 
+/* Of each slot: it can't take what a later one has. */
+static uint8_t version_of[RING_NODES_MAX + 1];
+
+static bool is_not_older(const void *context, uint16_t source, uint16_t target,
+                         const struct ring_segment *segment)
+{
+    const uint8_t *version = context;
+
+    assert_null(segment);
+    return version[target] >= version[source];
+}
+
+static size_t owned_by(const struct fleet *f, uint16_t slot)
+{
+    return ring_owned_count(&f->ring, slot);
+}
+
+static bool anyone_may_take(const struct fleet *f, uint16_t slot)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        if (!f->node[i].leaving && version_of[f->node[i].slot] >= version_of[slot]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void nobody_is_given_what_he_may_not_take(void **state)
+{
+    struct prng prng = {.state = 99};
+
+    (void)state;
+    for (unsigned round = 0; round < 60; round++) {
+        struct fleet f;
+
+        fleet_init(&f, 10, 8);
+        f.limits.may = is_not_older;
+        f.limits.context = version_of;
+        add_many(&f, 1, (uint16_t)prng_between(&prng, 2, 9));
+        memset(version_of, 1, sizeof version_of);
+        (void)settle(&f);
+        // As in a deploy: some have been replaced, then some leave.
+        for (size_t i = 0; i < f.count; i++) {
+            version_of[f.node[i].slot] = (uint8_t)prng_between(&prng, 1, 3);
+            f.node[i].leaving = i > 0 && prng_chance(&prng, 40);
+        }
+        make_plan(&f);
+        for (size_t i = 0; i < f.plan.txn_count; i++) {
+            const struct plan_txn *t = &f.plan.txn[i];
+
+            assert_true(t->target == 0 || version_of[t->target] >= version_of[t->source]);
+        }
+        carry_out(&f);
+        for (size_t i = 0; i < f.count; i++) {
+            const uint16_t slot = f.node[i].slot;
+
+            assert_true(!f.node[i].leaving ||
+                        (owned_by(&f, slot) == 0) == anyone_may_take(&f, slot));
+        }
+        make_plan(&f);
+        assert_int_equal(f.plan.moved_cells, 0); // and it rests
+        fleet_fini(&f);
+    }
+}
+
 static void the_largest_fleet_is_planned(void **state)
 {
     static struct fleet f;
@@ -1041,6 +1106,7 @@ int main(void)
         cmocka_unit_test(what_would_be_too_large_to_move_is_not_joined),
         cmocka_unit_test(waves_are_as_few_as_the_busiest_node_allows),
         cmocka_unit_test(vnodes_of_nobody_are_given_away),
+        cmocka_unit_test(nobody_is_given_what_he_may_not_take),
         cmocka_unit_test(the_largest_fleet_is_planned),
         cmocka_unit_test(cuts_go_together_but_those_of_busy_vnodes),
         cmocka_unit_test(planned_placements_are_golden),

@@ -13,7 +13,8 @@
  * [BOOT [nolock|copy]] | renew N [stopping|newer|ahead] | renew-all MS | bye N prepared N TXN
  * [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N
  * status|nodes|ring|txns | admin N where|drain|stay|remove|txn|kick WHAT | clock N PERCENT:
- * renewals tell a clock that runs so from here on
+ * renewals tell a clock that runs so from here on | states N WRITES FROM TO: they tell these
+ * versions of states of kind 0
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -40,6 +41,7 @@ struct wire {
     uint64_t clock_us; /* what it told when it began to run at `percent`; 0 = it tells none */
     uint64_t since_us;
     uint64_t percent;
+    uint32_t states[3]; /* of kind 0: what it writes, reads from and to; it tells none if 0 */
 };
 
 static struct {
@@ -633,6 +635,8 @@ static void play_clock(struct wire *wire, uint64_t percent)
 
 static void play_renew(uint64_t link, const char *how)
 {
+    Rh__StateVersions states = RH__STATE_VERSIONS__INIT;
+    Rh__StateVersions *list = &states;
     Rh__Renew in = RH__RENEW__INIT;
 
     in.seq = ++w.seq;
@@ -643,6 +647,11 @@ static void play_renew(uint64_t link, const char *how)
     } else if (how != NULL && strcmp(how, "ahead") == 0) {
         in.seen = stamp("999");
     }
+    states.version = w.wire[link].states[0];
+    states.least = w.wire[link].states[1];
+    states.most = w.wire[link].states[2];
+    in.states = &list;
+    in.n_states = states.most > 0;
     message(link, RH__CONTROL__BODY_RENEW, &in);
 }
 
@@ -862,6 +871,10 @@ static void play_message(char **word)
         play_renew(link, word[2]);
         if (!w.hold) { // or it would wait for a tick
             step((struct coordinator_event){.type = COORDINATOR_TICK});
+        }
+    } else if (strcmp(word[0], "states") == 0) {
+        for (size_t i = 0; i < 3; i++) {
+            w.wire[link].states[i] = (uint32_t)number(word[2 + i]);
         }
     } else if (strcmp(word[0], "clock") == 0) {
         play_clock(&w.wire[link], number(word[2]));

@@ -12,7 +12,7 @@
 static void each_reason_has_a_word_of_its_own(void **state)
 {
     (void)state;
-    for (enum obstacle_reason a = OBSTACLE_NONE; a <= OBSTACLE_ALONE; a++) {
+    for (enum obstacle_reason a = OBSTACLE_NONE; a <= OBSTACLE_UNREAD; a++) {
         assert_int_equal(obstacle_word(a)[0] == '\0', a == OBSTACLE_NONE);
         for (enum obstacle_reason b = OBSTACLE_NONE; b < a; b++) {
             assert_string_not_equal(obstacle_word(a), obstacle_word(b));

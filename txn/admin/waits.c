@@ -6,6 +6,7 @@
 #include "txn/admin/inside.h"
 
 #include "base/mem.h"
+#include "txn/state/roles.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -204,6 +205,28 @@ static void put_left(struct waits_words *w, const char *before, uint64_t left_us
     }
 }
 
+/* "n3 hands over version 3 of the states of kind 7 'hero', and n1 reads 1 to 2". */
+static void put_unread(struct waits_words *w, const struct coordinator *c, const struct obstacle *o)
+{
+    struct unread_state u = {0};
+    const struct state_kind *kind;
+
+    if (!state_versions_unread_any(c, o->other, o->slot, &u)) {
+        return;
+    }
+    kind = roles_kind(c->state, u.kind);
+    put(w,
+        "%s hands over version %" PRIu32 " of the states of kind %u",
+        node_name(c, o->other),
+        u.version,
+        u.kind);
+    if (kind != NULL) {
+        put(w, " '%s'", kind->name);
+    }
+    put(w, ", and %s reads ", node_name(c, o->slot));
+    put(w, u.least == u.most ? "only %" PRIu32 : "%" PRIu32 " to %" PRIu32, u.least, u.most);
+}
+
 static void put_obstacle(struct waits_words *w, const struct coordinator *c,
                          const struct obstacle *o)
 {
@@ -253,6 +276,9 @@ static void put_obstacle(struct waits_words *w, const struct coordinator *c,
         return;
     case OBSTACLE_ALONE:
         put(w, "no other node of its role could take what %s has", node);
+        return;
+    case OBSTACLE_UNREAD:
+        put_unread(w, c, o);
         return;
     }
 }

@@ -24,7 +24,8 @@
     X(SLOW, "slow")           /* the node answers slowly: it takes part in one at a time */       \
     X(ORDER, "order")         /* another transaction changes the same vnodes before */            \
     X(RESTORED, "restored")   /* leases of before the backup may be in force still (hole 52) */   \
-    X(ALONE, "alone")         /* nobody else could take what the node has */
+    X(ALONE, "alone")         /* nobody else could take what the node has */                      \
+    X(UNREAD, "unread")       /* the node does not read the version of states that another has */
 
 // clang-format on
 
@@ -35,7 +36,7 @@ enum obstacle_reason { OBSTACLE_NONE, OBSTACLE_LIST(OBSTACLE) };
 struct obstacle {
     enum obstacle_reason reason;
     uint16_t slot;    /* the node that it is about; 0 = none */
-    uint16_t other;   /* BACKOFF: to which it would give */
+    uint16_t other;   /* BACKOFF: to which it would give; UNREAD: of which it would get */
     uint64_t left_us; /* from now; 0 = until something else happens */
 };
 

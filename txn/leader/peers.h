@@ -12,6 +12,7 @@
 #include "ring/unanswered.h"
 #include "txn/leader/coordinator.h"
 #include "txn/leader/drift.h"
+#include "txn/leader/state_versions.h"
 #include "wire/control.h"
 #include "wire/hello.h"
 
@@ -48,6 +49,7 @@ struct seen {
     bool other_map;      /* at the version that I have: it gets none */
     Rh__Renew renew;     /* the last; no pointers in it */
     struct drift clock;  /* the node's, against mine */
+    struct state_versions states; /* as its last renewal told */
 };
 
 struct leader_peers {

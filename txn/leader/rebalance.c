@@ -218,6 +218,25 @@ static void look_at_loads(struct coordinator *c, uint32_t cells_of[RING_NODES_MA
     mem_free(owns);
 }
 
+/* Most fleets have no states with versions, and plan as if there were none. */
+static bool some_told(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct seen *seen = peers_seen(c, &c->state->node[i]);
+
+        if (seen != NULL && seen->states.count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_give(const void *coordinator, uint16_t source, uint16_t target,
+                     const struct ring_segment *segment)
+{
+    return !state_versions_unread(coordinator, source, target, segment, NULL);
+}
+
 struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
 {
     struct plan_node *nodes = mem_new(c->state->node_count + room, sizeof *nodes);
@@ -252,6 +271,8 @@ enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t c
         .moves_per_txn = c->config.moves_per_txn,
         .wave_cap = c->config.txns_per_node,
         .owned_only = true,
+        .may = some_told(c) ? may_give : NULL,
+        .context = c,
     };
     struct plan_wishes wishes;
 
@@ -561,6 +582,24 @@ static struct obstacle node_obstacle(struct coordinator *c, uint16_t slot)
     return node == NULL ? gone : eligibility_obstacle(c, node);
 }
 
+/* What is wished is planned, whoever reads what. */
+static struct obstacle unread_obstacle(const struct coordinator *c, const struct plan_txn *t)
+{
+    struct obstacle o = {.reason = OBSTACLE_NONE};
+
+    for (size_t i = 0; i < t->op_count; i++) {
+        const struct ring_vnode *v = ring_find(&c->state->view.ring, t->ops[i].vnode);
+
+        // What is cut in the same transaction is of the segment of what it is cut from.
+        if (v != NULL &&
+            state_versions_unread(
+                c, t->source, t->target, ring_segment_at(&c->state->view.ring, v->from), NULL)) {
+            o = (struct obstacle){OBSTACLE_UNREAD, t->target, t->source, 0};
+        }
+    }
+    return o;
+}
+
 /* Why may these two do nothing together now, but for the caps? Of several what lasts longest. */
 static struct obstacle pair_obstacle(struct coordinator *c, const struct plan_txn *t)
 {
@@ -569,6 +608,7 @@ static struct obstacle pair_obstacle(struct coordinator *c, const struct plan_tx
     if (t->target != 0) {
         o = obstacle_longer(node_obstacle(c, t->source), node_obstacle(c, t->target));
         o = obstacle_longer(o, eligibility_pair_obstacle(c, t->source, t->target));
+        o = obstacle_longer(unread_obstacle(c, t), o);
     }
     return o;
 }
@@ -724,7 +764,15 @@ static void start_what_can(struct coordinator *c)
     }
 }
 
-/* Changes when someone comes to life or is gone. */
+/* Changes with what is known of the states that the node reads. */
+static uint64_t reads(const struct coordinator *c, const struct state_node *n)
+{
+    const struct seen *seen = peers_seen(c, n);
+
+    return seen == NULL || seen->states.count == 0 ? 0 : state_versions_mix(&seen->states);
+}
+
+/* Changes when someone comes to life or is gone, or reads other states. */
 static uint64_t lives(struct coordinator *c)
 {
     uint64_t sum = 1;
@@ -734,6 +782,7 @@ static uint64_t lives(struct coordinator *c)
 
         sum = (sum ^ n->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
         sum += (peers_live(c, n) ? 2u : 0u) + (peers_gone(c, n) ? 1u : 0u);
+        sum += reads(c, n);
     }
     return sum;
 }
@@ -858,6 +907,72 @@ static bool others_take(struct coordinator *c, const struct state_node *node)
     return false;
 }
 
+/* Somebody would take what this one has, and can't read it: that one. All of them: it is the
+ * drain's end that waits for it. NULL = none, or somebody can. */
+static const struct state_node *unread_by(struct coordinator *c, const struct state_node *source)
+{
+    const struct state_node *unable = NULL;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        if (n == source || n->leaving || peers_gone(c, n) || strcmp(n->role, source->role) != 0) {
+            continue;
+        }
+        if (!state_versions_unread_any(c, source->slot, n->slot, NULL)) {
+            return NULL;
+        }
+        unable = unable == NULL ? n : unable;
+    }
+    return unable;
+}
+
+/* Somebody who stays has vnodes that this one, which has none, can't read; NULL = none, or there is
+ * one of whom it could take some. */
+static const struct state_node *unread_of(struct coordinator *c, const struct state_node *target)
+{
+    const struct state_node *giver = NULL;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        if (n == target || peers_gone(c, n) || strcmp(n->role, target->role) != 0 ||
+            ring_owned_count(&c->state->view.ring, n->slot) == 0) {
+            continue;
+        }
+        if (!state_versions_unread_any(c, n->slot, target->slot, NULL)) {
+            return NULL;
+        }
+        giver = giver == NULL ? n : giver;
+    }
+    return giver;
+}
+
+/* What is not planned, since nobody could read it (plan_limits.may). */
+static void add_unread(struct coordinator *c, struct obstacles *out)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+        const size_t owned = ring_owned_count(&c->state->view.ring, n->slot);
+        const bool drains = n->leaving && owned > 0;
+        const struct state_node *by = drains ? unread_by(c, n) : NULL;
+        const struct state_node *of =
+            n->leaving || owned > 0 || peers_gone(c, n) ? NULL : unread_of(c, n);
+
+        if (by != NULL) {
+            const struct obstructed o = {.by = {OBSTACLE_UNREAD, by->slot, n->slot, 0},
+                                         .drains = n->slot,
+                                         .vnodes = (uint32_t)owned};
+
+            obstacles_add(out, &o);
+        } else if (of != NULL) {
+            const struct obstructed o = {.by = {OBSTACLE_UNREAD, n->slot, of->slot, 0}};
+
+            obstacles_add(out, &o);
+        }
+    }
+}
+
 /* Drains of which there is no plan. */
 static void add_alone(struct coordinator *c, struct obstacles *out)
 {
@@ -904,6 +1019,9 @@ void rebalance_obstacles(struct coordinator *c, struct obstacles *out)
         walk_free(w);
     }
     add_alone(c, out);
+    if (some_told(c)) {
+        add_unread(c, out);
+    }
 }
 
 void rebalance_run(struct coordinator *c)

@@ -478,6 +478,9 @@ void register_note(struct seen *seen, const Rh__Renew *in)
 {
     seen->renew = *in;
     seen->renew.base = (ProtobufCMessage){0};
+    seen->renew.n_states = 0;
+    seen->renew.states = NULL;
+    state_versions_note(&seen->states, in);
 }
 
 void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
