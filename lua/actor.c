@@ -6,13 +6,12 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "lua/image.h"
 #include "lua/pack.h"
 
 #include <lua5.4/lauxlib.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { IMAGE_VERSION = 1, IMAGE_HEAD = 2 };
 
 bool lua_actor_push_function(lua_State *L, const struct lua_actor *p, const char *name)
 {
@@ -66,19 +65,9 @@ struct birth {
 /* Push the table that becomes self, and the state that on_activate is given. */
 static void push_state(lua_State *L, const struct birth *b)
 {
-    struct bytes in = bytes_of(b->state->data, b->state->size);
-    const uint8_t *head = in.data;
-    const bool known =
-        in.size > IMAGE_HEAD && head[0] == IMAGE_VERSION && (head[1] == 'S' || head[1] == 'V');
+    const char how = lua_image_get(L, bytes_of(b->state->data, b->state->size));
 
-    if (known) {
-        in = bytes_of(in.data + IMAGE_HEAD, in.size - IMAGE_HEAD);
-    }
-    if (!known || pack_get(L, &in) != ERR_OK || in.size > 0 ||
-        (head[1] == 'S' && !lua_istable(L, -1))) {
-        (void)luaL_error(L, "the received state can't be decoded");
-    }
-    if (head[1] == 'S') {
+    if (how == LUA_IMAGE_SELF) {
         lua_pushvalue(L, -1);
     } else {
         lua_newtable(L);
@@ -242,10 +231,9 @@ static const char *why_word(enum rh_why why)
 /* Without on_handoff the fields of self move. */
 static int hand_self_over(struct lua_actor *p)
 {
-    static const uint8_t head[IMAGE_HEAD] = {IMAGE_VERSION, 'S'};
     const uint32_t max =
         p->kind->kind_decl.state_max == 0 ? 1U << 20 : p->kind->kind_decl.state_max;
-    struct pack_limit limit = {.name = "self", .size_max = max - IMAGE_HEAD};
+    struct pack_limit limit = {.name = "self", .size_max = max - LUA_IMAGE_HEAD};
     struct buffer *state = &p->lua_vm->scratch;
     lua_State *L = p->lua_vm->L;
 
@@ -257,8 +245,7 @@ static int hand_self_over(struct lua_actor *p)
         lua_actor_log(p, "handoff", limit.error);
         return RH_COLD;
     }
-    rh_out_put(p->out, head, sizeof head);
-    rh_out_put(p->out, state->data, state->size);
+    lua_image_put(p->out, LUA_IMAGE_SELF, buffer_bytes(state));
     return RH_OK;
 }
 

@@ -62,7 +62,7 @@ struct lua_actor {
     uint64_t timer_ms; /* when */
 };
 
-/* ---- actor.c, message.c: the callbacks of rh_actor_ops ---- */
+/* ---- actor.c, message.c, upgrade.c, list.c: the callbacks of rh_actor_ops ---- */
 
 int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                        void **instance);
@@ -73,6 +73,8 @@ void lua_actor_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
 void lua_actor_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
 int lua_actor_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
 int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_session *event);
+int lua_actor_upgrade(struct rh_actor *actor, uint32_t version, const struct rh_bytes *state,
+                      struct rh_out *out);
 int lua_actor_list(void *shared, struct rh_ids *out);
 
 /* Push a function of the kind's table, or nothing if there is none. May raise a Lua error. */

@@ -43,6 +43,17 @@ static const struct field {
     {"flush", FIELD_SECONDS, offsetof(struct kind_decl, flush_ms), 1, SECONDS_MAX},
     {"mailbox", FIELD_COUNT, offsetof(struct kind_decl, mailbox), 1, 1000000},
     {"state_max", FIELD_COUNT, offsetof(struct kind_decl, state_max), 64, STATE_MAX},
+    {"state_version", FIELD_COUNT, offsetof(struct kind_decl, state_version), 1, UINT32_MAX},
+    {"state_version_least",
+     FIELD_COUNT,
+     offsetof(struct kind_decl, state_version_least),
+     0,
+     UINT32_MAX},
+    {"state_version_most",
+     FIELD_COUNT,
+     offsetof(struct kind_decl, state_version_most),
+     1,
+     UINT32_MAX},
     {"placement", FIELD_PLACEMENT, offsetof(struct kind_decl, placement), 0, 0},
     {"daemons", FIELD_COUNT, offsetof(struct kind_decl, daemons), 1, DAEMONS_MAX},
     {"sessions", FIELD_SESSIONS, offsetof(struct kind_decl, policy), 0, 0},
@@ -210,16 +221,32 @@ void kind_decl_read(lua_State *L, uint16_t position, struct kind_decl *out)
     }
 }
 
+static bool has_method(lua_State *L, const char *name)
+{
+    const bool has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
+
+    lua_pop(L, 1);
+    return has;
+}
+
 void kind_decl_learn(lua_State *L, struct kind_decl *d)
 {
-    d->sessions = lua_getfield(L, -1, "on_session") == LUA_TFUNCTION;
-    lua_pop(L, 1);
+    d->sessions = has_method(L, "on_session");
+    d->upgrades = has_method(L, "on_upgrade");
 }
 
 const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl *now)
 {
-    if (was->sessions == now->sessions) {
-        return NULL;
+    if (was->sessions != now->sessions) {
+        return now->sessions ? "has an on_session now" : "has no on_session any more";
     }
-    return now->sessions ? "has an on_session now" : "has no on_session any more";
+    if (was->upgrades != now->upgrades) {
+        return now->upgrades ? "has an on_upgrade now" : "has no on_upgrade any more";
+    }
+    if (was->state_version != now->state_version ||
+        was->state_version_least != now->state_version_least ||
+        was->state_version_most != now->state_version_most) {
+        return "has other versions of its state";
+    }
+    return NULL;
 }

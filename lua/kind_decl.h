@@ -29,6 +29,10 @@ struct kind_decl {
     bool remembers;    /* `remembered` says which ids are always alive */
     uint32_t policy;   /* enum rh_sessions */
     uint32_t sessions_max;
+    uint32_t state_version; /* as in rh_actor_ops, like the next two */
+    uint32_t state_version_least;
+    uint32_t state_version_most;
+    bool upgrades; /* its methods have an on_upgrade; known likewise */
     bool sessions; /* its methods have an on_session; known when the script has loaded */
 };
 

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "lua/actor.h"
+#include "lua/image.h"
 #include "lua/pack.h"
 
 #include <lua5.4/lauxlib.h>
@@ -88,10 +89,9 @@ static bool is_false(lua_State *co, int count)
  */
 static int take_state(struct lua_actor *p, lua_State *co, int count)
 {
-    static const char head[] = {1, 'V'};
     const uint32_t max =
         p->kind->kind_decl.state_max == 0 ? 1U << 20 : p->kind->kind_decl.state_max;
-    struct pack_limit limit = {.name = "state", .size_max = max - sizeof head};
+    struct pack_limit limit = {.name = "state", .size_max = max - LUA_IMAGE_HEAD};
     struct buffer *state = &p->lua_vm->scratch;
 
     if (count == 0 || lua_isnil(co, -count)) {
@@ -105,8 +105,7 @@ static int take_state(struct lua_actor *p, lua_State *co, int count)
         lua_actor_log(p, "on_handoff", limit.error);
         return RH_COLD;
     }
-    rh_out_put(p->out, head, sizeof head);
-    rh_out_put(p->out, state->data, state->size);
+    lua_image_put(p->out, LUA_IMAGE_VALUE, buffer_bytes(state));
     return RH_OK;
 }
 

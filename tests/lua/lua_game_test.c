@@ -278,6 +278,64 @@ static void self_moves_without_being_asked(void **state)
     rig_free(&r);
 }
 
+/* Start the actor with a state of that version. */
+static void enter_with(struct rig *r, struct bytes state, uint32_t version)
+{
+    const struct runtime_entry entry = {.ops = r->kind[0].ops,
+                                        .shared = r->shared,
+                                        .fence = 9,
+                                        .state = state,
+                                        .has_state = true,
+                                        .state_version = version};
+
+    runtime_tick(r->t.runtime, clock_boottime_us());
+    runtime_rig_enter(&r->t, &entry);
+}
+
+static void a_script_upgrades_the_state_of_the_one_before(void **state)
+{
+    struct rig r = {0};
+    struct buffer old = {0};
+
+    (void)state;
+    rig_make(&r,
+             "local k = ringhold.kind('room', {state_version = 1})\n"
+             "function k.on_activate(self) self.bag = 'sword' end\n",
+             false);
+    rig_enter(&r);
+    runtime_export(r.t.actor);
+    assert_true(r.t.has_state);
+    buffer_put(&old, r.t.state.data, r.t.state.size);
+    rig_free(&r);
+    rig_make(&r,
+             "local k = ringhold.kind('room', {state_version = 2, state_version_most = 2})\n"
+             "function k.on_upgrade(state, version)\n"
+             "  if state.bag == 'torn' then error('torn') end\n"
+             "  if state.bag == 'none' then return 'no table' end\n"
+             "  return {bags = {state.bag}, was = version} end\n"
+             "function k.on_activate(self) end\n"
+             "function k.show(self) return self.bags[1] .. self.was end\n",
+             false);
+    assert_int_equal(r.kind[0].ops->state_version, 2);
+    assert_non_null(r.kind[0].ops->upgrade);
+    enter_with(&r, buffer_bytes(&old), 1);
+    assert_string_equal(call(&r, "show"), "sword1");
+    runtime_discard(r.t.actor, RH_MOVED);
+    buffer_clear(&old);
+    buffer_put(&old, "\1S", 2);
+    buffer_put(&old, "\6\0\5\3bag\5\4torn\7", 14); // {bag = "torn"}: lua/pack.h
+    enter_with(&r, buffer_bytes(&old), 1);
+    assert_null(r.t.actor);
+    memcpy(old.data + 11, "none", 4);
+    enter_with(&r, buffer_bytes(&old), 1);
+    assert_null(r.t.actor);
+    memcpy(old.data + 11, "good", 4);
+    enter_with(&r, buffer_bytes(&old), 1);
+    assert_string_equal(call(&r, "show"), "good1");
+    buffer_fini(&old);
+    rig_free(&r);
+}
+
 static void callbacks_may_wait_refuse_and_fail(void **state)
 {
     struct rig r = {0};
@@ -504,6 +562,7 @@ int main(void)
         cmocka_unit_test(a_message_is_not_disturbed_while_it_sleeps),
         cmocka_unit_test(calls_carry_values_and_errors),
         cmocka_unit_test(scripts_ask_scripts_in_values),
+        cmocka_unit_test(a_script_upgrades_the_state_of_the_one_before),
         cmocka_unit_test(self_moves_without_being_asked),
         cmocka_unit_test(callbacks_may_wait_refuse_and_fail),
         cmocka_unit_test(an_activation_that_fails_leaves_nothing),
