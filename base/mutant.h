@@ -36,6 +36,7 @@
     X(M_STALEIMAGE, "what went ahead of a hold stands though its actor ran since")    \
     X(M_FIRSTIMAGE, "of an actor's images in one hand-over the first one counts")     \
     X(M_FORMERIMAGE, "what went ahead of a superseded move stands in the next")       \
+    X(M_NEWERSTATE, "a state of a newer version is handed to an older node")          \
     X(M_RESTART, "a restarted node serves before it is registered")                   \
     X(M_COMMIT, "the leader commits without all votes")                               \
     X(M_EARLY, "CANCEL leaves before the abort is applied")                           \

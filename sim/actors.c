@@ -14,10 +14,13 @@
 /* The state of an actor: what it did, and ballast that must arrive unharmed.
  *
  *     | count u32 | uid u64 … | ballast u32 | bytes …, each the low byte of its index |
+ *
+ * Where states have versions the one that wrote it stands behind, as u32.
  */
 static void state_put_list(struct buffer *out, const struct instance *i)
 {
-    const size_t size = 4 + 8 * i->list.count + 4 + 4 + i->entity->ballast;
+    const size_t version_size = i->node->version == 0 ? 0 : 4;
+    const size_t size = 4 + 8 * i->list.count + 4 + 4 + i->entity->ballast + version_size;
     struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
     put_u32(&w, (uint32_t)i->list.count);
@@ -29,11 +32,14 @@ static void state_put_list(struct buffer *out, const struct instance *i)
     for (size_t k = 0; k < i->entity->ballast; k++) {
         put_u8(&w, (uint8_t)k);
     }
+    if (version_size > 0) {
+        put_u32(&w, i->node->version);
+    }
     ASSERT(!w.bad && w.left == 0);
     out->size += size;
 }
 
-static bool state_get_list(struct instance *i, struct bytes state)
+static bool state_get_list(struct instance *i, struct bytes state, uint32_t *version)
 {
     struct reader in = {.at = state.data, .left = state.size};
     const uint32_t count = get_u32(&in);
@@ -49,7 +55,27 @@ static bool state_get_list(struct instance *i, struct bytes state)
             return false;
         }
     }
+    *version = i->node->version == 0 ? 0 : get_u32(&in);
     return !in.bad && in.left == 0 && ballast == i->entity->ballast;
+}
+
+/* Older code never reads a newer state, and what is told of one is so. */
+static void take_state(struct fleet *f, struct instance *i, struct bytes state, uint32_t told)
+{
+    uint32_t version = 0;
+
+    if (!state_get_list(i, state, &version)) {
+        world_violate(&f->world, "state", "the state of %s arrived damaged", i->entity->id);
+    } else if (version != told || version > i->node->version) {
+        world_violate(&f->world,
+                      "state-version",
+                      "%s has a state of version %u, told as %u, on %s, which reads up to %u",
+                      i->entity->id,
+                      version,
+                      told,
+                      i->node->process.name,
+                      i->node->version);
+    }
 }
 
 struct instance *actors_find(const struct sim_node *n, uint64_t id)
@@ -168,8 +194,8 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
     i->next = n->instance;
     n->instance = i;
     actor_set_instance(e->actor, i);
-    if (e->submission.has_state && !state_get_list(i, state)) {
-        world_violate(&f->world, "state", "the state of %s arrived damaged", i->entity->id);
+    if (e->submission.has_state) {
+        take_state(f, i, state, e->submission.state_version);
     }
     TRACE(&f->world,
           n->process.name,

@@ -126,6 +126,21 @@ static void on_down(void *context, struct net_end *end)
     }
 }
 
+/* Coordinators of a release that knows of no versions pass over what is told of them. */
+static void coordinator_hears(struct fleet *f, struct net_end *end, Rh__Control *message)
+{
+    const bool passes = f->versions_untold && message->body_case == RH__CONTROL__BODY_RENEW;
+    const size_t states = passes ? message->renew->n_states : 0;
+
+    if (passes) {
+        message->renew->n_states = 0;
+    }
+    coordinator_message(f, fleet_coordinator(end->me), end, message);
+    if (passes) {
+        message->renew->n_states = states; // to be freed
+    }
+}
+
 static void on_control(struct fleet *f, struct net_end *end, struct bytes bytes)
 {
     Rh__Control *message = control_get(bytes);
@@ -138,7 +153,7 @@ static void on_control(struct fleet *f, struct net_end *end, struct bytes bytes)
     TRACE(&f->world, end->me->name, "<- %s %s", end->other->name, describe_control(message));
     switch (end->me->role) {
     case ROLE_COORDINATOR:
-        coordinator_message(f, fleet_coordinator(end->me), end, message);
+        coordinator_hears(f, end, message);
         break;
     case ROLE_NODE:
         node_control(f, fleet_node(end->me), end, message);

@@ -211,11 +211,13 @@ struct sim_node {
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;
-    bool has_more;          /* what it does is half of one thing: it does not stop in between */
-    uint64_t incarnation;   /* 0 = not registered */
-    uint64_t nonce;         /* of this life */
-    struct sim_node *first; /* a twin's: whom it says to be */
-    bool copied;            /* a twin's: it stands beside that one */
+    bool has_more;             /* what it does is half of one thing: it does not stop in between */
+    uint64_t incarnation;      /* 0 = not registered */
+    uint64_t nonce;            /* of this life */
+    struct host_kind kinds[5]; /* its own, where states have versions */
+    uint32_t version;          /* of the states of this life; 0 = they have none */
+    struct sim_node *first;    /* a twin's: whom it says to be */
+    bool copied;               /* a twin's: it stands beside that one */
     uint32_t weight;
     bool wanted;              /* it shall run: restart it after a crash */
     bool leaving;             /* asked to leave or drained by the operator */
@@ -356,9 +358,12 @@ struct fleet {
     struct entity *poison;       /* each run of it kills its node; NULL = nodes tell of no deaths */
     bool roles;                  /* there is a second one … */
     bool zoned;                  /* … that is kept in one of two zones */
-    uint32_t daemons;            /* so many are wanted */
-    uint64_t daemons_wish;       /* which the coordinators were not told yet; 0 = they were */
-    size_t bound;                /* segments that the ring ever had */
+    bool versioned;        /* states have versions, and each life of a node one of its own … */
+    bool versions_rest;    /* … until all have the newest */
+    bool versions_untold;  /* … and their coordinators don't know of it */
+    uint32_t daemons;      /* so many are wanted */
+    uint64_t daemons_wish; /* which the coordinators were not told yet; 0 = they were */
+    size_t bound;          /* segments that the ring ever had */
     size_t home_view[RING_SEGMENTS_MAX + 1]; /* index in ledger.view when all vnodes of a segment
                                                 had owners first; 0 = not yet; [0]: the default */
     bool working;                            /* clients send */
@@ -502,6 +507,8 @@ void sim_folder_store(struct sim_node *n);
 void sim_folder_crash(struct fleet *f, struct sim_node *n, bool begun, bool power);
 /* Free the node's folder. */
 void sim_folder_free(struct sim_node *n);
+/* From now on every start brings the newest build, and each node has one. */
+void nodes_end_versions(struct fleet *f);
 void node_leave(struct fleet *f, struct sim_node *n);
 void node_go_on(struct fleet *f, struct sim_node *n);
 void node_up(struct fleet *f, struct sim_node *n, struct net_end *end);

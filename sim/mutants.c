@@ -87,6 +87,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_STALEIMAGE] = PROFILE_CHANGES,
         [M_FIRSTIMAGE] = PROFILE_CHANGES,
         [M_FORMERIMAGE] = PROFILE_MIXED,
+        [M_NEWERSTATE] = PROFILE_CHANGES,
         [M_RUNENDED] = PROFILE_SESSIONS,
         [M_NOPOLL] = PROFILE_CHANGES,
         [M_CONVOY] = PROFILE_CALM,

@@ -493,6 +493,7 @@ void nemesis_start(struct fleet *f)
 void nemesis_heal(struct fleet *f)
 {
     TRACE(&f->world, "net", "HEAL");
+    nodes_end_versions(f);
     twin_end(f);
     past_end(f);
     f->healed = true;

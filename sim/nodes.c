@@ -72,6 +72,26 @@ static size_t ahead_rate(uint64_t seed)
     return rates[table_mix(seed ^ 0x6168656164u) % (sizeof rates / sizeof rates[0])];
 }
 
+enum { VERSIONS = 3 };
+
+/* Each start may bring another build, a newer one or one of before: it reads what it writes, and
+ * what is older. False: states have no versions. */
+static bool set_versions(const struct fleet *f, struct sim_node *n)
+{
+    const uint64_t drawn = table_mix(f->world.seed ^ (n->process.life << 8 | n->process.number));
+
+    n->version = 0;
+    if (f->versioned) {
+        n->version = f->versions_rest ? VERSIONS : 1 + (uint32_t)(drawn % VERSIONS);
+        memcpy(n->kinds, f->kinds, sizeof n->kinds);
+    }
+    for (size_t i = 0; i < 2 && n->version > 0; i++) {
+        n->kinds[i].state_version = n->kinds[i].state_most = n->version;
+        n->kinds[i].state_least = 1;
+    }
+    return f->versioned;
+}
+
 static struct host_config config_of(struct fleet *f, struct sim_node *n)
 {
     const unsigned place = n->first != NULL ? n->first->process.number : n->process.number;
@@ -107,7 +127,7 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
         .number = FLEET_KIND_REJECTING, .ahead = true, .idle_ms = f->faults.idle_ms};
     f->kinds[4] = (struct host_kind){
         .number = FLEET_KIND_SEVERAL, .ahead = true, .idle_ms = f->faults.idle_ms};
-    c.kinds = f->kinds;
+    c.kinds = set_versions(f, n) ? n->kinds : f->kinds;
     c.kind_count = f->players == NULL ? 2 : f->players->actors == SESSION_ACTORS ? 4 : 5;
     c.actors_max = f->faults.actors_max;
     roles_config(f, n, &c);
@@ -140,6 +160,9 @@ void node_start(struct fleet *f, struct sim_node *n)
     node_calls_start(f, n);
     sim_runtime_open(f, n);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
+    if (n->version > 0) {
+        TRACE(&f->world, n->process.name, "writes states of version %u", n->version);
+    }
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
     }
@@ -201,6 +224,16 @@ void node_crash(struct fleet *f, struct sim_node *n)
         n->disk = n->told = (struct host_disk){0};
     }
     node_later(f, n, f->world.now_us + down_us, (struct world_event){.run = on_restart});
+}
+
+void nodes_end_versions(struct fleet *f)
+{
+    f->versions_rest = true;
+    for (unsigned i = 0; f->versioned && i < f->nodes; i++) {
+        if (f->node[i].core != NULL && f->node[i].version != VERSIONS) {
+            node_crash(f, &f->node[i]);
+        }
+    }
 }
 
 void node_leave(struct fleet *f, struct sim_node *n)

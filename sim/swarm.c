@@ -365,6 +365,18 @@ static void draw_probes(struct fleet *f)
     }
 }
 
+/* Likewise. Where the planner lets a node have less, other faults show less: few seeds have them.
+ */
+static void draw_versions(struct fleet *f)
+{
+    struct prng aside = {.state = f->world.seed ^ 0x76657273u};
+    const bool fits =
+        f->profile == PROFILE_MIXED || f->profile == PROFILE_CHANGES || f->profile == PROFILE_LEASE;
+
+    f->versioned = fits && prng_chance(&aside, 12);
+    f->versions_untold = f->versioned && prng_chance(&aside, 40);
+}
+
 void nemesis_draw(struct fleet *f)
 {
     f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(&f->world) : f->options.profile;
@@ -372,6 +384,7 @@ void nemesis_draw(struct fleet *f)
     draw_floods(f);
     draw_lull(f);
     draw_probes(f);
+    draw_versions(f);
     if (world_chance(&f->world, 400)) {
         draw_lives(f);
     }

@@ -191,7 +191,7 @@ static void replace(struct staging *s, struct image *old, struct image *image)
 
 static bool is_readable(const struct image *image, const struct state_range *reads)
 {
-    return reads == NULL || !image->has_state ||
+    return reads == NULL || !image->has_state || mutant(M_NEWERSTATE) ||
            (reads->least <= image->state_version && image->state_version <= reads->most);
 }
 

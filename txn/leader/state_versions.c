@@ -4,6 +4,7 @@
  */
 #include "txn/leader/inside.h"
 
+#include "base/mutant.h"
 #include "base/table.h"
 
 void state_versions_note(struct state_versions *own, const Rh__Renew *in)
@@ -110,7 +111,8 @@ static bool judge(const struct coordinator *c, uint16_t source, uint16_t target,
     const struct seen *from = g.source == NULL ? NULL : peers_seen(c, g.source);
     const struct seen *to = g.target == NULL ? NULL : peers_seen(c, g.target);
 
-    if (from == NULL || to == NULL || !from->states.told || !to->states.told) {
+    if (from == NULL || to == NULL || !from->states.told || !to->states.told ||
+        mutant(M_NEWERSTATE)) {
         return false;
     }
     g.writes = &from->states;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * State versions: which states does a node hand over, and which does it read? Nodes
+ * State versions: which states does a node hand over, and which does it read (decision 082)? Nodes
  * tell with each renewal, so a leader knows it of whoever is live; what he does not know yet he
  * takes for no obstacle, as the node that is to take a state looks at its version itself.
  *
