@@ -548,7 +548,7 @@ struct rh_actor_ops {
      * NULL: the kind takes no sessions. */
     int (*session)(struct rh_actor *actor, void *instance, const struct rh_session *event);
 
-    /* 1: activate, message, timer, session and, in a kind without flush, deactivate take
+    /* 1: activate, upgrade, message, timer, session and, in a kind without flush, deactivate take
      * microseconds and never block. Then the protocol
      * thread itself runs a few requests while the actor's worker sleeps. There is still one
      * callback after the other, but not always on the same thread. It has no effect in an embedded

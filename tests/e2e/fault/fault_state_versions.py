@@ -3,7 +3,8 @@
 
 Three builds of one actor (tests/plugins/tally.c): the old one, the next one, whose states no old one reads, and a bridge
 that writes as the old one does and reads both. Clients count: each answer is the one before and one more, so that a
-message that was lost or ran twice shows, and so does a state that was lost or misread.
+message that was lost or ran twice shows, and so does a state that was lost or misread. Others are asked once at the beginning
+and once at the end: they sleep on the state that came with their last move.
 """
 import os
 import signal
@@ -56,6 +57,8 @@ class Deploy:
             self.start(name, build)
         self.gateways = [fleet.gateway(f"g{i}", ["--deadline-ms", "60000"]) for i in (1, 2)]
         fleet.settled(NAMES)
+        self.sleepers = [f"sleeper-{i}" for i in range(200)]
+        assert self.wake() == {"1"}
         self.loads = [Counter(g.resp, f"{p}-") for g in self.gateways for p in (g.name + "a", g.name + "b")]
         for load in self.loads:
             load.start()
@@ -84,6 +87,11 @@ class Deploy:
             lambda: all(now.failed or now.rounds > then + 1 for now, then in zip(self.loads, before)),
         )
 
+    def wake(self):
+        """What those say that nobody asks."""
+        redis = Resp(self.gateways[0].resp, timeout=120)
+        return {redis("CALL", name, "") for name in self.sleepers}
+
     def vnodes(self):
         return {n["node"]: n["vnodes"] for n in self.fleet.status()["nodes"]}
 
@@ -94,6 +102,7 @@ class Deploy:
 
     def end(self):
         counts = [load.done() for load in self.loads]
+        assert self.wake() == {"2"}
         healthy(self.fleet)
         for name in NAMES:
             assert not self.fleet.process(name).log_has("a state of another version")
