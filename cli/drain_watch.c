@@ -91,7 +91,8 @@ static void find_wait(const Rh__AdminReply *nodes, const char *name, struct prog
 
     for (size_t i = 0; i < nodes->n_obstacles; i++) {
         const Rh__ObstacleRow *o = nodes->obstacles[i];
-        const bool mine = strcmp(o->drains, name) == 0 || (o->transactions == 0 && o->vnodes == 0);
+        const bool anybodys = o->node[0] == '\0' && o->transactions == 0 && o->vnodes == 0;
+        const bool mine = strcmp(o->drains, name) == 0 || anybodys;
 
         if (mine && (longest == NULL || o->left_us > longest->left_us)) {
             longest = o;
