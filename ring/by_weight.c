@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The strategy that ships: to each its share by weight. Its unit is one wanted
+ * The default strategy: to each its share by weight. Its unit is one wanted
  * vnode, cells / wanted vnodes: a node of weight 1 holds V of them, so an excess
  * of half a unit is 0.5/V of its share. In this order:
  *
@@ -24,10 +24,7 @@
 #include "ring/plan.h"
 
 #include "base/mem.h"
-#include "ring/pieces.h"
-#include "ring/ranking.h"
-#include "ring/shares.h"
-#include "ring/stock.h"
+#include "ring/planner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,23 +32,6 @@
 enum {
     SLOTS = RING_NODES_MAX + 1,
     SOURCES_TRIED = 16, /* for one move, before a worse fit is taken */
-};
-
-struct planner {
-    struct pieces *pieces;              /* borrowed */
-    const struct plan_limits *limits;   /* borrowed */
-    const struct ring_segment *segment; /* borrowed; NULL = the default cells */
-    uint32_t from;                      /* its first cell */
-    struct plan_share share[SLOTS];
-    struct stock stock;
-    struct ranking rich;   /* nodes that may give, greatest excess first */
-    struct ranking need;   /* nodes that may take, greatest lack first */
-    uint32_t aside[SLOTS]; /* out of `rich`, as they may not give to the one that is fed */
-    size_t aside_count;
-    uint64_t weight; /* sum of those who stay */
-    int64_t cells;
-    int64_t wanted; /* vnodes, those aside that are apart */
-    int64_t unit;   /* cells */
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -72,12 +52,6 @@ static int64_t size_of(const struct planner *p, const struct piece *piece)
     return spread ? piece->from - p->from < p->segment->open : piece->size;
 }
 
-/* Above its share by so many cells; negative: below. */
-static int64_t excess(const struct planner *p, uint32_t slot)
-{
-    return p->share[slot].own - p->share[slot].target;
-}
-
 static int64_t close_enough(const struct planner *p)
 {
     return p->unit / 2;
@@ -88,18 +62,11 @@ static int64_t too_much(const struct planner *p)
     return p->unit * 17 / 20;
 }
 
-static bool may_give(const struct planner *p, uint32_t source, uint32_t target)
-{
-    return p->limits->may == NULL || source == RING_NODE_NONE ||
-           p->limits->may(p->limits->context, (uint16_t)source, (uint16_t)target, p->segment);
-}
-
-/* Who lacks most, of those in `need` that may take what `source` has; NONE: none of them may. */
-static uint32_t neediest(const struct planner *p, uint32_t source)
+uint32_t planner_neediest(const struct planner *p, uint32_t source)
 {
     uint32_t best = ranking_top(&p->need);
 
-    if (may_give(p, source, best)) {
+    if (planner_may_give(p, source, best)) {
         return best;
     }
     best = RING_NODE_NONE;
@@ -109,7 +76,7 @@ static uint32_t neediest(const struct planner *p, uint32_t source)
         const bool better = best == RING_NODE_NONE || lack > p->need.key[best] ||
                             (lack == p->need.key[best] && best > slot);
 
-        if (better && may_give(p, source, slot)) {
+        if (better && planner_may_give(p, source, slot)) {
             best = slot;
         }
     }
@@ -193,15 +160,21 @@ static void grow(struct planner *p)
     ranking_fini(&size);
 }
 
+void planner_grow(struct planner *p, const struct plan_limits *limits)
+{
+    set_unit(p, limits->vnodes_per_weight);
+    grow(p);
+}
+
 /* ---- giving ---- */
 
 static void refresh(struct planner *p, uint32_t slot)
 {
     if (ranking_has(&p->rich, slot)) {
-        ranking_put(&p->rich, slot, excess(p, slot));
+        ranking_put(&p->rich, slot, planner_excess(p, slot));
     }
     if (ranking_has(&p->need, slot)) {
-        ranking_put(&p->need, slot, -excess(p, slot));
+        ranking_put(&p->need, slot, -planner_excess(p, slot));
     }
 }
 
@@ -233,8 +206,7 @@ static void fulfil(void *context, uint32_t index, const struct plan_wish *wish)
     piece->fixed = piece->fixed || (wish->kind == PLAN_STAY && piece->owner == wish->slot);
 }
 
-/* Sets what each has to keep, too. */
-static void fulfil_all(struct planner *p, const struct plan_wishes *wishes)
+void planner_fulfil(struct planner *p, const struct plan_wishes *wishes)
 {
     pieces_set_apart(p->pieces, wishes, fulfil, p);
     for (size_t i = 0; i < p->pieces->count; i++) {
@@ -265,7 +237,7 @@ static void all_who_stay(const struct planner *p, struct ranking *h, int sign)
 {
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
         if (p->share[slot].stays) {
-            ranking_put(h, slot, sign * excess(p, slot));
+            ranking_put(h, slot, sign * planner_excess(p, slot));
         }
     }
 }
@@ -298,11 +270,11 @@ static void give_away(struct planner *p, uint32_t index)
     for (;;) {
         // While a leaving node has cells, someone who stays lacks at least one. But who lacks
         // nothing gets all that nobody else may take.
-        uint32_t target = neediest(p, p->pieces->piece[index].owner);
+        uint32_t target = planner_neediest(p, p->pieces->piece[index].owner);
         if (target == RING_NODE_NONE) {
             return;
         }
-        int64_t lack = -excess(p, target);
+        int64_t lack = -planner_excess(p, target);
         int64_t part = most(most(lack, close_enough(p)), 1);
 
         if (target != ranking_top(&p->need) || p->pieces->piece[index].size <= lack + too_much(p)) {
@@ -332,7 +304,7 @@ static void empty(struct planner *p)
  * source more than a unit below its share, or the target more than half a unit above. */
 static int64_t bearable(const struct planner *p, uint32_t source, int64_t lack)
 {
-    int64_t over = excess(p, source);
+    int64_t over = planner_excess(p, source);
 
     return least(least(lack + close_enough(p), over + p->unit), over + lack - 1);
 }
@@ -340,7 +312,7 @@ static int64_t bearable(const struct planner *p, uint32_t source, int64_t lack)
 /* Better: what leaves neither far from its share. */
 static int64_t fitting(const struct planner *p, uint32_t source, int64_t lack)
 {
-    int64_t over = most(excess(p, source), 0);
+    int64_t over = most(planner_excess(p, source), 0);
 
     return least(least(over, lack) + close_enough(p), bearable(p, source, lack));
 }
@@ -355,7 +327,7 @@ static bool give_fitting(struct planner *p, uint32_t source, uint32_t target, in
 {
     size_t fits = stock_at_most(&p->stock, source, fitting(p, source, lack));
 
-    if (fits == 0 && excess(p, source) > too_much(p)) {
+    if (fits == 0 && planner_excess(p, source) > too_much(p)) {
         // It has to give in any case: better now than in a second move to someone else.
         fits = stock_at_most(&p->stock, source, bearable(p, source, lack)) > 0;
     }
@@ -391,7 +363,7 @@ static bool give_cut(struct planner *p, const struct choice *c, uint32_t target,
 {
     for (size_t i = 0; i < c->count; i++) {
         uint32_t source = c->source[i];
-        int64_t part = least(lack, most(excess(p, source), close_enough(p)));
+        int64_t part = least(lack, most(planner_excess(p, source), close_enough(p)));
 
         part = least(part, bearable(p, source, lack));
         if (part > 0 && has_more_than(p, source, part)) {
@@ -405,7 +377,7 @@ static bool give_cut(struct planner *p, const struct choice *c, uint32_t target,
 /* One move to `target`; false if nobody has anything for it. */
 static bool feed(struct planner *p, uint32_t target)
 {
-    int64_t lack = -excess(p, target);
+    int64_t lack = -planner_excess(p, target);
     struct choice c = {.count = 0};
     bool given = false;
 
@@ -413,7 +385,7 @@ static bool feed(struct planner *p, uint32_t target)
         uint32_t source = ranking_top(&p->rich);
 
         ranking_remove(&p->rich, source);
-        if (!may_give(p, source, target)) {
+        if (!planner_may_give(p, source, target)) {
             p->aside[p->aside_count++] = source;
             continue;
         }
@@ -422,12 +394,12 @@ static bool feed(struct planner *p, uint32_t target)
     }
     given = given || give_bearable(p, &c, target, lack) || give_cut(p, &c, target, lack);
     for (size_t i = 0; i < c.count; i++) {
-        ranking_put(&p->rich, c.source[i], excess(p, c.source[i]));
+        ranking_put(&p->rich, c.source[i], planner_excess(p, c.source[i]));
     }
     while (p->aside_count > 0) {
         const uint32_t source = p->aside[--p->aside_count];
 
-        ranking_put(&p->rich, source, excess(p, source));
+        ranking_put(&p->rich, source, planner_excess(p, source));
     }
     return given;
 }
@@ -435,16 +407,16 @@ static bool feed(struct planner *p, uint32_t target)
 static void fill(struct planner *p)
 {
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
-        if (p->share[slot].stays && -excess(p, slot) > p->unit) {
-            ranking_put(&p->need, slot, -excess(p, slot));
+        if (p->share[slot].stays && -planner_excess(p, slot) > p->unit) {
+            ranking_put(&p->need, slot, -planner_excess(p, slot));
         } else if (p->share[slot].stays) {
-            ranking_put(&p->rich, slot, excess(p, slot));
+            ranking_put(&p->rich, slot, planner_excess(p, slot));
         }
     }
     while (p->need.count > 0) {
         uint32_t target = ranking_top(&p->need);
 
-        if (-excess(p, target) <= close_enough(p) || !feed(p, target)) {
+        if (-planner_excess(p, target) <= close_enough(p) || !feed(p, target)) {
             ranking_remove(&p->need, target);
         }
     }
@@ -456,12 +428,12 @@ static void fill(struct planner *p)
 /* One move from `source`; false if it has nothing left to give. */
 static bool relieve(struct planner *p, uint32_t source)
 {
-    uint32_t target = neediest(p, source);
+    uint32_t target = planner_neediest(p, source);
     if (target == RING_NODE_NONE) {
         return false;
     }
-    int64_t over = excess(p, source);
-    int64_t lack = -excess(p, target);
+    int64_t over = planner_excess(p, source);
+    int64_t lack = -planner_excess(p, target);
     size_t fits = stock_at_most(&p->stock, source, least(over, lack + close_enough(p)));
     int64_t part = least(over, most(most(lack, close_enough(p)), 1));
 
@@ -480,14 +452,14 @@ static void level(struct planner *p)
 {
     all_who_stay(p, &p->need, -1);
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
-        if (p->share[slot].stays && excess(p, slot) > too_much(p)) {
-            ranking_put(&p->rich, slot, excess(p, slot));
+        if (p->share[slot].stays && planner_excess(p, slot) > too_much(p)) {
+            ranking_put(&p->rich, slot, planner_excess(p, slot));
         }
     }
     while (p->rich.count > 0) {
         uint32_t source = ranking_top(&p->rich);
 
-        if (excess(p, source) <= close_enough(p) || !relieve(p, source)) {
+        if (planner_excess(p, source) <= close_enough(p) || !relieve(p, source)) {
             ranking_remove(&p->rich, source);
         }
     }
@@ -505,7 +477,7 @@ static const struct plan_node *oldest_for(const struct planner *p, const struct 
     for (const struct plan_node *n = view->nodes; n < view->nodes + view->node_count; n++) {
         if (!n->leaving && plan_fits(n, p->segment) &&
             (oldest == NULL || n->incarnation < oldest->incarnation) &&
-            (n->slot == source || may_give(p, source, n->slot))) {
+            (n->slot == source || planner_may_give(p, source, n->slot))) {
             oldest = n;
         }
     }
@@ -520,7 +492,7 @@ static void appoint(struct planner *p, const struct plan_view *view)
         const struct plan_node *oldest = plan_oldest(view->nodes, view->node_count, p->segment);
 
         if (oldest != NULL && piece->owner != oldest->slot &&
-            !may_give(p, piece->owner, oldest->slot)) {
+            !planner_may_give(p, piece->owner, oldest->slot)) {
             oldest = oldest_for(p, view, piece->owner);
         }
         if (oldest != NULL && piece->owner != oldest->slot && !piece->fixed) {
@@ -570,7 +542,7 @@ static void count_open(struct planner *p)
 static void spread(struct planner *p, const struct plan_wishes *wishes)
 {
     cut_open(p);
-    fulfil_all(p, wishes);
+    planner_fulfil(p, wishes);
     count_open(p);
     p->cells = p->segment->open;
     set_targets(p);
@@ -580,12 +552,13 @@ static void spread(struct planner *p, const struct plan_wishes *wishes)
         const bool open = piece->from - p->from < p->segment->open;
         const struct plan_share *s = &p->share[piece->owner];
         const uint32_t source = piece->owner;
-        const uint32_t target = neediest(p, source);
+        const uint32_t target = planner_neediest(p, source);
 
         if (piece->fixed || target == RING_NODE_NONE) {
             continue;
         }
-        if (!s->stays || (open && excess(p, source) > 0 && -excess(p, target) > 0)) {
+        if (!s->stays ||
+            (open && planner_excess(p, source) > 0 && -planner_excess(p, target) > 0)) {
             pieces_give(p->pieces, i, (uint16_t)target);
             p->share[source].own -= open;
             p->share[target].own += open;
@@ -598,21 +571,25 @@ static void spread(struct planner *p, const struct plan_wishes *wishes)
 
 /* ---- all of it ---- */
 
-static void balance(struct planner *p, const struct plan_loads *loads,
-                    const struct plan_wishes *wishes, const struct plan_limits *limits)
+void planner_finish(struct planner *p, const struct plan_loads *loads)
 {
-    fulfil_all(p, wishes);
-    set_unit(p, limits->vnodes_per_weight);
-    set_targets(p);
-    grow(p);
-    stock_make(&p->stock, p->pieces, p->from);
-    empty(p);
-    fill(p);
-    level(p);
     if (loads->cells_of != NULL) {
         pieces_slice(p->pieces, loads->cells_of);
     }
     pieces_join(p->pieces, (size_t)(p->wanted * 3 / 2), (uint32_t)(2 * p->unit));
+}
+
+static void balance_by_weight(struct planner *p, const struct plan_loads *loads,
+                              const struct plan_wishes *wishes, const struct plan_limits *limits)
+{
+    planner_fulfil(p, wishes);
+    planner_grow(p, limits);
+    set_targets(p);
+    stock_make(&p->stock, p->pieces, p->from);
+    empty(p);
+    fill(p);
+    level(p);
+    planner_finish(p, loads);
 }
 
 static bool has_unowned(const struct pieces *p)
@@ -636,14 +613,15 @@ static bool begin_segment(struct planner *p, const struct plan_view *view,
     return read_segment(p, view) && (!limits->owned_only || !has_unowned(p->pieces));
 }
 
-void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads,
-                    const struct plan_wishes *wishes, const struct plan_limits *limits,
-                    struct pieces *moves)
+void planner_run(const struct plan_view *view, const struct plan_loads *loads,
+                 const struct plan_wishes *wishes, const struct plan_limits *limits,
+                 struct pieces *moves, planner_balance *balance)
 {
     struct planner *p = mem_new(1, sizeof *p);
 
     p->pieces = moves;
     p->limits = limits;
+    p->ring = view->ring;
     ranking_init(&p->rich, SLOTS);
     ranking_init(&p->need, SLOTS);
     for (size_t i = 0; i <= view->ring->segment_count; i++) {
@@ -658,7 +636,7 @@ void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads
             balance(p, loads, wishes, limits);
             break;
         case RING_OLDEST:
-            fulfil_all(p, wishes);
+            planner_fulfil(p, wishes);
             appoint(p, view);
             break;
         case RING_SPREAD:
@@ -670,4 +648,11 @@ void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads
     ranking_fini(&p->need);
     stock_fini(&p->stock);
     mem_free(p);
+}
+
+void plan_by_weight(const struct plan_view *view, const struct plan_loads *loads,
+                    const struct plan_wishes *wishes, const struct plan_limits *limits,
+                    struct pieces *moves)
+{
+    planner_run(view, loads, wishes, limits, moves, balance_by_weight);
 }

@@ -50,10 +50,22 @@ struct plan_view {
     size_t node_count;
 };
 
+/* What one vnode costs its owner, in any unit that is the same for all. */
+struct plan_load {
+    uint32_t cost;
+    uint32_t cut; /* first cell of its right part, if it is cut where that parts the cost best … */
+    uint32_t left; /* … and so much of the cost is left of it; cut 0: not known */
+    bool rests;    /* it changed hands lately: no balance may take it yet */
+};
+
 /* What is known of the load. All zero: nothing. */
 struct plan_loads {
-    const uint32_t *cells_of; /* borrowed; by the source's slot: so many cells have as many actors
-                               * as one transaction should move; 0 = any; or NULL */
+    const uint32_t *cells_of;   /* borrowed; by the source's slot: so many cells have as many actors
+                                 * as one transaction should move; 0 = any; or NULL */
+    const struct plan_load *of; /* borrowed; by vnode id; what is not there costs nothing */
+    size_t of_count;
+    uint32_t moves; /* at most so many vnodes move because others cost less; 0: what costs are
+                     * known may be wrong, or it is too soon after the last */
 };
 
 /* What is wished of the cells [from, to): they are vnodes of their own, which are merged with
@@ -102,7 +114,7 @@ typedef void plan_strategy(const struct plan_view *view, const struct plan_loads
                            const struct plan_wishes *wishes, const struct plan_limits *limits,
                            struct pieces *moves);
 
-/* The strategy that ships: each segment of the ring by itself, for the nodes of its role and by its
+/* The default strategy: each segment of the ring by itself, for the nodes of its role and by its
  * policy; one whose role nobody has, or only nodes that leave, stays as it is. Every node that
  * stays gets its share by weight, at most 1 + 0.85/V of it (V vnodes per weight; a few cells more
  * on a tiny ring), and moves no more than that needs. What is wished to be at a node counts as part
@@ -111,6 +123,17 @@ typedef void plan_strategy(const struct plan_view *view, const struct plan_loads
  * would be more than a thousand, they are larger. vnodes without owner are given away as those of
  * leaving nodes are. */
 plan_strategy plan_by_weight;
+
+/* The strategy of `--balance load`: as by weight, but in a segment that is hashed nodes share what
+ * the vnodes cost, of which a 32nd part counts as spread evenly over the cells. By weight, its
+ * vnodes are as many; a node that leaves gives its vnodes to those who have least of the cost, and
+ * one that has nearly nothing gets its share. Beyond that, vnodes move only from a node that has
+ * more than 1.1 of its share to one that has less than its own, until none has more than 1.05 or
+ * `moves` are used up; so small changes of the costs move nothing, and what moved makes no node
+ * give. A vnode of more than a quarter of a share is cut first, where that parts its cost. One that
+ * can't be, and is more than a share, stays; its node gives all else, and the others share the
+ * rest. */
+plan_strategy plan_by_load;
 
 /* Fill `plan` (uninitialised) with what the strategy says of `view`; `loads` and `wishes` may be
  * NULL. No transactions when there is nothing to do. Waves of SPLITs come first, MERGEs last.
