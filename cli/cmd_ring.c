@@ -71,10 +71,11 @@ int cmd_ring(int argc, char **argv)
     char role[64] = "";
     const struct option more[] = {
         option_text("diff",
-                    "add|drain|remove|weight",
+                    "add|drain|remove|weight|balance",
                     diff,
                     sizeof diff,
-                    "show what would move if NODE came, left, or had another WEIGHT"),
+                    "show what would move if NODE came, left, or had another WEIGHT, or if the "
+                    "load were balanced"),
         option_text("role", "NAME", role, sizeof role, "role of a node to add (default)"),
     };
     const struct command command = {

@@ -304,6 +304,48 @@ static void print_clocks(const Rh__AdminReply *reply)
     }
 }
 
+/* Nothing, while a leader of before tells nothing, or no load is known. */
+static void print_balance(const Rh__AdminReply *reply)
+{
+    const Rh__BalanceRow *b = reply->balance;
+
+    if (b == NULL || (strcmp(b->by, "load") != 0 && b->unknown_why[0] != '\0')) {
+        return;
+    }
+    (void)printf("\nbalance by %s: ", b->by);
+    if (b->unknown_why[0] != '\0') {
+        (void)printf("the load is not known yet: %s\n", b->unknown_why);
+        return;
+    }
+    (void)printf("%s has %.2f of its share of the load; vnode %" PRIu32 " at %s alone %.2f%s\n",
+                 b->node,
+                 b->permille / 1000.0,
+                 b->vnode,
+                 b->vnode_node,
+                 b->vnode_permille / 1000.0,
+                 b->vnode_permille > 1000 ? ", which is too hot: ringhold top --hot" : "");
+}
+
+static void print_balance_json(const Rh__AdminReply *reply)
+{
+    const Rh__BalanceRow *b = reply->balance;
+
+    (void)printf(",\"balance\":");
+    if (b == NULL) {
+        (void)printf("null");
+        return;
+    }
+    (void)printf("{\"by\":");
+    json_print_string(b->by);
+    (void)printf(",\"unknown_why\":");
+    json_print_string(b->unknown_why);
+    (void)printf(",\"max_permille\":%" PRIu32 ",\"node\":", b->permille);
+    json_print_string(b->node);
+    (void)printf(",\"vnode\":%" PRIu32 ",\"vnode_node\":", b->vnode);
+    json_print_string(b->vnode_node);
+    (void)printf(",\"vnode_permille\":%" PRIu32 "}", b->vnode_permille);
+}
+
 /* All that is shown. */
 struct tables {
     struct rows coordinators;
@@ -353,6 +395,7 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
     (void)printf(",\"obstacles\":");
     rows_print_json(&obstacles);
     rows_fini(&obstacles);
+    print_balance_json(reply);
     builds_rows(reply, &builds);
     (void)printf(",\"pins\":%" PRIu32 ",\"pins_away\":%" PRIu32 ",\"format\":%" PRIu32
                  ",\"builds\":",
@@ -403,6 +446,7 @@ static void print_table(const Rh__AdminReply *reply, const struct tables *t)
                      reply->pins_away);
     }
     print_obstacles(reply);
+    print_balance(reply);
     print_astray(reply);
     print_clocks(reply);
     print_namesakes(reply);

@@ -56,22 +56,28 @@ static bool read_words(const struct query *q, const char *what, Rh__AdminPreview
         {"drain", RH__PREVIEW_WHAT__PREVIEW_DRAIN},
         {"remove", RH__PREVIEW_WHAT__PREVIEW_DRAIN},
         {"weight", RH__PREVIEW_WHAT__PREVIEW_WEIGHT},
+        {"balance", RH__PREVIEW_WHAT__PREVIEW_BALANCE},
     };
     const bool weighs = strcmp(what, "add") == 0 || strcmp(what, "weight") == 0;
+    const bool names = strcmp(what, "balance") != 0;
     size_t i = 0;
 
     while (i < sizeof words / sizeof words[0] && strcmp(words[i].word, what) != 0) {
         i++;
     }
     if (i == sizeof words / sizeof words[0]) {
-        (void)fprintf(stderr, "ringhold ring: --diff must be add, drain, remove or weight\n");
+        (void)fprintf(stderr,
+                      "ringhold ring: --diff must be add, drain, remove, weight or balance\n");
         return false;
     }
-    if (q->argument_count < 1 || q->argument_count > (weighs ? 2 : 1) ||
+    if (q->argument_count < (names ? 1 : 0) ||
+        q->argument_count > (weighs  ? 2
+                             : names ? 1
+                                     : 0) ||
         (q->argument_count == 1 && strcmp(what, "weight") == 0)) {
         (void)fprintf(stderr,
                       "ringhold ring: use --diff add NODE [WEIGHT], --diff drain NODE, --diff "
-                      "remove NODE or --diff weight NODE WEIGHT\n");
+                      "remove NODE, --diff weight NODE WEIGHT or --diff balance\n");
         return false;
     }
     out->what = words[i].what;
@@ -314,7 +320,7 @@ int ring_diff(const struct query *q, const char *what, const char *role)
     if (!read_words(q, what, &preview)) {
         return 1;
     }
-    (void)snprintf(name, sizeof name, "%s", q->arguments[0]);
+    (void)snprintf(name, sizeof name, "%s", q->argument_count == 0 ? "" : q->arguments[0]);
     (void)snprintf(of_role, sizeof of_role, "%s", strcmp(role, "default") == 0 ? "" : role);
     preview.name = name;
     preview.role = of_role;

@@ -330,6 +330,36 @@ static struct option peers_option(char *peers, size_t size)
                        "all coordinators, this one included; none: it is the only one");
 }
 
+static struct option balance_option(char *text, size_t size)
+{
+    return option_text("balance",
+                       "hash|load",
+                       text,
+                       size,
+                       "hash: each node has its share of the ids; load: of what their vnodes cost "
+                       "(%)");
+}
+
+static struct option balance_moves_option(uint32_t *moves)
+{
+    return option_number("balance-moves",
+                         moves,
+                         (struct option_range){1, 1000},
+                         "vnodes that a node gives away for the load's sake in a minute, on the "
+                         "average of all nodes (%)");
+}
+
+/* Prints what is wrong. */
+static bool take_balance(struct coordinator_config *config, const char *text)
+{
+    config->balances_load = strcmp(text, "load") == 0;
+    if (!config->balances_load && strcmp(text, "hash") != 0) {
+        fault_print("coordinator", "--balance must be hash or load, not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
 struct coordinator_settings {
     struct settings settings;
     struct coordinator_options o;
@@ -339,6 +369,7 @@ struct coordinator_settings {
     char level[8];
     char least[1024];
     char zones[4096];
+    char balance[8];
     struct link_args tls;
     struct http_options http;
 };
@@ -407,6 +438,8 @@ static void add_ring(struct options *t, struct coordinator_settings *c)
     add_caps(t, machine);
     (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
     (void)options_add(t, option_reloads(zone_option(c->zones, sizeof c->zones)));
+    (void)options_add(t, option_reloads(balance_option(c->balance, sizeof c->balance)));
+    (void)options_add(t, option_reloads(balance_moves_option(&machine->balance_moves)));
     (void)options_add(t, lease_option(&c->times));
     (void)options_add(t, margin_option(&c->times));
     (void)options_add(t, option_reloads(suspect_option(&c->times)));
@@ -439,6 +472,7 @@ static void init(struct settings *s)
     c->times.lease_ms = LEASE_MS;
     c->grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
     (void)snprintf(c->level, sizeof c->level, "info");
+    (void)snprintf(c->balance, sizeof c->balance, "hash");
     s->command = (struct command){
         .name = "coordinator",
         .summary = "Run a coordinator: with its peers it elects a leader that changes the ring.",
@@ -463,7 +497,8 @@ static bool derive(struct settings *s)
 
     c->o.machine.grid = (uint8_t)c->grid;
     return log_level_check("coordinator", c->level) && take_times(&c->o, &c->times) &&
-           take_least(&c->o.machine, c->least) && take_zones(&c->o.machine, c->zones);
+           take_least(&c->o.machine, c->least) && take_zones(&c->o.machine, c->zones) &&
+           take_balance(&c->o.machine, c->balance);
 }
 
 static int check_settings(struct settings *s)

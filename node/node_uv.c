@@ -137,6 +137,7 @@ static void tick(struct shell *s)
     lister_tick(s->lister, s->now_us);
     trim_tick(s);
     dispatcher_wake(s);
+    host_set_busy_time(s->host, worker_stats_busy_us(s));
     shell_feed(s, &event);
     look_for_stops(s);
     look_at_drain(s);

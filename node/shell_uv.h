@@ -318,6 +318,8 @@ bool dispatcher_close(struct shell *s);
 
 /* Feed an event that asks how it is (Inspect), with what the workers know. */
 void worker_stats_feed(struct shell *s, struct host_event *event);
+/* For how long actors ran, of all workers, since they began. */
+uint64_t worker_stats_busy_us(const struct shell *s);
 
 /* ---- persist_uv.c */
 

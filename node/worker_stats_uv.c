@@ -87,6 +87,16 @@ static void settle(struct worker_stats *g)
     }
 }
 
+uint64_t worker_stats_busy_us(const struct shell *s)
+{
+    uint64_t sum_us = 0;
+
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        sum_us += worker_busy_us(s->dispatcher.worker[i]);
+    }
+    return sum_us;
+}
+
 void worker_stats_feed(struct shell *s, struct host_event *event)
 {
     struct router_stats calls;

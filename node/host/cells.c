@@ -78,11 +78,31 @@ bool cells_mark(struct host *h, struct span at)
             lost = true;
         } else if (!h->cells.state[c].mine && mine) {
             h->cells.mine_count++;
+            h->cells.state[c].requests = 0;
             wake_came(h, c);
         }
         h->cells.state[c].mine = mine;
     }
     return lost;
+}
+
+uint64_t cells_requests(const struct host_cells *c, struct span at)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t cell = at.from; cell < at.to; cell++) {
+        sum += c->state[cell].requests;
+    }
+    return sum;
+}
+
+void cells_forget_requests(struct host *h)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        if (h->cells.state[c].mine) {
+            h->cells.state[c].requests = 0;
+        }
+    }
 }
 
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold)

@@ -17,6 +17,7 @@ struct cell_state {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
     uint64_t gave_us;  /* when it was given away last; 0 = never */
     uint64_t fence;    /* greatest that an actor here was activated under */
+    uint32_t requests; /* begun here since that was told last */
     bool mine;         /* by the configuration adopted last */
 };
 
@@ -55,6 +56,15 @@ void cells_grow(struct host *h);
 void cells_forget(struct host *h);
 /* The configuration changed: note which cells are mine. True: some are no longer. */
 bool cells_mark(struct host *h, struct span at);
+/* A request for an actor of that cell begins. */
+static inline void cells_count_request(struct host_cells *c, uint32_t cell)
+{
+    c->state[cell].requests++;
+}
+/* Requests for all of these cells since they were forgotten last. */
+uint64_t cells_requests(const struct host_cells *c, struct span at);
+/* Count those of the node's own cells from nothing. */
+void cells_forget_requests(struct host *h);
 /* From now on the cell is held by that transaction; NULL = by none. */
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold);
 /* The actor's new fence is the greatest of its cell: I2, a fence never goes down (hole 32). */

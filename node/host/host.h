@@ -380,6 +380,9 @@ void host_set_profile(struct host *h, const struct host_profile_row *profile, si
  * told. */
 struct router_stats;
 void host_set_calls(struct host *h, const struct router_stats *calls);
+/* Since the process began its actors ran for so long, in microseconds; said before a tick, it is
+ * told with what the node's vnodes cost. Where a shell never says so, requests alone count. */
+void host_set_busy_time(struct host *h, uint64_t us);
 /* Return what a call waits for whose probe came by that link: of another node, or of its own
  * actors. */
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);

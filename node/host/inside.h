@@ -12,6 +12,7 @@
 #include "node/host/autostart.h"
 #include "node/host/backpressure.h"
 #include "node/host/cells.h"
+#include "node/host/costs.h"
 #include "node/host/forwards.h"
 #include "node/host/inspection.h"
 #include "node/host/lease_policy.h"
@@ -38,6 +39,7 @@ struct host {
     struct host_links links;
     struct txns txns;
     struct host_cells cells;
+    struct costs costs;
     struct actors actors;
     struct orders orders;
     struct work work;

@@ -105,10 +105,12 @@ static void send_renew(struct host *h)
     tell_lease(&r, &f);
     r.states = rows;
     tell_versions(&h->config, &r, row);
+    r.costs = costs_take(h);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
     lease_sent(&h->lease_policy.lease, r.seq, h->now_us, h->wall_us);
     host_tell(h, leader_of(&h->membership), &c);
+    proto_free(r.costs == NULL ? NULL : &r.costs->base);
     h->membership.renew_us = h->now_us + lease_policy_renew_every_us(h);
 }
 

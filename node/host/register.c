@@ -91,6 +91,7 @@ static void serve(struct host *h)
     h->membership.renew_us = h->now_us;
     h->membership.may_leave = false;
     cells_lay_out(h);
+    costs_begin(h);
     forwards_begin(h, h->membership.incarnation);
     streams_begin(h);
     adopt_first(h);

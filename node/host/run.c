@@ -163,6 +163,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
     retire_used(a, h->now_us);
     a->turned = false;
     backpressure_started(&h->backpressure);
+    cells_count_request(&h->cells, ring_point_cell(actor_position(a)));
     h->work.running++;
     return work;
 }

@@ -109,6 +109,7 @@ static inline void ran_now(struct host *h, struct actor *a)
     retire_used(a, h->now_us);
     a->turned = false;
     actor_changed(a);
+    cells_count_request(&h->cells, ring_point_cell(actor_position(a)));
     h->work.run_ticket++;
     h->work.executed++;
     requests_finish(&h->requests);

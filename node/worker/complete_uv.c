@@ -113,6 +113,7 @@ void worker_note_busy(struct worker *w, uint64_t us)
 
     memcpy(c.id, name.id.data, c.id_size);
     w->unnoted_us = 0;
+    (void)atomic_fetch_add_explicit(&w->busy_us, c.busy_us, memory_order_relaxed);
     (void)pthread_mutex_lock(&w->profile_lock);
     profile_add(&w->profile, w->now_us, &c);
     (void)pthread_mutex_unlock(&w->profile_lock);

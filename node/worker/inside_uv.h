@@ -37,6 +37,7 @@ struct worker {
     size_t unsaid;            /* … so much */
     unsigned wary;            /* so many tasks ago one took long: wake it before each */
     uint64_t unnoted_us;      /* time of tasks that no counter in `profile` has */
+    _Atomic uint64_t busy_us; /* time of all others; read by any thread */
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
     bool saving;                /* what it enters is for the last flush, which no lease bounds */

@@ -190,6 +190,11 @@ void worker_recall(struct worker *w, uint64_t now_us)
     }
 }
 
+uint64_t worker_busy_us(const struct worker *w)
+{
+    return atomic_load_explicit(&w->busy_us, memory_order_relaxed);
+}
+
 size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max)
 {
     (void)pthread_mutex_lock(&w->profile_lock);

@@ -95,6 +95,8 @@ const struct completion *worker_take(struct worker *w);
 const struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
 /* Take back what was not begun and no longer may be; worker_take() returns it. */
 void worker_recall(struct worker *w, uint64_t now_us);
+/* For how long its actors ran since it began, in microseconds. From any thread. */
+uint64_t worker_busy_us(const struct worker *w);
 /* The actors that took most of the worker's time lately; as profile_top(). */
 size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then

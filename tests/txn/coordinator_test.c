@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 6, MAIL = 512, FOLLOWERS = 2 };
+enum { NODES = 6, MAIL = 512, FOLLOWERS = 2, ROWS = 256, COSTS_US = 5000000 };
 
 /* A node that has no actors: it votes, sooner or later. */
 struct fake {
@@ -27,7 +27,8 @@ struct fake {
     uint64_t link;
     uint64_t nonce;
     uint64_t incarnation;
-    uint64_t renew_us; /* in a calm fleet: when it renews next */
+    uint64_t renew_us; /* in a calm fleet: when it renews next, … */
+    uint64_t costs_us; /* … and tells what its vnodes cost; 0 = it does not */
     struct view view;
 };
 
@@ -57,7 +58,16 @@ static struct {
     uint64_t committed;
     uint64_t aborted;
     unsigned barriers;
+    uint64_t requests_of[ROWS]; /* in a calm fleet: what each vnode is asked in a report's time */
+    bool by_load;
 } w;
+
+/* What a node tells of its vnodes. */
+static struct {
+    Rh__Costs costs;
+    Rh__VnodeCost row[ROWS];
+    Rh__VnodeCost *list[ROWS];
+} told;
 
 static bool chance(uint64_t percent)
 {
@@ -250,6 +260,41 @@ static void node_register(unsigned number)
     message(&w.node[number], RH__CONTROL__BODY_REGISTER_, &in);
 }
 
+static void tell_begin(Rh__Renew *renew)
+{
+    told.costs = (Rh__Costs)RH__COSTS__INIT;
+    told.costs.period_us = COSTS_US;
+    told.costs.vnodes = told.list;
+    renew->costs = &told.costs;
+}
+
+static void tell(uint32_t vnode, uint64_t requests)
+{
+    Rh__VnodeCost *row = &told.row[told.costs.n_vnodes];
+
+    *row = (Rh__VnodeCost)RH__VNODE_COST__INIT;
+    row->vnode = vnode;
+    row->requests = requests;
+    told.list[told.costs.n_vnodes++] = row;
+}
+
+/* Of its own and of others' vnodes, and of such as there are none: whatever comes over a link. */
+static void tell_nonsense(Rh__Renew *renew)
+{
+    const uint64_t rows = prng_between(&w.prng, 0, 8);
+
+    tell_begin(renew);
+    told.costs.period_us = chance(5) ? 0 : prng_between(&w.prng, 1, 20000000);
+    told.costs.busy_us = chance(5) ? UINT64_MAX : prng_between(&w.prng, 0, 10000000);
+    told.costs.requests = chance(5) ? UINT64_MAX : prng_between(&w.prng, 0, 100000);
+    for (uint64_t i = 0; i < rows; i++) {
+        tell(chance(5) ? UINT32_MAX : (uint32_t)prng_between(&w.prng, 0, 200),
+             chance(5) ? UINT64_MAX : prng_between(&w.prng, 0, 20000));
+        told.row[i].cut = (uint32_t)prng_between(&w.prng, 0, 1 << RING_GRID_MIN);
+        told.row[i].left = prng_between(&w.prng, 0, 20000);
+    }
+}
+
 static void node_tick(unsigned number)
 {
     struct fake *node = &w.node[number];
@@ -275,6 +320,9 @@ static void node_tick(unsigned number)
     }
     renew.stopping = chance(1) && number > 0;
     renew.actors = number % 2 == 0 ? 0 : 1000; // every other node gives its vnodes in parts
+    if (chance(10)) {
+        tell_nonsense(&renew);
+    }
     message(node, RH__CONTROL__BODY_RENEW, &renew);
     row = state_node_named(&w.state, name);
     if (row != NULL && row->leaving && ring_owned_count(&w.state.view.ring, row->slot) == 0) {
@@ -327,6 +375,32 @@ static void run(uint64_t ms)
     }
 }
 
+/* What it owns, and by the first node, which lies, also what it does not. */
+static void tell_truly(unsigned number, Rh__Renew *renew)
+{
+    const struct ring *ring = &w.state.view.ring;
+    char name[8];
+
+    (void)snprintf(name, sizeof name, "n%u", number);
+    const struct state_node *node = state_node_named(&w.state, name);
+    tell_begin(renew);
+    for (size_t i = 0; i < ring->vnode_count && told.costs.n_vnodes < ROWS; i++) {
+        const struct ring_vnode *v = &ring->vnode[i];
+
+        if (v->id < ROWS && v->owner == node->slot) {
+            told.costs.requests += w.requests_of[v->id];
+            tell(v->id, w.requests_of[v->id]);
+        } else if (number == 0) {
+            told.costs.requests += 50000;
+            tell(v->id, 50000);
+        }
+    }
+    if (number == 0) {
+        told.costs.requests -= 50000 * (ring->vnode_count - ring_owned_count(ring, node->slot));
+    }
+    w.node[number].costs_us = w.now_us + COSTS_US;
+}
+
 /* Return how many barriers there are in a second of a calm fleet. */
 static unsigned run_calm_second(void)
 {
@@ -340,9 +414,13 @@ static unsigned run_calm_second(void)
 
             if (w.now_us >= w.node[i].renew_us) {
                 w.node[i].renew_us = w.now_us + 500000;
+                if (w.node[i].costs_us != 0 && w.now_us >= w.node[i].costs_us) {
+                    tell_truly(i, &renew);
+                }
                 message(&w.node[i], RH__CONTROL__BODY_RENEW, &renew);
             }
         }
+        deliver();
         if (w.now_us % 10000 == 0) {
             step((struct coordinator_event){.type = COORDINATOR_TICK});
         }
@@ -365,6 +443,7 @@ static void start(uint64_t seed, uint32_t lease_ms)
     config.key = (struct ring_key){1, seed};
     config.vnodes_per_weight = 16;
     config.prepare_ms = 2000;
+    config.balances_load = w.by_load = seed % 2 == 0;
     if (lease_ms > 0) {
         coordinator_config_lease(&config, lease_ms);
     }
@@ -413,7 +492,7 @@ static void expect_rest(void)
                                NULL,
                                &limits),
                      ERR_OK);
-    assert_int_equal(plan.txn_count, 0);
+    assert_true(w.by_load || plan.txn_count == 0);
     plan_fini(&plan);
     for (unsigned i = 0; i < FOLLOWERS; i++) {
         assert_int_equal(w.follower[i].ring.version, w.state.view.ring.version);
@@ -481,11 +560,79 @@ static void nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier(void *
     stop();
 }
 
+/* The greatest of what nodes are asked, in thousandths of what they should be, by weight. */
+static uint64_t worst_permille(void)
+{
+    const struct ring *ring = &w.state.view.ring;
+    uint64_t all = 0;
+    uint64_t weight = 0;
+    uint64_t worst = 0;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        all += w.requests_of[ring->vnode[i].id];
+    }
+    for (size_t i = 0; i < w.state.node_count; i++) {
+        weight += w.state.node[i].weight;
+    }
+    for (size_t i = 0; i < w.state.node_count; i++) {
+        const struct state_node *n = &w.state.node[i];
+        uint64_t own = 0;
+
+        for (size_t k = 0; k < ring->vnode_count; k++) {
+            own += ring->vnode[k].owner == n->slot ? w.requests_of[ring->vnode[k].id] : 0;
+        }
+        const uint64_t share = all * n->weight;
+        const uint64_t permille = share == 0 ? 0 : own * 1000 * weight / share;
+        worst = permille > worst ? permille : worst;
+    }
+    return worst;
+}
+
+/* The last node's vnodes are asked three times as often as others. */
+static void what_vnodes_cost_is_shared_out_once_all_nodes_tell(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(2, 3000);
+    w.storm = false;
+    run(60000);
+    const struct ring *ring = &w.state.view.ring;
+    const uint16_t hot = state_node_named(&w.state, "n5")->slot;
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        assert_true(ring->vnode[i].id < ROWS);
+        w.requests_of[ring->vnode[i].id] = ring->vnode[i].owner == hot ? 3000 : 1000;
+    }
+    for (unsigned i = 0; i < NODES; i++) {
+        w.node[i].renew_us = w.now_us + (uint64_t)i * 1000;
+        w.node[i].costs_us = i == NODES - 1 ? 0 : w.now_us;
+    }
+    assert_true(worst_permille() > 1700);
+    const uint64_t version = ring->version;
+    for (int s = 0; s < 60; s++) { // the last one does not tell: nobody knows enough
+        (void)run_calm_second();
+    }
+    assert_int_equal(ring->version, version);
+    w.node[NODES - 1].costs_us = w.now_us;
+    for (int s = 0; s < 60; s++) {
+        (void)run_calm_second();
+    }
+    print_message("max/mean %u / 1000\n", (unsigned)worst_permille());
+    assert_true(worst_permille() <= 1150);
+    assert_int_equal(state_pending_count(&w.state), 0);
+    const uint64_t settled = ring->version;
+    for (int s = 0; s < 600; s++) {
+        (void)run_calm_second();
+    }
+    assert_int_equal(ring->version, settled); // and there it stays
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(after_any_storm_everything_comes_to_rest),
         cmocka_unit_test(nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier),
+        cmocka_unit_test(what_vnodes_cost_is_shared_out_once_all_nodes_tell),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

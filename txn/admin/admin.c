@@ -139,6 +139,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         admin_add_quarantine(c, reply);
         admin_add_obstacles(c, reply);
         pin_count(c, reply);
+        admin_add_balance(c, reply);
         upgrade_tell(c, reply);
         return false;
     case RH__ADMIN__WHAT_UPGRADE:

@@ -74,14 +74,20 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
 
 /* What a plan is asked of. */
 struct preview {
-    struct plan_node *nodes; /* those outside of their role's zones will be told to leave */
-    size_t count;
-    const struct plan_wishes *more; /* beside what is wished; or NULL */
-    const char *added;              /* name of the one in … */
-    uint16_t added_slot;            /* … this slot, which is no member; 0 = none */
+    struct rebalance_question of;
+    const char *added;   /* name of the one in … */
+    uint16_t added_slot; /* … this slot, which is no member; 0 = none */
 };
+/* The nodes as they are planned now, and what else is wished, or NULL. */
+struct preview preview_of(struct coordinator *c, struct plan_node *nodes, size_t count,
+                          const struct plan_wishes *more);
 /* Answer its transactions, or an error. */
 void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct preview *p);
+
+/* ---- balance.c ---- */
+
+/* How even the load is, as far as it is known. */
+void admin_add_balance(struct coordinator *c, Rh__AdminReply *reply);
 
 /* ---- move.c ---- */
 

@@ -36,6 +36,8 @@ struct fleet_counts {
     uint64_t clocks_away;
     uint64_t version_lag;
     uint64_t lease_left_us;
+    uint64_t load_permille;
+    uint64_t load_vnode_permille;
 };
 
 #define ROW(field, type, name, help)                                                               \
@@ -85,6 +87,10 @@ static const struct metrics_row of_leader[] = {
         "Nodes whose clock differs from the leader's by more than is promised."),
     ROW(version_lag, GAUGE, "ring_version_lag",
         "How far the oldest ring of a live node or a gateway is behind, in drawn numbers."),
+    ROW(load_permille, GAUGE, "load_max_permille",
+        "What the fullest node has of its share of the load, in thousandths; 0: it is not known."),
+    ROW(load_vnode_permille, GAUGE, "load_vnode_max_permille",
+        "What the vnode that costs most has of its node's share, in thousandths."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",
            "Shortest remaining lease of a live node; 0: there is no live node."),
 };
@@ -245,6 +251,9 @@ void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_u
         return;
     }
     f.planned = rebalance_planned(c);
+    const struct loads_state load = loads_state(c);
+    f.load_permille = load.known ? load.permille : 0;
+    f.load_vnode_permille = load.known ? load.vnode_permille : 0;
     count_gateways(c, &f);
     for (size_t i = 0; i < c->state->node_count; i++) {
         count_node(c, &c->state->node[i], &census, &f);

@@ -203,7 +203,9 @@ bool move_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminRe
     } else if (in->dry_run) {
         struct plan_node *nodes = rebalance_nodes(c, 0);
 
-        preview_plan(c, reply, &(struct preview){nodes, c->state->node_count, &j.wishes, "", 0});
+        const struct preview p = preview_of(c, nodes, c->state->node_count, &j.wishes);
+
+        preview_plan(c, reply, &p);
         mem_free(nodes);
     } else if (in->once) {
         wish_once(c, reply, in, &j.wishes);

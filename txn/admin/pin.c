@@ -327,7 +327,9 @@ static void rehearse(struct coordinator *c, Rh__AdminReply *reply, Rh__Pin **pin
             wishes.wish[wishes.count++] = (struct plan_wish){pin.from, pin.to, n->slot, PLAN_AT};
         }
     }
-    preview_plan(c, reply, &(struct preview){nodes, c->state->node_count, &wishes, "", 0});
+    const struct preview p = preview_of(c, nodes, c->state->node_count, &wishes);
+
+    preview_plan(c, reply, &p);
     mem_free(wishes.wish);
     mem_free(nodes);
 }

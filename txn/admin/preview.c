@@ -78,12 +78,21 @@ static struct plan_node *node_at(const struct coordinator *c, struct plan_node *
 }
 
 /* Why it makes no sense, into `text`; "" = it does. */
-static void find_fault(const struct coordinator *c, const Rh__AdminPreview *in, char *text)
+static void find_fault(struct coordinator *c, const Rh__AdminPreview *in, char *text)
 {
     const struct state_node *node = state_node_named(c->state, in->name);
     const bool weighs = in->what != RH__PREVIEW_WHAT__PREVIEW_DRAIN;
 
     text[0] = '\0';
+    if (in->what == RH__PREVIEW_WHAT__PREVIEW_BALANCE) {
+        const struct loads_state load = loads_state(c);
+
+        if (!load.known) {
+            (void)snprintf(
+                text, ADMIN_TEXT_SIZE, "the load is not known yet: %s; try again later", load.why);
+        }
+        return;
+    }
     if (in->what == RH__PREVIEW_WHAT__PREVIEW_ADD && node != NULL) {
         (void)snprintf(text, ADMIN_TEXT_SIZE, "node '%.64s' exists already", in->name);
     } else if (in->what != RH__PREVIEW_WHAT__PREVIEW_ADD && node == NULL) {
@@ -113,10 +122,18 @@ static struct plan_node *nodes_then(struct coordinator *c, const Rh__AdminPrevie
             .slot = *slot, .weight = in->weight, .role = in->role, .incarnation = UINT64_MAX};
     } else if (in->what == RH__PREVIEW_WHAT__PREVIEW_WEIGHT) {
         node_at(c, nodes, node)->weight = in->weight;
-    } else {
+    } else if (in->what == RH__PREVIEW_WHAT__PREVIEW_DRAIN) {
         node_at(c, nodes, node)->leaving = true;
     }
     return nodes;
+}
+
+struct preview preview_of(struct coordinator *c, struct plan_node *nodes, size_t count,
+                          const struct plan_wishes *more)
+{
+    return (struct preview){
+        .of = {.nodes = nodes, .count = count, .more = more, .by_load = c->config.balances_load},
+        .added = ""};
 }
 
 void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct preview *p)
@@ -124,7 +141,7 @@ void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct pre
     struct plan plan;
     struct ring ring;
 
-    if (rebalance_plan(c, p->nodes, p->count, p->more, &plan, &ring) != ERR_OK) {
+    if (rebalance_plan(c, &p->of, &plan, &ring) != ERR_OK) {
         admin_set_text(&reply->error, "no plan is possible: no node would stay");
     }
     reply->plan = mem_new(plan.txn_count + 1, sizeof(Rh__PlanRow *));
@@ -148,9 +165,14 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
         return;
     }
     struct plan_node *nodes = nodes_then(c, in, &count, &slot);
-    preview_plan(
-        c,
-        reply,
-        &(struct preview){.nodes = nodes, .count = count, .added = in->name, .added_slot = slot});
+    struct preview p = preview_of(c, nodes, count, NULL);
+
+    p.added = in->name;
+    p.added_slot = slot;
+    if (in->what == RH__PREVIEW_WHAT__PREVIEW_BALANCE) {
+        p.of.by_load = true;
+        p.of.moves = UINT32_MAX;
+    }
+    preview_plan(c, reply, &p);
     mem_free(nodes);
 }

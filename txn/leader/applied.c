@@ -122,6 +122,7 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
         return;
     }
     if (result->delta != NULL) {
+        loads_changed(c, result->delta);
         announce(c, result);
     }
     if (result->delta != NULL && result->delta->txn != 0) {

@@ -41,6 +41,7 @@ struct coordinator_config coordinator_config_default(void)
         .eligible_ms = 10000,
         .slow_ms = 100,
         .yield_ms = 300,
+        .balance_moves = 6,
     };
 }
 
@@ -79,6 +80,8 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.least_count = config->least_count;
     memcpy(c->config.zone, config->zone, sizeof c->config.zone);
     c->config.zone_count = config->zone_count;
+    c->config.balances_load = config->balances_load;
+    c->config.balance_moves = config->balance_moves;
     rebalance_touch(c);
 }
 
@@ -90,6 +93,7 @@ static void forget(struct coordinator *c)
     barrier_forget(c);
     drive_forget_all(c);
     rebalance_reset(c);
+    loads_reset(c);
     peers_forget(c);
     applied_look_again(c);
     fence_forget(c);
@@ -238,6 +242,7 @@ static void go_on(struct coordinator *c, bool tick)
         drive_advance(c);
         register_tidy(c);
         register_voters(c);
+        loads_run(c);
         rebalance_run(c);
         upgrade_run(c);
     } else {

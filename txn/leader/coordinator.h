@@ -148,6 +148,8 @@ struct coordinator_config {
     size_t least_count;
     struct coordinator_zone zone[COORDINATOR_ZONES_MAX]; /* roles not named here: any */
     size_t zone_count;
+    bool balances_load;     /* nodes share what vnodes cost; else the cells, by weight */
+    uint32_t balance_moves; /* for that a node gives so many vnodes a minute, on the average; 6 */
 };
 struct coordinator_config coordinator_config_default(void);
 /* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */
@@ -161,7 +163,8 @@ struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
 struct coordinator *coordinator_new(const struct coordinator_config *config,
                                     const struct state *state);
-/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node, `least` and zones hold. */
+/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node, `least`, zones and balance hold.
+ */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,

@@ -16,6 +16,7 @@
 #include "txn/leader/eligibility.h"
 #include "txn/leader/fence.h"
 #include "txn/leader/history.h"
+#include "txn/leader/loads.h"
 #include "txn/leader/message.h"
 #include "txn/leader/past.h"
 #include "txn/leader/peers.h"
@@ -54,6 +55,7 @@ struct coordinator {
     struct phases phases;
     struct eligibility eligibility;
     struct leader_wishes wishes;
+    struct leader_loads loads;
     struct rebalance rebalance;
     struct proposals proposals;
     struct applied applied;

@@ -23,6 +23,13 @@ enum {
     BESIDE_MAX = 2, /* with slow nodes a node does so much more: 4 in all (specification §3.6) */
 };
 
+static const char for_load[] = "load";
+
+bool rebalance_is_for_load(const struct state_txn *t)
+{
+    return strcmp(t->why, for_load) == 0;
+}
+
 void rebalance_touch(struct coordinator *c)
 {
     if (!c->rebalance.dirty) {
@@ -155,7 +162,10 @@ static enum planned_reason reason_of(const struct coordinator *c, const struct r
     if (source != NULL && source->leaving) {
         return REASON_DRAIN;
     }
-    return ring_owned_count(ring, t->target) == 0 ? REASON_JOIN : REASON_REBALANCE;
+    if (ring_owned_count(ring, t->target) == 0) {
+        return REASON_JOIN;
+    }
+    return c->config.balances_load ? REASON_LOAD : REASON_REBALANCE;
 }
 
 static size_t greater_id(size_t greatest, const struct ring_op *op)
@@ -258,8 +268,8 @@ struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
     return nodes;
 }
 
-enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t count,
-                        const struct plan_wishes *more, struct plan *plan, struct ring *ring)
+enum err rebalance_plan(struct coordinator *c, const struct rebalance_question *q,
+                        struct plan *plan, struct ring *ring)
 {
     size_t busy_count;
     uint8_t *busy = pending_vnodes(c, &busy_count);
@@ -274,16 +284,18 @@ enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t c
         .may = some_told(c) ? may_give : NULL,
         .context = c,
     };
+    struct plan_loads loads = q->by_load ? loads_of(c, q->moves) : (struct plan_loads){0};
     struct plan_wishes wishes;
 
-    zones_keep(&c->config, nodes, count);
+    zones_keep(&c->config, q->nodes, q->count);
     look_at_loads(c, cells_of);
-    wishes_make(c, more, &wishes);
+    loads.cells_of = cells_of;
+    wishes_make(c, q->more, &wishes);
     future_ring(c, ring);
     const enum err e = plan_make(plan,
-                                 plan_by_weight,
-                                 &(struct plan_view){ring, nodes, count},
-                                 &(struct plan_loads){cells_of},
+                                 q->by_load ? plan_by_load : plan_by_weight,
+                                 &(struct plan_view){ring, q->nodes, q->count},
+                                 &loads,
                                  &wishes,
                                  &limits);
     wishes_end(&wishes);
@@ -342,12 +354,16 @@ static void find_reasons(struct coordinator *c, const struct ring *ring)
 static void make_plan(struct coordinator *c)
 {
     struct plan_node *nodes = rebalance_nodes(c, 0);
+    const struct rebalance_question question = {.nodes = nodes,
+                                                .count = c->state->node_count,
+                                                .by_load = c->config.balances_load,
+                                                .moves = loads_moves(c)};
     struct ring ring;
 
     wishes_tidy(c);
-    const enum err e =
-        rebalance_plan(c, nodes, c->state->node_count, NULL, &c->rebalance.plan, &ring);
+    const enum err e = rebalance_plan(c, &question, &c->rebalance.plan, &ring);
 
+    loads_planned(c, question.moves, c->rebalance.plan.txn_count);
     c->rebalance.has_plan = true;
     c->rebalance.plan_id++;
     c->rebalance.planned = mem_new(c->rebalance.plan.txn_count, sizeof *c->rebalance.planned);
@@ -387,6 +403,9 @@ static void why_text(const struct coordinator *c, size_t at, char *text, size_t 
         return;
     case REASON_MERGE:
         (void)snprintf(text, size, "merge");
+        return;
+    case REASON_LOAD:
+        (void)snprintf(text, size, "%s", for_load);
         return;
     case REASON_WISH:
         (void)snprintf(text, size, "wished at %s", target == NULL ? "?" : target->name);

@@ -17,6 +17,7 @@ enum planned_reason {
     REASON_SPLIT,
     REASON_MERGE,
     REASON_WISH,
+    REASON_LOAD,
 };
 struct planned {
     bool begun;
@@ -41,12 +42,18 @@ void rebalance_reset(struct coordinator *c);
 void rebalance_run(struct coordinator *c);
 /* The nodes as the planner takes them, with room for more behind them. mem_free() them. */
 struct plan_node *rebalance_nodes(struct coordinator *c, size_t room);
-/* The plan for these nodes, of which those leave that are outside of their role's zones, for what
- * is wished and `more` (wishes_make()), and the ring once all that pends is committed, which goes
- * to `ring`; both are the caller's, also after an error. Changes nothing. */
-MUST_CHECK enum err rebalance_plan(struct coordinator *c, struct plan_node *nodes, size_t count,
-                                   const struct plan_wishes *more, struct plan *plan,
-                                   struct ring *ring);
+/* What a plan is made for. */
+struct rebalance_question {
+    struct plan_node *nodes; /* those outside of their role's zones will be told to leave */
+    size_t count;
+    const struct plan_wishes *more; /* beside what is wished (wishes_make()); or NULL */
+    bool by_load;                   /* what costs are known count, and … */
+    uint32_t moves;                 /* … so many vnodes may move for them alone */
+};
+/* The plan, and the ring once all that pends is committed, which goes to `ring`; both are the
+ * caller's, also after an error. Changes nothing else. */
+MUST_CHECK enum err rebalance_plan(struct coordinator *c, const struct rebalance_question *q,
+                                   struct plan *plan, struct ring *ring);
 /* Transactions of the plan that have not begun, by what the log says: their BEGIN may be on its way
  * through it. */
 size_t rebalance_planned(const struct coordinator *c);
@@ -61,6 +68,8 @@ void rebalance_obstacles(struct coordinator *c, struct obstacles *out);
 bool rebalance_moves(const struct coordinator *c, uint16_t slot);
 /* Open the place in the plan again of a BEGIN that didn't come to pass. */
 void rebalance_failed(struct coordinator *c, const struct proposal *p);
+/* True: the transaction moves vnodes for nothing else than the load of their nodes. */
+bool rebalance_is_for_load(const struct state_txn *t);
 /* A transaction is decided. */
 void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
 

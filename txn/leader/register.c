@@ -481,6 +481,7 @@ void register_note(struct seen *seen, const Rh__Renew *in)
     seen->renew.n_states = 0;
     seen->renew.states = NULL;
     state_versions_note(&seen->states, in);
+    seen->renew.costs = NULL;
 }
 
 void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
@@ -504,6 +505,9 @@ void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh
     seen = peers_heard(c, node);
     register_note(seen, in);
     judge_clock(c, node, seen);
+    if (in->costs != NULL) {
+        loads_told(c, node, in->costs);
+    }
     if (has_other_map(c, in)) {
         refuse_other_map(c, peer, node, seen);
         return;

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The leader's book of what vnodes cost, and when a plan goes by it.
+ */
+#include "txn/leader/inside.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum {
+    DECAY_PART = 4,
+    GAP_US = 3 * LOADS_DECAY_US, /* a node that told nothing for so long is not known any more */
+    REQUESTS_MIN = 1000, /* of a node on the average, in `requests`: with fewer, chance counts */
+    REQUEST_US = 3,      /* of its node's time, beside that of its actor, is about what one takes */
+    UNEVEN_PERMILLE = 1100, /* worth a plan: plan_by_load's own bound */
+    IN_VAIN_PERIODS = 2,    /* after a plan with nothing to do */
+    PLANS_A_MINUTE = 60000000 / LOADS_PERIOD_US,
+};
+
+static void make_room(struct leader_loads *own, uint32_t vnode)
+{
+    const size_t count = (size_t)vnode + 1;
+
+    if (count > own->count) {
+        own->of = mem_resize(own->of, count * sizeof *own->of);
+        own->rests_us = mem_resize(own->rests_us, count * sizeof *own->rests_us);
+        memset(&own->of[own->count], 0, (count - own->count) * sizeof *own->of);
+        memset(&own->rests_us[own->count], 0, (count - own->count) * sizeof *own->rests_us);
+        own->count = count;
+    }
+}
+
+/* ---- what nodes tell ---- */
+
+static uint64_t at_most(uint64_t value, uint64_t most)
+{
+    return value < most ? value : most;
+}
+
+/* What some of a report's requests cost, as the part of it that is added to what is known. */
+static uint32_t cost_of(const Rh__Costs *costs, uint64_t requests)
+{
+    const uint64_t us =
+        at_most(costs->busy_us, UINT32_MAX) + at_most(costs->requests, UINT32_MAX) * REQUEST_US;
+    // Of a report that is of more time than others the part of that time.
+    const uint64_t period_us =
+        costs->period_us < LOADS_DECAY_US ? LOADS_DECAY_US : costs->period_us;
+    const double part = (double)us * 1e6 / (double)period_us;
+
+    return costs->requests == 0
+               ? 0
+               : (uint32_t)at_most((uint64_t)(part * LOADS_UNIT / DECAY_PART * (double)requests /
+                                              (double)costs->requests),
+                                   UINT32_MAX);
+}
+
+static void add(struct plan_load *l, uint32_t cost)
+{
+    l->cost = (uint32_t)at_most((uint64_t)l->cost + cost, UINT32_MAX);
+}
+
+static const struct ring_vnode *owned_vnode(const struct coordinator *c,
+                                            const struct state_node *node, uint32_t id)
+{
+    const struct ring_vnode *v = ring_find(&c->state->view.ring, id);
+
+    return v != NULL && v->owner == node->slot ? v : NULL;
+}
+
+static void take_row(struct coordinator *c, const Rh__Costs *costs, const Rh__VnodeCost *row,
+                     const struct ring_vnode *v)
+{
+    struct leader_loads *own = &c->loads;
+    struct plan_load *l = &own->of[row->vnode];
+
+    add(l, cost_of(costs, row->requests));
+    l->cut = 0;
+    if (row->cut > v->from && row->cut < ring_end(&c->state->view.ring, v) && row->requests > 0 &&
+        row->left <= row->requests) {
+        l->cut = row->cut;
+        l->left = (uint32_t)((double)l->cost * (double)row->left / (double)row->requests);
+    }
+}
+
+/* Spread what the rows don't name over the node's other vnodes. `named`: by id. */
+static void take_rest(struct coordinator *c, const struct state_node *node, const uint8_t *named,
+                      uint32_t cost)
+{
+    const struct ring *ring = &c->state->view.ring;
+    size_t others = 0;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        others += ring->vnode[i].owner == node->slot && named[ring->vnode[i].id] == 0;
+    }
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        const struct ring_vnode *v = &ring->vnode[i];
+
+        if (v->owner == node->slot && named[v->id] == 0) {
+            add(&c->loads.of[v->id], cost / (uint32_t)others);
+        }
+    }
+}
+
+/* A node tells of what it owns: what it says of others' vnodes counts for nothing, and of one vnode
+ * only what it says first. */
+void loads_told(struct coordinator *c, const struct state_node *node, const Rh__Costs *costs)
+{
+    const struct ring *ring = &c->state->view.ring;
+    uint64_t rest = costs->requests;
+
+    if (costs->period_us == 0 || ring->vnode_count == 0) {
+        return;
+    }
+    make_room(&c->loads, (uint32_t)ring->slot_count);
+    uint8_t *named = mem_new(c->loads.count, 1);
+    for (size_t i = 0; i < costs->n_vnodes; i++) {
+        const Rh__VnodeCost *row = costs->vnodes[i];
+        const struct ring_vnode *v = owned_vnode(c, node, row->vnode);
+
+        if (v != NULL && named[v->id] == 0 && row->requests <= rest) {
+            named[v->id] = 1;
+            rest -= row->requests;
+            take_row(c, costs, row, v);
+        }
+    }
+    take_rest(c, node, named, cost_of(costs, rest));
+    c->loads.requests += at_most(costs->requests, UINT32_MAX);
+    if (c->now_us - c->loads.told_us[node->slot] > GAP_US) {
+        c->loads.tells_us[node->slot] = c->now_us;
+    }
+    c->loads.told_us[node->slot] = c->now_us;
+    mem_free(named);
+}
+
+/* ---- what changes ---- */
+
+static void on_op(struct coordinator *c, const Rh__RingOp *op, bool for_load)
+{
+    struct leader_loads *own = &c->loads;
+
+    make_room(own, op->vnode > op->other ? op->vnode : op->other);
+    struct plan_load *l = &own->of[op->vnode];
+    struct plan_load *other = &own->of[op->other];
+    if (op->kind == RING_MOVE) {
+        own->rests_us[op->vnode] = for_load ? c->now_us + LOADS_REST_US : 0;
+        return;
+    }
+    if (op->kind == RING_MERGE) {
+        add(l, other->cost);
+        other->cost = 0;
+    } else {
+        const uint32_t left = l->cut == op->at ? l->left : l->cost / 2;
+
+        other->cost = l->cost - (uint32_t)at_most(left, l->cost);
+        own->rests_us[op->other] = own->rests_us[op->vnode];
+        l->cost -= other->cost;
+    }
+    l->cut = other->cut = 0;
+}
+
+void loads_changed(struct coordinator *c, const Rh__Delta *delta)
+{
+    const struct state_txn *t = delta->txn == 0 ? NULL : state_txn(c->state, delta->txn);
+
+    for (size_t i = 0; i < delta->n_ops; i++) {
+        if (delta->ops[i]->vnode <= RING_VNODES_MAX && delta->ops[i]->other <= RING_VNODES_MAX) {
+            on_op(c, delta->ops[i], t != NULL && rebalance_is_for_load(t));
+        }
+    }
+}
+
+/* ---- how uneven it is ---- */
+
+/* What nodes have, and should have, of the load of their role. */
+struct sums {
+    uint64_t own[RING_NODES_MAX + 1];
+    uint16_t first[RING_NODES_MAX + 1];  /* slot of the first node of its role, which has … */
+    uint64_t role[RING_NODES_MAX + 1];   /* … what all of them have, … */
+    uint64_t weight[RING_NODES_MAX + 1]; /* … and the weight of those who stay */
+};
+
+/* Roles are few. */
+static uint16_t first_of_role(const struct state *state, size_t node)
+{
+    size_t i = 0;
+
+    while (strcmp(state->node[i].role, state->node[node].role) != 0) {
+        i++;
+    }
+    return state->node[i].slot;
+}
+
+static void add_up(const struct coordinator *c, struct sums *s)
+{
+    const struct state *state = c->state;
+    const struct ring *ring = &state->view.ring;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        const struct ring_vnode *v = &ring->vnode[i];
+
+        if (v->id < c->loads.count) {
+            s->own[v->owner] += c->loads.of[v->id].cost;
+        }
+    }
+    for (size_t i = 0; i < state->node_count; i++) {
+        const struct state_node *n = &state->node[i];
+        const uint16_t first = first_of_role(state, i);
+
+        s->first[n->slot] = first;
+        s->role[first] += s->own[n->slot];
+        s->weight[first] += n->leaving ? 0 : n->weight;
+    }
+}
+
+/* In thousandths of what the node should have of its role's load. */
+static uint64_t permille_of(const struct sums *s, const struct state_node *n, uint64_t cost)
+{
+    const uint16_t first = s->first[n->slot];
+    const double share =
+        s->weight[first] == 0 ? 0 : (double)s->role[first] * n->weight / (double)s->weight[first];
+
+    return share < 1 ? 0 : (uint64_t)((double)cost * 1000 / share);
+}
+
+static const char *unknown_why(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        if (!peers_live(c, n)) {
+            continue;
+        }
+        if (c->now_us - c->loads.told_us[n->slot] > GAP_US) {
+            return "a node does not tell what its vnodes cost: it has just come, or is older";
+        }
+        if (c->now_us - c->loads.tells_us[n->slot] < LOADS_WARM_US) {
+            return "this leader was elected just now, or a node has just come";
+        }
+    }
+    if (c->loads.requests < REQUESTS_MIN * (uint64_t)c->state->node_count) {
+        return "there are too few requests";
+    }
+    return NULL;
+}
+
+struct loads_state loads_state(struct coordinator *c)
+{
+    const struct ring *ring = &c->state->view.ring;
+    struct sums *s = mem_new(1, sizeof *s);
+    struct loads_state out = {.why = unknown_why(c)};
+    uint32_t most = 0;
+
+    out.known = out.why == NULL;
+    add_up(c, s);
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+        const uint64_t permille = permille_of(s, n, s->own[n->slot]);
+
+        if (permille > out.permille) {
+            out.permille = permille;
+            out.node = n->slot;
+        }
+    }
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        const struct ring_vnode *v = &ring->vnode[i];
+        const struct state_node *n = state_node(c->state, v->owner);
+
+        if (v->id < c->loads.count && n != NULL && c->loads.of[v->id].cost > most) {
+            most = c->loads.of[v->id].cost;
+            out.vnode = v->id;
+            out.vnode_permille = permille_of(s, n, most);
+        }
+    }
+    mem_free(s);
+    return out;
+}
+
+/* ---- plans ---- */
+
+struct plan_loads loads_of(struct coordinator *c, uint32_t moves)
+{
+    struct leader_loads *own = &c->loads;
+
+    for (size_t i = 0; i < own->count; i++) {
+        own->of[i].rests = own->rests_us[i] > c->now_us;
+    }
+    return (struct plan_loads){.of = own->of, .of_count = own->count, .moves = moves};
+}
+
+uint32_t loads_moves(struct coordinator *c)
+{
+    const uint64_t a_minute = (uint64_t)c->config.balance_moves * c->state->node_count;
+
+    if (!c->config.balances_load || c->now_us < c->loads.look_us || unknown_why(c) != NULL) {
+        return 0;
+    }
+    return (uint32_t)(a_minute / PLANS_A_MINUTE + 1);
+}
+
+void loads_planned(struct coordinator *c, uint32_t moves, size_t txns)
+{
+    if (moves > 0) {
+        c->loads.look_us =
+            c->now_us + (uint64_t)LOADS_PERIOD_US * (txns == 0 ? IN_VAIN_PERIODS : 1);
+    }
+}
+
+void loads_run(struct coordinator *c)
+{
+    struct leader_loads *own = &c->loads;
+
+    if (c->now_us - own->decayed_us >= LOADS_DECAY_US) {
+        own->decayed_us = c->now_us;
+        own->requests -= own->requests / DECAY_PART;
+        for (size_t i = 0; i < own->count; i++) {
+            own->of[i].cost -= own->of[i].cost / DECAY_PART;
+            own->of[i].left -= own->of[i].left / DECAY_PART;
+        }
+    }
+    if (!c->config.balances_load || c->now_us < own->look_us || rebalance_planning(c) ||
+        rebalance_planned(c) > 0 || state_pending_count(c->state) > 0) {
+        return;
+    }
+    const struct loads_state state = loads_state(c);
+    if (state.known && state.permille > UNEVEN_PERMILLE) {
+        rebalance_touch(c);
+    } else {
+        own->look_us = c->now_us + LOADS_DECAY_US;
+    }
+}
+
+void loads_reset(struct coordinator *c)
+{
+    mem_free(c->loads.of);
+    mem_free(c->loads.rests_us);
+    c->loads = (struct leader_loads){0};
+}
