@@ -10,6 +10,7 @@
 #include "ring/plan.h"
 #include "route/router.h"
 #include "sim/world.h"
+#include "sim/zipf.h"
 #include "txn/leader/coordinator.h"
 #include "wire/control.h"
 #include "wire/frame.h"
@@ -27,6 +28,8 @@ enum {
     VOTE_US = 1000,
     TICK_US = 20 * 1000,
     RENEW_US = SECOND_US,
+    COSTS_US = 5 * SECOND_US,
+    RATE = 1000,             /* requests a second for each node, on the average */
     WARM_US = 2 * SECOND_US, /* until all nodes renewed and all gateways know the ring */
     LEASE_MS = 3000,
     VNODES = 64,
@@ -37,6 +40,7 @@ enum {
 /* What a node has to say. */
 struct scale_node {
     uint64_t incarnation; /* 0 = not registered yet */
+    uint64_t costs_us;    /* it told then what its vnodes cost */
     char name[16];
 };
 
@@ -53,6 +57,7 @@ struct scale {
     unsigned nodes;          /* that are linked */
     struct router **gateway; /* owned */
     struct router_effects effects;
+    struct zipf zipf;
 };
 
 static double cpu_now(void)
@@ -171,6 +176,9 @@ static void apply(struct scale *s, uint64_t tag, const Rh__Command *command)
         s->result->changes++;
         for (size_t i = 0; i < result.delta->n_ops; i++) {
             s->result->moves += result.delta->ops[i]->kind == RING_MOVE;
+            if (s->options.zipf != 0 && result.delta->ops[i]->kind == RING_MOVE) {
+                zipf_moved(&s->zipf, result.delta->ops[i]);
+            }
         }
     }
     step(s,
@@ -235,6 +243,19 @@ static void on_vote(void *context, const struct world_event *event)
     say(context, event->a, &message);
 }
 
+/* What it is asked, if it is time to tell that; or NULL. */
+static Rh__Costs *costs(struct scale *s, struct scale_node *n)
+{
+    const uint64_t period_us = s->world.now_us - n->costs_us;
+    const struct state_node *node = state_node_named(&s->state, n->name);
+
+    if (node == NULL || period_us < COSTS_US) {
+        return NULL;
+    }
+    n->costs_us = s->world.now_us;
+    return zipf_costs(&s->zipf, &s->state.view.ring, node->slot, period_us);
+}
+
 static void on_renew(void *context, const struct world_event *event)
 {
     struct scale *s = context;
@@ -249,9 +270,13 @@ static void on_renew(void *context, const struct world_event *event)
     renew.actors = renew.executed = 100000;
     message.body_case = RH__CONTROL__BODY_RENEW;
     message.renew = &renew;
+    if (s->options.zipf != 0) {
+        renew.costs = costs(s, &s->node[event->a - 1]);
+    }
     if (s->node[event->a - 1].incarnation != 0) {
         say(s, event->a, &message);
     }
+    proto_free(renew.costs == NULL ? NULL : &renew.costs->base);
 }
 
 static void link_node(struct scale *s, uint64_t link)
@@ -453,6 +478,16 @@ static void begin(struct scale *s)
     config.id = 1;
     config.grid = s->options.grid;
     coordinator_config_lease(&config, LEASE_MS);
+    config.balances_load = s->options.zipf != 0;
+    if (s->options.zipf != 0) {
+        zipf_init(&s->zipf,
+                  &s->state.view.ring,
+                  s->options.zipf / 100.0,
+                  (double)RATE * s->options.nodes);
+        for (i = 0; i < s->options.nodes; i++) {
+            s->node[i].costs_us = s->world.now_us;
+        }
+    }
     s->leader = coordinator_new(&config, &s->state);
     step(s, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
     for (i = 0; i < s->options.nodes; i++) {
@@ -485,6 +520,7 @@ static void end(struct scale *s)
     control_free(s->last);
     mem_free(s->gateway);
     mem_free(s->node);
+    zipf_fini(&s->zipf);
     router_effects_fini(&s->effects);
     coordinator_effects_fini(&s->out);
     before = scale_allocated();
@@ -553,6 +589,25 @@ static bool run_until_settled(struct scale *s, uint64_t begun_us)
     return false;
 }
 
+/* Idle but for what ids are asked. */
+static void run_zipf(struct scale *s)
+{
+    struct scale_result *r = s->result;
+
+    r->begin_permille = zipf_permille(&s->zipf, &s->state.view.ring, s->options.nodes);
+    for (uint64_t second = 1; second * SECOND_US <= s->options.idle_us; second++) {
+        world_run_until(&s->world, s->world.now_us + SECOND_US);
+        const uint64_t now = zipf_permille(&s->zipf, &s->state.view.ring, s->options.nodes);
+
+        if (second == 60) {
+            r->minute_permille = now;
+            r->minute_moves = s->zipf.moves;
+        }
+        r->most_permille = second >= 60 && now > r->most_permille ? now : r->most_permille;
+    }
+    r->moves_back = s->zipf.back;
+}
+
 bool scale_run(const struct scale_options *options, struct scale_result *result)
 {
     struct scale *s = mem_new(1, sizeof *s);
@@ -576,6 +631,9 @@ bool scale_run(const struct scale_options *options, struct scale_result *result)
     if (options->joiners + options->leavers > 0) {
         settled = run_until_settled(s, begun_us);
     } else {
+        if (options->zipf != 0) {
+            run_zipf(s);
+        }
         world_run_until(&s->world, begun_us + options->idle_us);
         result->virtual_us = options->idle_us;
     }

@@ -23,7 +23,9 @@ struct scale_options {
     unsigned joiners;  /* register within a second; 0 = none */
     unsigned leavers;  /* told to drain at once */
     uint8_t grid;
-    uint64_t idle_us; /* instead: nothing changes for so long */
+    uint64_t idle_us; /* instead: nothing changes for so long, */
+    unsigned zipf;    /* but ids are asked by Zipf's law, with that exponent in hundredths, and the
+                       * leader balances by load; 0 = they are not */
 };
 
 /* Traffic in one direction. */
@@ -44,11 +46,17 @@ struct scale_result {
     struct scale_flow to_leader;
     struct scale_flow entries; /* of the log; bytes of the commands */
     struct scale_flow gateway_to_nodes;
-    double leader_cpu_s;  /* of all that it did */
-    double gateway_cpu_s; /* of one gateway */
-    double apply_us;      /* of the state: CPU of one entry */
-    double leader_bytes;  /* of memory at the end: machine and state */
-    double gateway_bytes; /* of one router, without requests */
+    /* With a Zipf load: the most that a node is asked, in thousandths of the mean, … */
+    uint64_t begin_permille;
+    uint64_t minute_permille; /* … after a minute, … */
+    uint64_t most_permille;   /* … and at most from then on */
+    uint64_t minute_moves;    /* vnodes, and parts of them, that moved in that minute */
+    uint64_t moves_back;      /* of all moves, those that undo one */
+    double leader_cpu_s;      /* of all that it did */
+    double gateway_cpu_s;     /* of one gateway */
+    double apply_us;          /* of the state: CPU of one entry */
+    double leader_bytes;      /* of memory at the end: machine and state */
+    double gateway_bytes;     /* of one router, without requests */
 };
 
 /* Run it; the same options give the same result, CPU aside. False: it did not settle in time. */
