@@ -90,6 +90,9 @@ static void take_rest(struct coordinator *c, const struct state_node *node, cons
     const struct ring *ring = &c->state->view.ring;
     size_t others = 0;
 
+    if (cost == 0) {
+        return;
+    }
     for (size_t i = 0; i < ring->vnode_count; i++) {
         others += ring->vnode[i].owner == node->slot && named[ring->vnode[i].id] == 0;
     }
