@@ -113,6 +113,11 @@
     X(M_ANYGENERATION, "messages of newer coordinators are followed in place")        \
     X(M_LOWERED, "a leader with shorter leases says so while longer ones last")       \
     X(M_SHORTMARGIN, "the margin of a longer lease is the leader's own")              \
+    X(M_EXTENDEARLY, "leases are extended before the log has their length")           \
+    X(M_EXTENDIGNORED, "who waits for a lease takes it for one of the leader's own")  \
+    X(M_EXTENDTRUSTED, "who was granted a short lease is taken to have no long one")  \
+    X(M_EARLIERCOUNTS, "a grant of an earlier renewal than the one in force counts")  \
+    X(M_EXTENDDROPPED, "the longest lease is forgotten while extended ones last")     \
     X(M_PROBEONCE, "a call that waits on sends no second probe")                      \
     X(M_SPLITWARM, "a vnode that is split has a half that was never cold")            \
     X(M_BASEGONE, "an answer goes as soon as its own request is the lowest")          \

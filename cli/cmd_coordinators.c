@@ -2,7 +2,9 @@
  *
  * `ringhold coordinators list | set | add | replace | remove`: who votes. The
  * wish is always the whole set; the others are made from the present one.
+ * `maintenance` is in cmd_maintenance.c.
  */
+#include "cli/cmd_maintenance.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "raft/generation.h"
@@ -242,13 +244,18 @@ int cmd_coordinators(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], "list") == 0) {
         return list(argc - 1, argv + 1);
     }
+    if (argc > 0 && strcmp(argv[0], "maintenance") == 0) {
+        return coordinators_maintenance(argc - 1, argv + 1);
+    }
     for (size_t i = 0; argc > 0 && i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(argv[0], verbs[i].name) == 0) {
             return change(argc - 1, argv + 1, &verbs[i]);
         }
     }
     FILE *to = asked ? stdout : stderr;
-    (void)fprintf(to, "usage: ringhold coordinators list [options]\n");
+    (void)fprintf(to,
+                  "usage: ringhold coordinators list [options]\n"
+                  "       ringhold coordinators maintenance [options]\n");
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         (void)fprintf(to, "       ringhold %s [options] %s\n", verbs[i].full, verbs[i].arguments);
     }

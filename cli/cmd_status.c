@@ -3,6 +3,7 @@
  * `ringhold status`: the fleet at a glance, as tables or JSON.
  */
 #include "cli/builds.h"
+#include "cli/cmd_maintenance.h"
 #include "cli/cmd_quarantine.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -346,6 +347,53 @@ static void print_balance_json(const Rh__AdminReply *reply)
     (void)printf(",\"vnode_permille\":%" PRIu32 "}", b->vnode_permille);
 }
 
+/* Live nodes that need no coordinator now, and for how long the first of them to need one doesn't.
+ */
+struct extended {
+    size_t live;
+    size_t count;
+    uint64_t least_us;
+};
+
+static struct extended count_extended(const Rh__AdminReply *reply)
+{
+    struct extended e = {0};
+
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const uint64_t us = maintenance_alone_us(reply, reply->nodes[i]);
+
+        e.live += reply->nodes[i]->live ? 1 : 0;
+        if (us > 0) {
+            e.least_us = e.count == 0 || us < e.least_us ? us : e.least_us;
+            e.count++;
+        }
+    }
+    return e;
+}
+
+static void print_leases(const Rh__AdminReply *reply)
+{
+    const struct extended e = count_extended(reply);
+
+    if (reply->lease_us == 0 || reply->lease_longest_us <= reply->lease_us) {
+        return;
+    }
+    (void)printf("\nleases of up to %" PRIu64 " s may last, the leader's own are %" PRIu64
+                 " s: the ids of a node that dies are served by others after up to %" PRIu64 " s\n",
+                 (reply->lease_longest_us + 999999) / 1000000,
+                 reply->lease_us / 1000000,
+                 (reply->lease_wait_us + 999999) / 1000000);
+    if (e.count == 0) {
+        (void)printf("no live node can serve without coordinators\n");
+    } else {
+        (void)printf("%zu of %zu live nodes can serve without coordinators, for %" PRIu64
+                     " s at least\n",
+                     e.count,
+                     e.live,
+                     e.least_us / 1000000);
+    }
+}
+
 /* All that is shown. */
 struct tables {
     struct rows coordinators;
@@ -359,6 +407,7 @@ struct tables {
 static void print_json(const Rh__AdminReply *reply, const struct tables *t)
 {
     struct rows builds;
+    const struct extended e = count_extended(reply);
     struct rows obstacles;
     char digest[33];
 
@@ -366,20 +415,27 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
     json_print_string(reply->cluster);
     (void)printf(",\"fleet\":");
     json_print_string(reply->fleet);
-    (void)printf(
-        ",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
-        ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
-        ",\"pending\":%u,\"planned\":%u,\"planning\":%s,\"digest\":\"%s\",\"coordinators\":",
-        reply->leader,
-        reply->term,
-        reply->version,
-        reply->number,
-        reply->era,
-        reply->applied_index,
-        reply->pending,
-        reply->planned,
-        reply->planning ? "true" : "false",
-        digest_text(reply->digest0, reply->digest1, digest));
+    (void)printf(",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
+                 ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
+                 ",\"pending\":%u,\"planned\":%u,\"planning\":%s,\"lease_ms\":%" PRIu64
+                 ",\"longest_ms\":%" PRIu64 ",\"takeover_ms\":%" PRIu64
+                 ",\"extended_nodes\":%zu,\"extended_ms\":%" PRIu64
+                 ",\"digest\":\"%s\",\"coordinators\":",
+                 reply->leader,
+                 reply->term,
+                 reply->version,
+                 reply->number,
+                 reply->era,
+                 reply->applied_index,
+                 reply->pending,
+                 reply->planned,
+                 reply->planning ? "true" : "false",
+                 reply->lease_us / 1000,
+                 reply->lease_longest_us / 1000,
+                 reply->lease_wait_us / 1000,
+                 e.count,
+                 e.least_us / 1000,
+                 digest_text(reply->digest0, reply->digest1, digest));
     rows_print_json(&t->coordinators);
     (void)printf(",\"nodes\":");
     rows_print_json(&t->nodes);
@@ -449,6 +505,7 @@ static void print_table(const Rh__AdminReply *reply, const struct tables *t)
     print_balance(reply);
     print_astray(reply);
     print_clocks(reply);
+    print_leases(reply);
     print_namesakes(reply);
     if (builds_mixed(reply)) {
         (void)printf("\n"

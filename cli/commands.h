@@ -24,7 +24,7 @@ int cmd_rolling_restart(int argc, char **argv);
 int cmd_backup(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
 int cmd_daemons(int argc, char **argv);
-int cmd_coordinators(int argc, char **argv); /* list | set | add | replace | remove */
+int cmd_coordinators(int argc, char **argv); /* list | set | add | replace | remove | maintenance */
 int cmd_upgrade(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
 int cmd_move(int argc, char **argv);

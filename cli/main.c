@@ -43,7 +43,7 @@ static const struct verb commands[] = {
     {"coordinators",
      cmd_coordinators,
      NULL,
-     "coordinators list | set | add | replace | remove: change who votes"},
+     "coordinators list | set | add | replace | remove | maintenance: change who votes, stop all"},
     {"quarantine",
      cmd_quarantine,
      NULL,

@@ -54,8 +54,10 @@ static const char *replay(const struct campaign *c)
 
     (void)snprintf(text,
                    sizeof text,
-                   "fleet_sim%s%s%s",
+                   "fleet_sim%s%s%s%s%s",
                    streams[c->fleet.streams],
+                   c->fleet.maintained ? " --maintenance" : "",
+                   c->fleet.serves ? " --serve" : "",
                    c->fleet.profile == PROFILE_DRAWN ? "" : " --profile ",
                    c->fleet.profile == PROFILE_DRAWN ? "" : profile_name(c->fleet.profile));
     return text;

@@ -84,7 +84,7 @@ void coordinators_init(struct fleet *f)
 
     raft_model_init(&f->raft, &f->world, &events);
     f->raft.faults = f->faults.raft;
-    f->raft.lease_us = f->lease_us;
+    f->raft.lease_us = maintenance_lease_us(f);
     if (f->profile == PROFILE_COORDINATORS) {
         f->network.fellows = true;
         group_init(f, f->coordinators);
@@ -163,6 +163,7 @@ void coordinator_start(struct fleet *f, struct sim_coordinator *c)
 
     c->process.up = true;
     c->process.life++;
+    maintenance_forget(c);
     TRACE(&f->world, c->process.name, "STARTS");
     if (f->group != NULL) {
         group_start(f, number);
@@ -196,11 +197,8 @@ static void on_restart(void *context, const struct world_event *event)
     }
 }
 
-void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
+static void stop(struct fleet *f, struct sim_coordinator *c, uint64_t down_us)
 {
-    const uint64_t down_us =
-        world_between(&f->world, 1000, f->healed ? 100000 : f->faults.coordinator_down_us);
-
     TRACE(&f->world, c->process.name, "CRASHES");
     f->coordinator_crashes++;
     c->process.up = false;
@@ -218,6 +216,34 @@ void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
              f->world.now_us + down_us,
              (struct world_event){
                  .run = on_restart, .context = f, .a = c->process.number, .b = c->process.life});
+}
+
+void coordinators_start_all(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        if (f->group == NULL || group_id(f, i) != 0) {
+            on_restart(f, &(struct world_event){.a = i, .b = f->coordinator[i].process.life});
+        }
+    }
+}
+
+void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
+{
+    stop(f, c, world_between(&f->world, 1000, f->healed ? 100000 : f->faults.coordinator_down_us));
+}
+
+void coordinators_stop(struct fleet *f, unsigned number, uint64_t down_us)
+{
+    if (f->coordinator[number].core != NULL) {
+        stop(f, &f->coordinator[number], down_us);
+    }
+}
+
+void coordinators_stop_all(struct fleet *f, uint64_t down_us)
+{
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        coordinators_stop(f, i, down_us);
+    }
 }
 
 void coordinators_crash_all(struct fleet *f)
@@ -285,6 +311,7 @@ static void effect(struct fleet *f, struct sim_coordinator *c, const struct coor
     case COORDINATOR_PROPOSE:
         check_fence_wish(f, c, bytes);
         check_wait(f, c, bytes);
+        maintenance_wished(c, e->tag, bytes);
         propose(f, c, e->tag, bytes);
         break;
     case COORDINATOR_BARRIER:
@@ -335,6 +362,14 @@ static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_
     event.wall_us = FLEET_WALL_US + f->world.now_us;
     c->step_us = event.now_us;
     c->lead_us = event.type == COORDINATOR_LEAD ? event.now_us : c->lead_us;
+    c->longest_us = f->raft.truth.lease_us;
+    if (event.type == COORDINATOR_LEAD || event.type == COORDINATOR_FOLLOW) {
+        maintenance_forget(c);
+    } else if (event.type == COORDINATOR_APPLIED) {
+        maintenance_done(f, c, event.tag, event.result->accepted ? event.command : NULL);
+    } else if (event.type == COORDINATOR_DONE) {
+        maintenance_done(f, c, event.tag, NULL);
+    }
     coordinator_effects_clear(&c->out);
     coordinator_step(c->core, &event, &c->out);
     c->out_at = 0;

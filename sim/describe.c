@@ -76,7 +76,12 @@ const char *describe_control(const Rh__Control *m)
         SAY("REG_REFUSED %s%s", m->reg_refused->reason, m->reg_refused->fatal ? ", fatal" : "");
         break;
     case RH__CONTROL__BODY_GRANT:
-        SAY("GRANT version %llu%s", N(m->grant->version), m->grant->leave ? ", leave" : "");
+        SAY("GRANT version %llu%s%s, lease %llu%s",
+            N(m->grant->version),
+            m->grant->leave ? ", leave" : "",
+            m->grant->last ? ", last" : "",
+            N(m->grant->lease_us),
+            m->grant->instead ? " instead" : "");
         break;
     case RH__CONTROL__BODY_BARRED:
         SAY("BARRED %s", m->barred->why);

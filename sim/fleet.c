@@ -353,6 +353,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     draw_activations(f, seed);
     draw_slices(f, seed);
     draw_leases(f, seed);
+    maintenance_draw(f, seed);
     f->serving.state = seed ^ 0x7365727665u;
     past_draw(f, seed);
     aim_draw(f, seed);

@@ -148,12 +148,29 @@ struct sim_coordinator {
     uint64_t lead_us;                  /* … when it was elected last, … */
     uint64_t granted[LEDGER_NODES];    /* … the incarnation that it granted a lease last, … */
     uint64_t granted_us[LEDGER_NODES]; /* … and when */
+    uint64_t longest_us;               /* of the state, at its last step */
+    uint64_t lease_tag;                /* its LEASE that is under way; 0 = none is */
+    uint64_t extended_us;              /* by its clock: leases that it extends end then, … */
+    uint64_t promised_us; /* … and with one nodes need no coordinator until then, … */
+    bool through;         /* … but the operator told it that he is through */
     struct coordinator_effects out;
     bool inside;     /* its replica has called it */
     bool dies;       /* when that returns */
     size_t out_at;   /* effects done */
     size_t falls_at; /* it loses the lead before this one */
     size_t stops_at; /* it is stopped before this one */
+};
+
+enum { FLEET_OWED_MAX = 64 }; /* as many renewals as a node remembers */
+
+/* A lease that left a leader: sim/maintenance.c. */
+struct sim_owed {
+    uint64_t seq;
+    uint64_t term;
+    uint64_t lease_us;
+    uint64_t until_us; /* no coordinator is needed till then; 0 = it is no extended one */
+    uint64_t own_us;   /* the leader's own leases are so long */
+    bool through;      /* the operator told it that he needs extended leases no more */
 };
 
 /* One incarnation of one actor in one node process. */
@@ -237,6 +254,7 @@ struct sim_node {
     struct view_seen seen;
     uint64_t last_incarnation; /* of all its lives */
     uint64_t reassigned;       /* the newest incarnation whose vnodes were given to others */
+    uint64_t parted;           /* the newest incarnation whose BYE the log has */
     uint64_t granted;          /* this incarnation of it was granted leases, … */
     uint64_t lease_end_us;     /* … none of which ends later than that, by its clock */
     uint64_t named_nonce;      /* so it was registered last … */
@@ -245,9 +263,13 @@ struct sim_node {
     uint64_t dead_until_us;    /* … whose lease lasts until then */
     uint8_t dead_boots;
     uint8_t dead_wipes;
-    uint64_t down_us;  /* it crashed as an owner then; 0 = not, or its vnodes are served */
-    int64_t wall_us;   /* its wall clock is so much ahead */
-    uint64_t watch_us; /* when its watchdog looks; 0 = it sleeps */
+    struct sim_owed owed[FLEET_OWED_MAX]; /* by the renewal's number */
+    uint64_t promised;       /* as this incarnation it needs no coordinator, 0 = as none, … */
+    uint64_t promised_us;    /* … until then, … */
+    uint64_t promised_jumps; /* … unless its lease was dropped more often than so */
+    uint64_t down_us;        /* it crashed as an owner then; 0 = not, or its vnodes are served */
+    int64_t wall_us;         /* its wall clock is so much ahead */
+    uint64_t watch_us;       /* when its watchdog looks; 0 = it sleeps */
     uint64_t lost_us[FLEET_NODES_MAX];   /* when it lost a link to another one last */
     uint64_t joined[FLEET_GATEWAYS_MAX]; /* the link that a gateway's stream has; 0 = none, … */
     uint64_t parted_us[FLEET_GATEWAYS_MAX]; /* … since then */
@@ -310,6 +332,8 @@ struct fleet_options {
     bool played;     /* each has players, whatever its profile */
     int held_back;   /* each has aims, which hold frames of this kind back; 0 = as they are drawn */
     enum fleet_streams streams;
+    bool maintained; /* each has maintenances, if leases are in force */
+    bool serves;     /* nodes go on without a lease: only K1 is judged of leases */
 };
 
 struct fleet {
@@ -344,12 +368,19 @@ struct fleet {
     uint32_t moves_per_txn;
     uint32_t actors_per_txn; /* 0 = the default, which no fleet here reaches */
     uint32_t prepare_ms;
-    uint64_t lease_us;     /* D, or the longest; 0 = none are granted */
-    bool leases_differ;    /* each start of a coordinator has a length of its own … */
-    struct prng leases;    /* … drawn of this */
-    struct prng serving;   /* sim/serve.c */
-    struct prng aims;      /* of sim/aim.c */
-    uint64_t other_leases; /* starts with another than the one before */
+    uint64_t lease_us;           /* D, or the longest; 0 = none are granted */
+    bool leases_differ;          /* each start of a coordinator has a length of its own … */
+    struct prng leases;          /* … drawn of this */
+    struct prng serving;         /* sim/serve.c */
+    uint32_t maintenance_ms;     /* nodes are had to serve alone for so long; 0 = never */
+    uint64_t maintenances_asked; /* sim/maintenance.c … */
+    uint64_t maintenance_tag;    /* … the last question for one … */
+    uint64_t maintenance_us;     /* … when that one is over */
+    uint64_t maintenances;       /* times all coordinators were stopped for one … */
+    uint64_t extended;           /* … and so many nodes were promised to need none */
+    uint64_t lease_agreed_us;    /* the log had another longest lease then, the last time */
+    struct prng aims;            /* of sim/aim.c */
+    uint64_t other_leases;       /* starts with another than the one before */
     uint32_t poll_ms;
     uint32_t activations;        /* at a time at a node; 0 = any number */
     uint32_t deadline_ms;        /* of a request */
@@ -475,6 +506,10 @@ void coordinators_init(struct fleet *f);
 void coordinator_start(struct fleet *f, struct sim_coordinator *c);
 void coordinator_crash(struct fleet *f, struct sim_coordinator *c);
 void coordinators_crash_all(struct fleet *f);
+/* Planned: all are back after `down_us`, or at the heal; one is. */
+void coordinators_stop_all(struct fleet *f, uint64_t down_us);
+void coordinators_stop(struct fleet *f, unsigned number, uint64_t down_us);
+void coordinators_start_all(struct fleet *f);
 /* The leader falls now, and goes on believing for so long; UINT64_MAX: for a drawn time. */
 void coordinators_fall(struct fleet *f, uint64_t stale_us);
 /* One event of its replica's. */
@@ -781,6 +816,24 @@ bool past_doubts(const struct fleet *f, uint64_t number);
 /* Who asked had a version that was drawn a second time: by it nobody sees that the owner was lost
  * since, and the request may run again. */
 bool past_hides(const struct fleet *f, const struct sim_ask *a);
+
+/* ---- all coordinators are stopped as planned: sim/maintenance.c ---- */
+
+void maintenance_draw(struct fleet *f, uint64_t seed);
+void maintenance_start(struct fleet *f);
+void maintenance_told(struct fleet *f, const Rh__AdminReply *reply);
+/* The coordinator leads no more, or anew. */
+void maintenance_forget(struct sim_coordinator *c);
+/* The coordinator proposes something; that came out of its log, or is over (`command` is NULL). */
+void maintenance_wished(struct sim_coordinator *c, uint64_t tag, struct bytes bytes);
+void maintenance_done(struct fleet *f, struct sim_coordinator *c, uint64_t tag,
+                      const Rh__Command *command);
+/* A lease leaves its leader; a node heard of it. */
+void maintenance_granted(struct fleet *f, const struct sim_coordinator *c, struct sim_node *n,
+                         const Rh__Grant *grant);
+void maintenance_took(struct fleet *f, struct sim_node *n, const Rh__Grant *grant);
+/* The longest lease that any leader of this fleet may grant. */
+uint64_t maintenance_lease_us(const struct fleet *f);
 
 /* ---- what else an operator decides and repairs: sim/hand.c ---- */
 

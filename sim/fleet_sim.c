@@ -55,6 +55,10 @@ static bool parse_flag(const char *a, struct fleet_sim_options *o)
         o->campaign.quiet = true;
     } else if (strcmp(a, "--keep-going") == 0) {
         o->campaign.keep_going = true;
+    } else if (strcmp(a, "--maintenance") == 0) {
+        o->campaign.fleet.maintained = true;
+    } else if (strcmp(a, "--serve") == 0) {
+        o->campaign.fleet.serves = true;
     } else if (strcmp(a, "--calm") == 0) {
         o->campaign.fleet.profile = PROFILE_CALM;
     } else if (strcmp(a, "--mutants") == 0) {
@@ -139,7 +143,7 @@ int main(int argc, char **argv)
             stderr,
             "usage: fleet_sim [--seeds N] [--from K] [--seed K] [--trace] [--seconds S]\n"
             "                 [--nodes N] [--profile NAME | --calm] [--streams always | never]\n"
-            "                 [--jobs N] [--quiet]\n"
+            "                 [--maintenance] [--serve] [--jobs N] [--quiet]\n"
             "                 [--keep-going] [--mutant NAME | --mutants]\n"
             "                 [--history FILE (with --seed)]\n");
         return 2;

@@ -154,6 +154,10 @@ static enum profile hunting_ground(enum mutant m)
         [M_ANYGENERATION] = PROFILE_COORDINATORS,
         [M_LOWERED] = PROFILE_LEASE,
         [M_SHORTMARGIN] = PROFILE_LEASE,
+        [M_EXTENDEARLY] = PROFILE_LEASE,
+        [M_EXTENDTRUSTED] = PROFILE_LEASE,
+        [M_EXTENDIGNORED] = PROFILE_LEASE,
+        [M_EXTENDDROPPED] = PROFILE_LEASE,
         [M_SPLITWARM] = PROFILE_MIXED,
         [M_BASEGONE] = PROFILE_COPIES,
         [M_RETIREFORGETS] = PROFILE_COPIES,
@@ -218,6 +222,8 @@ static const struct {
      "it takes a death and then an actor that sleeps: router_story_test.c and others plant it"},
     {"M_PUTOFFRUNS",
      "a full link or a long hold at the victim of a circle is rare: host_story_test.c plants it"},
+    {"M_EARLIERCOUNTS",
+     "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
     {"M_UNFOUNDED",
      "it takes a crash between two writes: raft_sim --change takes the same rule off"},
 };
@@ -259,8 +265,9 @@ static bool is_elsewhere(enum mutant m)
 {
     return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
            m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE ||
-           m == M_PROBEONCE || m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED ||
-           m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS;
+           m == M_PROBEONCE || m == M_EARLIERCOUNTS || m == M_NOTETWICE || m == M_SEENUNTOLD ||
+           m == M_UNASKED || m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED ||
+           m == M_PUTOFFRUNS;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
@@ -288,6 +295,12 @@ static bool is_of_streams(enum mutant m)
            m == M_DEADSEND || m == M_AHEAD || m == M_RELAY || m == M_FWAFTER;
 }
 
+static bool needs_maintenance(enum mutant m)
+{
+    return m == M_EXTENDEARLY || m == M_EXTENDIGNORED || m == M_EXTENDDROPPED ||
+           m == M_EXTENDTRUSTED;
+}
+
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)
 {
     struct campaign own = *c;
@@ -296,6 +309,7 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT;
     own.fleet.played = needs_players(m);
     own.fleet.held_back = held_back(m);
+    own.fleet.maintained = needs_maintenance(m);
     own.fleet.streams = is_of_streams(m) ? STREAMS_ALWAYS : STREAMS_NEVER;
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);

@@ -478,6 +478,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
     hand_start(f);
+    maintenance_start(f);
     placement_start(f);
     aim_start(f);
     again(f, f->faults.pause_us, on_pause);
@@ -505,6 +506,9 @@ void nemesis_heal(struct fleet *f)
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
     group_heal(f);
+    if (f->maintenance_ms > 0) {
+        coordinators_start_all(f);
+    }
     pause_end_all(f); // by the clocks as they are: one that stands has to go on first
     for (unsigned i = 0; f->profile == PROFILE_CLOCKS && i < fleet_size(f); i++) {
         struct sim_clock *c = &fleet_process(f, i)->clock;

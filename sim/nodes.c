@@ -135,6 +135,7 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
     c.state_window = 131072;
     c.exports_at_once = 2;
     c.move_rate = ahead_rate(f->world.seed);
+    c.serve = f->options.serves;
     c.poll_ms = f->poll_ms;
     c.renew_ms = f->lease_us == 0 ? 500 : (uint32_t)(f->lease_us / 6000);
     return c;

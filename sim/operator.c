@@ -228,6 +228,7 @@ void operator_message(struct fleet *f, const Rh__Control *message)
     }
     roles_told(f, reply);
     hand_told(f, reply);
+    maintenance_told(f, reply);
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
 

@@ -129,7 +129,8 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(PINS,         "pins",         0, 0, 0, 0, TO_C) \
     X(OPERATOR_REQUEST,       "operator_request",0, 0, 0, 0, TO_C) \
     X(ACTORS,       "actors",       0, 0, 0, 0, TO_C) \
-    X(COORDINATORS, "coordinators", 0, 0, 0, 0, TO_C)
+    X(COORDINATORS, "coordinators", 0, 0, 0, 0, TO_C) \
+    X(MAINTENANCE,  "maintenance",  0, 0, 0, 0, TO_C)
 
 // clang-format on
 

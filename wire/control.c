@@ -197,6 +197,7 @@ const char *control_reason(const Rh__Admin *in)
            : in->what_case == RH__ADMIN__WHAT_OPERATOR_REQUEST ? in->operator_request->reason
            : in->what_case == RH__ADMIN__WHAT_MOVE             ? in->move->reason
            : in->what_case == RH__ADMIN__WHAT_PIN              ? in->pin->reason
+           : in->what_case == RH__ADMIN__WHAT_MAINTENANCE      ? in->maintenance->reason
                                                                : "";
 }
 

@@ -356,8 +356,9 @@ static struct option lease_option(struct group_plan *p)
     return option_time("lease",
                        &p->lease_ms,
                        (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
-                       "the longest --lease that a coordinator had since the copy: no node serves "
-                       "before such leases have ended (%)");
+                       "the longest --lease that a coordinator had since the copy, or that "
+                       "`coordinators maintenance` printed: no node serves before such leases have "
+                       "ended (%)");
 }
 
 int cmd_recover_restore(int argc, char **argv)

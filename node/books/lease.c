@@ -54,6 +54,7 @@ void lease_start(struct lease *l, uint64_t term_us)
 {
     lease_forget(l);
     l->in_force = term_us != 0;
+    l->usual_us = term_us;
     l->term_us = term_us;
 }
 
@@ -63,23 +64,55 @@ void lease_sent(struct lease *l, uint64_t seq, uint64_t now_us, uint64_t wall_us
         (struct lease_sent){.seq = seq, .at_us = now_us, .wall_us = wall_us};
 }
 
-void lease_grant(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us)
+/* The renewal that was granted, if it counts still. */
+static const struct lease_sent *granted(struct lease *l, uint64_t seq, uint64_t term_us)
 {
     const struct lease_sent *sent = &l->sent[seq % LEASE_SENT_MAX];
-    const uint64_t from_us = mutant(M_RECV) ? now_us : sent->at_us;
 
     l->in_force = term_us != 0;
     if (!l->in_force) {
-        return;
+        return NULL;
     }
+    l->usual_us = l->usual_us == 0 ? term_us : l->usual_us;
+    l->term_us = l->term_us == 0 ? term_us : l->term_us;
+    return seq != 0 && sent->seq == seq && (seq >= l->base.seq || mutant(M_EARLIERCOUNTS)) ? sent
+                                                                                           : NULL;
+}
+
+static void take(struct lease *l, const struct lease_sent *sent, uint64_t until_us,
+                 uint64_t term_us)
+{
+    l->until_us = until_us;
     l->term_us = term_us;
-    if (seq == 0 || sent->seq != seq || from_us + term_us <= l->until_us) {
-        return;
-    }
-    l->until_us = from_us + term_us;
     l->base = *sent;
     l->margin_min_us = l->held ? l->margin_min_us : term_us;
     l->held = true;
+}
+
+bool lease_grant(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us)
+{
+    const struct lease_sent *sent = granted(l, seq, term_us);
+    const uint64_t from_us = sent == NULL ? 0 : mutant(M_RECV) ? now_us : sent->at_us;
+
+    // By when it would be SOFT: a lease keeps the margins of its own length, and those of a long
+    // one are longer than a whole short one.
+    if (sent == NULL ||
+        from_us + term_us - term_us / SOFT_PART + l->term_us / SOFT_PART <= l->until_us) {
+        return false;
+    }
+    take(l, sent, from_us + term_us, term_us);
+    return true;
+}
+
+bool lease_replace(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us)
+{
+    const struct lease_sent *sent = granted(l, seq, term_us);
+
+    if (sent == NULL || now_us >= sent->at_us + term_us - term_us / SOFT_PART) {
+        return false;
+    }
+    take(l, sent, sent->at_us + term_us, term_us);
+    return true;
 }
 
 /* The two clocks went apart since the renewal that the lease counts from: one of them stood still

@@ -41,7 +41,8 @@ struct lease {
     bool in_force;          /* the leader grants leases; else all is allowed */
     bool serve;             /* the operator's choice: go on without one */
     enum lease_state state; /* as judged last */
-    uint64_t term_us;       /* D of the last grant */
+    uint64_t usual_us;      /* D as registered: what an extended lease is long against */
+    uint64_t term_us;       /* D of the grant that counts, or as registered */
     uint64_t until_us;      /* 0 = none */
     uint64_t over_us;       /* none: until then may run what ran under the one before */
     struct lease_sent base; /* the renewal that `until_us` counts from */
@@ -72,8 +73,12 @@ void lease_void(struct lease *l);
 /* Renewal `seq` (from 1, growing) is about to be sent. */
 void lease_sent(struct lease *l, uint64_t seq, uint64_t now_us, uint64_t wall_us);
 /* Renewal `seq` was granted. It counts from when it was sent (hole 26); one that was sent before
- * the clocks jumped, or too long ago, does not count. `term_us` 0: leases are not in force. */
-void lease_grant(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us);
+ * the clocks jumped, or too long ago, or before another one that counts, does not count, nor one by
+ * which the lease would be ACTIVE no longer than it is. `term_us` 0: leases are not in force. True:
+ * it counts. */
+bool lease_grant(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us);
+/* Likewise, in place of a longer lease too, unless it would be SOFT by now. */
+bool lease_replace(struct lease *l, uint64_t seq, uint64_t term_us, uint64_t now_us);
 /* Judge what holds now, before anything else in a step and after a grant, so that a loop that
  * stalled gives up its lease by itself. `wall_us` 0 = not known. */
 struct lease_verdict lease_judge(struct lease *l, uint64_t now_us, uint64_t wall_us);

@@ -335,7 +335,10 @@ void lease_policy_granted(struct host *h, const Rh__Grant *grant)
                  grant->clock_parts);
     }
     h->lease_policy.clock_parts = grant->clock_parts;
-    lease_grant(&h->lease_policy.lease, grant->seq, grant->lease_us, h->now_us);
+    if ((grant->instead ? lease_replace : lease_grant)(
+            &h->lease_policy.lease, grant->seq, grant->lease_us, h->now_us)) {
+        h->lease_policy.lease_term = grant->term;
+    }
     lease_policy_judge(h);
 }
 
@@ -346,6 +349,7 @@ void lease_policy_begin(struct host *h, uint64_t lease_us)
         gate_drop_outputs(&h->lease_policy.gate, HOST_DROP_ERA);
     }
     lease_start(&h->lease_policy.lease, lease_us);
+    h->lease_policy.lease_term = 0;
     h->lease_policy.leased_us = h->now_us;
     h->lease_policy.lapsed = false;
 }
@@ -367,7 +371,7 @@ bool lease_policy_is_alone(const struct host *h)
     enum { TERMS = 2 };
 
     return !lease_policy_may_start(h) &&
-           h->now_us - h->lease_policy.leased_us >= TERMS * h->lease_policy.lease.term_us;
+           h->now_us - h->lease_policy.leased_us >= TERMS * h->lease_policy.lease.usual_us;
 }
 
 void lease_policy_put_off(struct host *h, struct admission *in)

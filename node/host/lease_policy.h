@@ -12,6 +12,7 @@
 struct lease_policy {
     struct lease lease;
     struct gate gate;
+    uint64_t lease_term;    /* of the leader that granted the lease that counts; 0 = not told */
     int32_t clock_parts;    /* what the leader says of the clock that it counts by: Grant */
     struct queue leaseless; /* they came, or their turn did, without an ACTIVE lease */
     struct list

@@ -49,6 +49,7 @@ void host_tell(struct host *h, int coordinator, Rh__Control *c)
 static void tell_lease(Rh__Renew *r, const struct host_stats *f)
 {
     r->lease_us = f->lease_margin_us;
+    r->lease_length_us = f->lease_us;
     r->lease_least_us = f->lease_margin_min_us;
     r->lease_gated = f->lease_gated;
     r->leaseless_total = f->leaseless_total;
@@ -102,6 +103,8 @@ static void send_renew(struct host *h)
     r.refused_quarantine = f.refused_quarantine;
     r.stopping = h->membership.stopping;
     r.clock_us = h->now_us;
+    r.lease_term = h->lease_policy.lease_term;
+    r.lease_seq = h->lease_policy.lease.base.seq;
     tell_lease(&r, &f);
     r.states = rows;
     tell_versions(&h->config, &r, row);

@@ -35,6 +35,8 @@
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                quiescence.c
+ *     maintenance  who renews has an extended lease, and needs no coordinator for
+ *                  as long as was asked, or till the operator is through           maintenance.c
  *     operator     no repair ends a process that is a member                       hand.c
  *                  a wish is done once, and not behind a later one; some node of
  *                  each role stays; a drain outlives its process                   operator.c
@@ -287,7 +289,7 @@ void check_wait(struct fleet *f, const struct sim_coordinator *c, struct bytes b
 void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
                  struct bytes bytes);
 /* A node took it: what it makes of a grant is no longer than what was granted. */
-void check_lease(struct fleet *f, const struct sim_node *n, const Rh__Control *message);
+void check_lease(struct fleet *f, struct sim_node *n, const Rh__Control *message);
 /* LEASE was committed: no node still has a longer one. */
 void check_longest(struct fleet *f);
 /* A node decides to begin a run or an activation now. */

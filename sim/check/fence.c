@@ -18,7 +18,7 @@ static void check_gate(struct fleet *f, const struct sim_node *n)
     struct host_stats stats;
 
     host_stats(n->core, &stats);
-    if (stats.lease_in_force && stats.lease_until_us != 0 &&
+    if (stats.lease_in_force && stats.lease_until_us != 0 && !f->options.serves &&
         clock_us + stats.lease_us / GATE_PART > stats.lease_until_us) {
         world_violate(&f->world,
                       "gate",
@@ -32,7 +32,8 @@ void check_output(struct fleet *f, const struct sim_node *n)
 {
     record_output(f, n);
     check_gate(f, n);
-    if (f->profile != PROFILE_CLOCKS && n->incarnation != 0 && n->incarnation <= n->reassigned) {
+    if (f->profile != PROFILE_CLOCKS && n->incarnation != 0 && n->incarnation <= n->reassigned &&
+        !f->options.serves) {
         world_violate(&f->world,
                       "fence",
                       "%s still speaks as incarnation %llu, whose vnodes were given to others",
@@ -79,7 +80,7 @@ uint64_t check_may_run_us(const struct fleet *f, const struct sim_node *n)
 
 void check_over(struct fleet *f, const struct sim_node *n)
 {
-    if (n->core == NULL || f->profile == PROFILE_CLOCKS) {
+    if (n->core == NULL || f->profile == PROFILE_CLOCKS || f->options.serves) {
         return;
     }
     if (check_may_run_us(f, n) > 0) {
@@ -109,6 +110,7 @@ void check_fenced(struct fleet *f, const Rh__CommandFence *command)
     for (unsigned i = 0; i < f->nodes; i++) {
         if (f->node[i].last_incarnation == command->incarnation) {
             check_trouble(f, &f->node[i]);
+            f->node[i].parted = command->clean ? command->incarnation : f->node[i].parted;
         }
         if (f->node[i].named == command->incarnation) {
             f->node[i].named = 0; // it may be named anew

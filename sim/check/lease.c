@@ -244,11 +244,22 @@ void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_en
         c->granted_us[n - f->node] = c->step_us;
         n->lease_end_us = again && n->lease_end_us > end_us ? n->lease_end_us : end_us;
         n->granted = message->target_incarnation;
+        // When it was decided: who stands still in between sends what is over by then.
+        if (message->grant->lease_us > c->longest_us) {
+            world_violate(&f->world,
+                          "lease",
+                          "%s grants %s a lease of %llu us, and the longest in the log has %llu",
+                          c->process.name,
+                          n->process.name,
+                          (unsigned long long)message->grant->lease_us,
+                          (unsigned long long)c->longest_us);
+        }
+        maintenance_granted(f, c, n, message->grant);
     }
     control_free(message);
 }
 
-void check_lease(struct fleet *f, const struct sim_node *n, const Rh__Control *message)
+void check_lease(struct fleet *f, struct sim_node *n, const Rh__Control *message)
 {
     struct host_stats figures;
 
@@ -264,10 +275,10 @@ void check_lease(struct fleet *f, const struct sim_node *n, const Rh__Control *m
                       n->process.name,
                       (unsigned long long)(figures.lease_until_us - n->lease_end_us));
     }
+    maintenance_took(f, n, message->grant);
 }
 
-/* By what is left of it: what a node tells as its lease's length is that of the last grant, which
- * may be one of before that came late, and is not in force. Old files have forgotten that leases
+/* By what is left of it, which is less than what was granted. Old files have forgotten that leases
  * were longer. */
 void check_longest(struct fleet *f)
 {
@@ -277,7 +288,8 @@ void check_longest(struct fleet *f)
         const struct sim_node *n = &f->node[i];
         const uint64_t left_us = n->core == NULL ? 0 : check_may_run_us(f, n);
 
-        if (left_us > longest_us) {
+        // Who said BYE has stopped its actors, and owns nothing.
+        if (left_us > longest_us && n->parted != n->incarnation) {
             world_violate(
                 &f->world,
                 "lease",
@@ -299,7 +311,8 @@ void check_begins(struct fleet *f, const struct sim_node *n)
     host_stats(n->core, &figures);
     const uint64_t soft_us = figures.lease_us / SOFT_PART;
 
-    if (figures.lease_in_force && clock_us + soft_us > figures.lease_until_us) {
+    if (figures.lease_in_force && !f->options.serves &&
+        clock_us + soft_us > figures.lease_until_us) {
         world_violate(&f->world,
                       "soft",
                       "%s begins something %lld us before its lease ends",

@@ -159,13 +159,28 @@ static const char *plan_waits(const struct fleet *f)
 }
 
 /* From then on K7's bounds count: the faults are over, dead links were noticed and dialled again,
- * and nobody else was elected since. */
+ * nobody else was elected since, nor has the log had another longest lease. */
 static uint64_t calm_since_us(const struct fleet *f)
 {
     enum { LINKS_US = HOST_CONN_MS * 1000 + 1000000 };
     const uint64_t links_us = f->heal_us + LINKS_US;
+    const uint64_t led_us =
+        f->raft.elected_us > f->lease_agreed_us ? f->raft.elected_us : f->lease_agreed_us;
 
-    return links_us > f->raft.elected_us ? links_us : f->raft.elected_us;
+    return links_us > led_us ? links_us : led_us;
+}
+
+/* The longest lease and its margin by a clock that is 6 % slow. */
+static uint64_t lease_wait_us(const struct fleet *f)
+{
+    return f->raft.truth.lease_us * 117 / 100;
+}
+
+/* Coordinators that were stopped draw no number before each node was heard of, or has no lease:
+ * after a maintenance that is longer than a transaction may take. */
+static uint64_t extended_us(const struct fleet *f)
+{
+    return f->raft.truth.lease_us > f->lease_us ? lease_wait_us(f) : 0;
 }
 
 /* How much later than both of these. */
@@ -181,7 +196,8 @@ enum { ROUNDS_US = 2000000 };
 
 void check_holds(struct fleet *f)
 {
-    const uint64_t bound_us = ((uint64_t)f->prepare_ms + 2 * (uint64_t)f->poll_ms) * 1000;
+    const uint64_t bound_us =
+        ((uint64_t)f->prepare_ms + 2 * (uint64_t)f->poll_ms) * 1000 + extended_us(f);
 
     for (unsigned n = 0; n < f->nodes; n++) {
         for (const struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
@@ -215,10 +231,9 @@ static bool others_serve(const struct fleet *f, const struct sim_node *n)
 void check_recovery(struct fleet *f)
 {
     const struct view *view = &f->raft.truth.view;
-    // The longest lease and its margin by a clock that is 6 % slow. After a restore nodes are
-    // registered only when it is over, and whoever is heard of then is waited for once more.
-    const uint64_t wait_us = f->raft.truth.lease_us * 117 / 100;
-    const uint64_t bound_us = (f->restores > 0 ? 2 : 1) * wait_us + ROUNDS_US;
+    // After a restore nodes are registered only when it is over, and whoever is heard of then is
+    // waited for once more.
+    const uint64_t bound_us = (f->restores > 0 ? 2 : 1) * lease_wait_us(f) + ROUNDS_US;
 
     for (unsigned i = 0; i < f->nodes && f->lease_us > 0; i++) {
         const struct sim_node *n = &f->node[i];
@@ -238,7 +253,7 @@ void check_recovery(struct fleet *f)
 
 void check_pending(struct fleet *f)
 {
-    const uint64_t bound_us = (uint64_t)f->prepare_ms * 1000 + ROUNDS_US;
+    const uint64_t bound_us = (uint64_t)f->prepare_ms * 1000 + ROUNDS_US + extended_us(f);
     const struct state *truth = &f->raft.truth;
 
     for (size_t i = 0; i < truth->txn_count; i++) {

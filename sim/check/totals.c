@@ -42,6 +42,8 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->cuts += f->cuts;
     t->restores += f->restores;
     t->other_leases += f->other_leases;
+    t->maintenances += f->maintenances;
+    t->extended += f->extended;
     t->floods += f->floods;
     t->old_copies += f->old_copies;
     t->noticed += f->noticed;
@@ -90,6 +92,8 @@ void totals_add(struct totals *t, const struct totals *more)
     t->cuts += more->cuts;
     t->restores += more->restores;
     t->other_leases += more->other_leases;
+    t->maintenances += more->maintenances;
+    t->extended += more->extended;
     t->floods += more->floods;
     t->old_copies += more->old_copies;
     t->noticed += more->noticed;
@@ -175,14 +179,17 @@ void totals_print(const struct totals *t, double seconds)
                  t->reassigned);
     (void)printf("crashes: nodes %" PRIu64 ", coordinators %" PRIu64 ", gateways %" PRIu64
                  "; power losses %" PRIu64 ", leader changes %" PRIu64 ", restores %" PRIu64
-                 ", coordinators that came back with another lease %" PRIu64 "\n",
+                 ", coordinators that came back with another lease %" PRIu64
+                 ", maintenances %" PRIu64 " with %" PRIu64 " extended leases\n",
                  t->crashes[0],
                  t->crashes[1],
                  t->crashes[2],
                  t->power_losses,
                  t->leader_changes,
                  t->restores,
-                 t->other_leases);
+                 t->other_leases,
+                 t->maintenances,
+                 t->extended);
     if (t->groups > 0) {
         (void)printf("changes of coordinators %" PRIu64 " in %" PRIu64 " fleets: %" PRIu64
                      " grew, %" PRIu64 " shrank, %" PRIu64 " replaced one; refused %" PRIu64

@@ -27,6 +27,8 @@ struct totals {
     uint64_t cuts;
     uint64_t restores;
     uint64_t other_leases;
+    uint64_t maintenances;
+    uint64_t extended;
     uint64_t floods;
     uint64_t old_copies;
     uint64_t noticed;

@@ -473,6 +473,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
         check_fenced(f, command->fence);
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_LEASE) {
+        f->lease_agreed_us = f->world.now_us;
         check_longest(f);
     }
     f->ledger.fences += result->accepted && command->body_case == RH__COMMAND__BODY_FENCE;

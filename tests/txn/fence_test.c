@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NODES = 6, LEADERS = 3, LEASES = 4096, LEASE_MS = 3000 };
+enum { NODES = 6, LEADERS = 3, LEASES = 4096, LEASE_MS = 3000, OPERATOR = 99, FELLOW = 98 };
+
+enum { LEASE_OWN_MAX_US = (LEASE_MS + 1000 * LEADERS) * 1000 }; /* no leader has longer ones */
 
 /* ---- settings ---- */
 
@@ -70,6 +72,11 @@ struct renewer {
     uint64_t renewed_us;
     uint64_t sent_us; /* of the renewal under way */
     uint64_t boot;    /* changes when it starts on another machine */
+    uint64_t seq;     /* of the last renewal */
+    uint64_t lease_term;
+    uint64_t lease_seq;
+    uint64_t until_us;  /* its lease, by its clock … */
+    uint64_t length_us; /* … and how long that is */
 };
 
 static struct {
@@ -86,10 +93,16 @@ static struct {
     size_t held_count;
     unsigned reassigned;
     unsigned fenced;
-    unsigned odd;      /* this node, counted from 1, has another ring at the same version … */
-    bool odder;        /* … or at one that never was */
-    unsigned mended;   /* times it was told to fetch it */
-    unsigned regained; /* a name given to a new process by the wait alone */
+    unsigned odd;   /* this node, counted from 1, has another ring at the same version … */
+    bool odder;     /* … or at one that never was */
+    unsigned older; /* this one, counted from 1, tells nothing of which lease it has */
+    unsigned late;  /* to this one, counted from 1, an extended lease is on its way for ever … */
+    uint64_t late_seq;       /* … of that renewal, the last */
+    unsigned mended;         /* times it was told to fetch it */
+    unsigned regained;       /* a name given to a new process by the wait alone */
+    unsigned extended;       /* leases that were longer than any leader's own … */
+    unsigned replaced;       /* … and those that took the place of one */
+    uint32_t maintenance_ms; /* asked for now and then, up to that long; 0 = never */
 } w;
 
 /* The last instant at which a holder may run: it counts from its sending, by a clock that is as
@@ -99,7 +112,7 @@ static uint64_t lease_end(uint64_t sent_us, uint64_t lease_us)
     return sent_us + lease_us + lease_us / 10 - 1;
 }
 
-static void hold(uint64_t incarnation, uint64_t until_us)
+static void hold(uint64_t incarnation, uint64_t until_us, bool instead)
 {
     size_t at = 0;
 
@@ -109,7 +122,8 @@ static void hold(uint64_t incarnation, uint64_t until_us)
     assert_true(at < LEASES);
     w.held_count = at == w.held_count ? at + 1 : w.held_count;
     w.held[at].incarnation = incarnation;
-    w.held[at].until_us = until_us > w.held[at].until_us ? until_us : w.held[at].until_us;
+    w.held[at].until_us =
+        until_us > w.held[at].until_us || instead ? until_us : w.held[at].until_us;
 }
 
 static void expect_lease_over(uint64_t incarnation)
@@ -119,15 +133,40 @@ static void expect_lease_over(uint64_t incarnation)
     }
 }
 
+/* As node/books/lease.h has it; but for one, messages are never late here. */
+static void on_grant(struct renewer *n, const Rh__Grant *grant)
+{
+    const uint64_t until_us = n->sent_us + grant->lease_us;
+
+    if (w.late > 0 && n == &w.node[w.late - 1] && grant->lease_us > LEASE_OWN_MAX_US) {
+        w.late_seq = grant->seq;
+        return;
+    }
+
+    assert_true(grant->lease_us > 0 && grant->lease_us <= w.state.lease_us);
+    hold(n->incarnation, lease_end(n->sent_us, grant->lease_us), grant->instead);
+    w.extended += grant->lease_us > LEASE_OWN_MAX_US;
+    w.replaced += grant->instead && until_us < n->until_us;
+    if (until_us > n->until_us || grant->instead) {
+        n->until_us = until_us;
+        n->length_us = grant->lease_us;
+        n->lease_term = grant->term;
+        n->lease_seq = grant->seq;
+    }
+}
+
 static void on_send(uint64_t link, const Rh__Control *m)
 {
-    struct renewer *n = &w.node[link - 1];
+    struct renewer *n = link > NODES ? NULL : &w.node[link - 1];
 
+    if (n == NULL) {
+        return;
+    }
     if (m->body_case == RH__CONTROL__BODY_REG_OK && m->reg_ok->nonce == n->nonce) {
         n->incarnation = m->reg_ok->incarnation;
+        n->lease_term = n->lease_seq = n->until_us = 0;
     } else if (m->body_case == RH__CONTROL__BODY_GRANT && m->target_incarnation == n->incarnation) {
-        assert_true(m->grant->lease_us > 0 && m->grant->lease_us <= w.state.lease_us);
-        hold(n->incarnation, lease_end(n->sent_us, m->grant->lease_us));
+        on_grant(n, m->grant);
     } else if (m->body_case == RH__CONTROL__BODY_REPAIR) {
         w.mended++;
     } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
@@ -262,6 +301,13 @@ static void node_tick(unsigned number)
         return;
     }
     n->sent_us = w.now_us;
+    renew.seq = ++n->seq;
+    if (number + 1 != w.older) {
+        renew.lease_length_us = n->length_us == 0 ? 1 : n->length_us;
+        renew.lease_term = n->lease_term;
+        renew.lease_seq = n->lease_seq;
+    }
+    renew.lease_us = n->until_us > w.now_us ? n->until_us - w.now_us : 0;
     renew.version = w.state.view.ring.version - (number + 1 == w.odd && w.odder);
     renew.digest0 = w.state.view.ring.digest[0] ^ (number + 1 == w.odd);
     renew.digest1 = w.state.view.ring.digest[1];
@@ -273,6 +319,26 @@ static void node_tick(unsigned number)
         n->silent_until_us = w.now_us + prng_between(&w.prng, 100000, 8000000);
     } else if (prng_chance(&w.prng, 1)) {
         node_moves_house(n);
+    }
+}
+
+/* An operator wants a time without coordinators; 0: he is through. */
+static void maintain(uint32_t for_ms)
+{
+    Rh__Control m = RH__CONTROL__INIT;
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminMaintenance body = RH__ADMIN_MAINTENANCE__INIT;
+
+    body.for_ms = for_ms;
+    admin.what_case = RH__ADMIN__WHAT_MAINTENANCE;
+    admin.maintenance = &body;
+    m.body_case = RH__CONTROL__BODY_ADMIN;
+    m.admin = &admin;
+    if (w.leading >= 0) {
+        step((unsigned)w.leading,
+             (struct coordinator_event){
+                 .type = COORDINATOR_MESSAGE, .peer = OPERATOR, .message = &m});
+        run_log();
     }
 }
 
@@ -300,6 +366,12 @@ static void run(uint64_t ms)
         w.now_us += 50000;
         if (!w.calm && prng_between(&w.prng, 1, w.leading < 0 ? 10 : 300) == 1) {
             change_leader();
+        }
+        if (w.maintenance_ms > 0 && prng_chance(&w.prng, 5)) {
+            maintain((uint32_t)prng_between(&w.prng, 1, w.maintenance_ms));
+        }
+        if (w.maintenance_ms > 0 && prng_chance(&w.prng, 5)) {
+            maintain(0);
         }
         for (unsigned i = 0; i < NODES; i++) {
             node_tick(i);
@@ -336,6 +408,11 @@ static void start(uint64_t seed, struct ring_size size)
         const uint32_t apart_ms = size.apart_ms == 0 ? 1000 : size.apart_ms;
         coordinator_config_lease(&config, LEASE_MS + apart_ms * i); // they needn't agree
         w.c[i] = coordinator_new(&config, &w.state);
+    }
+    for (unsigned k = 0; k < LEADERS; k++) {
+        step(k,
+             (struct coordinator_event){
+                 .type = COORDINATOR_PEER_UP, .peer = OPERATOR, .role = ROLE_CLI, .name = "op"});
     }
     for (unsigned i = 0; i < NODES; i++) {
         char name[8];
@@ -406,6 +483,28 @@ static void a_short_lease_waits_with_the_margin_of_a_long_one(void **state)
     assert_true(reassigned > 0);
 }
 
+/* By leaders that come and go in the midst of it, and nodes that die then. */
+static void extended_leases_are_waited_for(void **state)
+{
+    unsigned reassigned = 0;
+    unsigned extended = 0;
+    unsigned replaced = 0;
+
+    (void)state;
+    log_set_level(LOG_ERROR);
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        start(seed, (struct ring_size){.grid = 14, .vnodes = 4});
+        w.maintenance_ms = 20000;
+        run(300000);
+        reassigned += w.reassigned;
+        extended += w.extended;
+        replaced += w.replaced;
+        stop();
+    }
+    print_message("reassigned %u, extended %u, replaced %u\n", reassigned, extended, replaced);
+    assert_true(reassigned > 20 && extended > 1000 && replaced > 100);
+}
+
 static uint64_t held_until(uint64_t incarnation)
 {
     for (size_t i = 0; i < w.held_count; i++) {
@@ -414,6 +513,182 @@ static uint64_t held_until(uint64_t incarnation)
         }
     }
     return 0;
+}
+
+static void expect_all_short(uint64_t lease_us)
+{
+    assert_int_equal(w.state.lease_us, lease_us);
+    for (unsigned i = 0; i < NODES; i++) {
+        assert_true(w.node[i].until_us <= w.now_us + lease_us);
+    }
+}
+
+/* None would be SOFT for so long. */
+static void expect_all_serve_for(uint64_t ms)
+{
+    for (unsigned i = 0; i < NODES; i++) {
+        const struct renewer *n = &w.node[i];
+
+        assert_true(n->until_us - n->length_us / 5 > w.now_us + ms * 1000);
+    }
+}
+
+/* Until every lease that its leader extended is over. */
+static void the_longest_lease_is_long_only_while_one_is(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    const uint64_t own_us = (uint64_t)(LEASE_MS + 1000 * w.leading) * 1000;
+    run(5000);
+    assert_int_equal(w.state.lease_us, own_us);
+    maintain(30000);
+    const uint64_t long_us = w.state.lease_us;
+    assert_int_equal(long_us, 40000000 + own_us);
+    run(1000);
+    for (unsigned i = 0; i < NODES; i++) {
+        assert_true(w.node[i].until_us > w.now_us + 30000000);
+    }
+    run(40000);
+    assert_int_equal(w.state.lease_us, long_us);
+    run(15000);
+    assert_int_equal(w.state.lease_us, own_us);
+    stop();
+}
+
+/* Nobody takes them back in silence: all coordinators may have been stopped one after the other,
+ * and are about to be once more. */
+static void a_new_leader_leaves_extended_leases_until_the_operator_is_through(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    run(5000);
+    maintain(30000);
+    const uint64_t long_us = w.state.lease_us;
+    run(1000);
+    for (unsigned i = 0; i < 3; i++) {
+        change_leader();
+        for (unsigned k = 0; k < LEADERS; k++) { // its process, too
+            step(k, (struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = FELLOW});
+            step(k,
+                 (struct coordinator_event){.type = COORDINATOR_PEER_UP,
+                                            .peer = FELLOW,
+                                            .role = ROLE_COORDINATOR,
+                                            .name = "1"});
+        }
+        change_leader();
+        run(8000);
+        assert_int_equal(w.state.lease_us, long_us);
+        expect_all_serve_for(29000 - (i + 1) * 8000);
+    }
+    maintain(0);
+    run(2000);
+    expect_all_short((uint64_t)(LEASE_MS + 1000 * w.leading) * 1000);
+    stop();
+}
+
+static void who_extended_leases_takes_them_back_likewise(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    run(5000);
+    maintain(30000);
+    run(1000);
+    expect_all_serve_for(29000);
+    maintain(0);
+    run(2000);
+    expect_all_short((uint64_t)(LEASE_MS + 1000 * w.leading) * 1000);
+    maintain(30000); // it was not for ever
+    run(1000);
+    expect_all_serve_for(29000);
+    stop();
+}
+
+/* It may come yet, and counts unless the node has one of a later renewal by then. */
+static void a_late_extended_lease_is_waited_for_by_who_takes_it_back(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    run(5000);
+    const uint64_t own_us = (uint64_t)(LEASE_MS + 1000 * w.leading) * 1000;
+    w.late = 1;
+    maintain(30000);
+    while (w.late_seq == 0) {
+        run(50);
+    }
+    maintain(0);
+    const uint64_t end_us = w.now_us + 3000000;
+    while (w.state.lease_us != own_us && w.now_us < end_us) {
+        run(50);
+    }
+    expect_all_short(own_us);
+    assert_true(w.node[0].lease_seq > w.late_seq);
+    stop();
+}
+
+/* Its margins would go by the last grant, and it counts a lease's end otherwise. */
+static void who_is_of_an_older_version_keeps_its_short_lease(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    w.older = 3;
+    change_leader();
+    run(5000);
+    maintain(30000);
+    run(1000);
+    for (unsigned i = 0; i < NODES; i++) {
+        assert_true((w.node[i].until_us > w.now_us + 30000000) == (i != 2));
+    }
+    // A new leader can't know that it has no longer one of an earlier leader: that is waited for.
+    const uint64_t long_us = w.state.lease_us;
+    change_leader();
+    change_leader();
+    maintain(0);
+    run(30000);
+    assert_int_equal(w.state.lease_us, long_us);
+    run(30000);
+    assert_true(w.state.lease_us < long_us);
+    stop();
+}
+
+/* The log is an older copy: what it has forgotten nodes tell, and who is silent is waited for. */
+static void a_lease_that_the_log_does_not_know_is_believed(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    const uint64_t own_us = (uint64_t)(LEASE_MS + 1000 * w.leading) * 1000;
+    run(15000);
+    maintain(30000);
+    run(1000);
+    const uint64_t owner = UINT64_C(1) << 40 | 1; // nobody votes: the first keeps the whole ring
+    const uint64_t until_us = held_until(owner);
+    for (unsigned i = 0; i < NODES; i++) {
+        w.node[i].silent_until_us = w.node[i].incarnation == owner ? UINT64_MAX : 0;
+    }
+    change_leader();
+    w.state.lease_us = own_us;
+    change_leader();
+    while (w.reassigned == 0 && w.now_us < until_us + 10000000) {
+        run(100); // judge() says whether it is early
+    }
+    assert_int_equal(w.reassigned, 1);
+    stop();
 }
 
 /* Hole 58: it would serve what others own. It is told to fetch the map, and has leases then. */
@@ -490,6 +765,13 @@ static int all_cases(void)
         cmocka_unit_test(settings_that_break_a_promise_are_refused),
         cmocka_unit_test(nothing_changes_hands_before_its_lease_is_over),
         cmocka_unit_test(a_short_lease_waits_with_the_margin_of_a_long_one),
+        cmocka_unit_test(extended_leases_are_waited_for),
+        cmocka_unit_test(the_longest_lease_is_long_only_while_one_is),
+        cmocka_unit_test(a_new_leader_leaves_extended_leases_until_the_operator_is_through),
+        cmocka_unit_test(who_extended_leases_takes_them_back_likewise),
+        cmocka_unit_test(a_late_extended_lease_is_waited_for_by_who_takes_it_back),
+        cmocka_unit_test(who_is_of_an_older_version_keeps_its_short_lease),
+        cmocka_unit_test(a_lease_that_the_log_does_not_know_is_believed),
         cmocka_unit_test(who_has_another_map_gets_no_lease),
         cmocka_unit_test(thousands_of_vnodes_are_reassigned),
     };

@@ -2,6 +2,7 @@
  *
  * Tests of node/books/lease.h, with times as the table in that header has them.
  */
+#include "tests/planted.h"
 #include "tests/test.h"
 
 #include "node/books/lease.h"
@@ -10,13 +11,13 @@ enum { D = 3000000, AT = 1000000, WALL = 5000000 };
 #define MS 1000L
 
 /* What happens to one lease, in order; times in ms of the node's clock. */
-enum act { END, START, SENT, GRANTED, JUDGED, FORGET };
+enum act { END, START, SENT, GRANTED, REPLACED, JUDGED, FORGET };
 
 struct line {
     enum act act;
     uint64_t at_ms;
     uint64_t seq;
-    uint64_t term_ms; /* START, GRANTED */
+    uint64_t term_ms; /* START, GRANTED, REPLACED */
     int64_t wall_ms;  /* SENT, JUDGED: the wall clock's lead; 0 = as at the start */
     enum lease_state state;
     int64_t left_ms; /* JUDGED */
@@ -36,7 +37,9 @@ static void play(bool serve, const struct line *line)
         } else if (line->act == SENT) {
             lease_sent(&l, line->seq, now_us, wall_us);
         } else if (line->act == GRANTED) {
-            lease_grant(&l, line->seq, line->term_ms * MS, now_us);
+            (void)lease_grant(&l, line->seq, line->term_ms * MS, now_us);
+        } else if (line->act == REPLACED) {
+            (void)lease_replace(&l, line->seq, line->term_ms * MS, now_us);
         } else if (line->act == FORGET) {
             lease_forget(&l);
         } else {
@@ -76,7 +79,7 @@ static void what_runs_has_its_time_in_another_era(void **state)
     lease_init(&l, false);
     lease_start(&l, 3000 * MS);
     lease_sent(&l, 1, AT, AT + WALL);
-    lease_grant(&l, 1, 3000 * MS, AT);
+    (void)lease_grant(&l, 1, 3000 * MS, AT);
     const uint64_t kill_us = lease_kill_us(&l);
 
     assert_in_range(kill_us, AT + 2700 * MS, AT + 3000 * MS);
@@ -109,8 +112,57 @@ static void it_only_grows(void **state)
         {.act = GRANTED,
          .at_ms = 1300,
          .seq = 2,
-         .term_ms = 5000}, /* a longer one, counted from its sending */
-        {.act = JUDGED, .at_ms = 1300, .state = LEASE_ACTIVE, .left_ms = 4200},
+         .term_ms = 5000}, /* longer, and of an earlier renewal than the one that counts */
+        {.act = JUDGED, .at_ms = 1300, .state = LEASE_ACTIVE, .left_ms = 2700},
+        {.act = SENT, .at_ms = 1400, .seq = 4},
+        {.act = GRANTED, .at_ms = 1400, .seq = 4, .term_ms = 5000},
+        {.act = JUDGED, .at_ms = 1400, .state = LEASE_ACTIVE, .left_ms = 5000},
+        {.act = END},
+    };
+
+    (void)state;
+    play(false, lines);
+}
+
+/* Its margins are longer than all of a short one. */
+static void a_long_one_keeps_its_margins_until_a_short_one_reaches_further(void **state)
+{
+    static const struct line lines[] = {
+        {.act = START, .term_ms = 3000},
+        {.act = SENT, .at_ms = 0, .seq = 1},
+        {.act = GRANTED, .at_ms = 0, .seq = 1, .term_ms = 30000},
+        {.act = SENT, .at_ms = 500, .seq = 2},
+        {.act = GRANTED, .at_ms = 500, .seq = 2, .term_ms = 3000},
+        {.act = JUDGED, .at_ms = 23999, .state = LEASE_ACTIVE, .left_ms = 6001},
+        {.act = JUDGED, .at_ms = 24000, .state = LEASE_SOFT, .left_ms = 6000},
+        {.act = JUDGED, .at_ms = 27000, .state = LEASE_GATED, .left_ms = 3000},
+        {.act = SENT, .at_ms = 27000, .seq = 3},
+        {.act = GRANTED, .at_ms = 27100, .seq = 3, .term_ms = 3000},
+        {.act = JUDGED, .at_ms = 27100, .state = LEASE_ACTIVE, .left_ms = 2900},
+        {.act = JUDGED, .at_ms = 29400, .state = LEASE_SOFT, .left_ms = 600},
+        {.act = END},
+    };
+
+    (void)state;
+    play(false, lines);
+}
+
+static void a_short_one_takes_the_place_of_a_long_one_when_it_is_told_to(void **state)
+{
+    static const struct line lines[] = {
+        {.act = START, .term_ms = 3000},
+        {.act = SENT, .at_ms = 0, .seq = 1},
+        {.act = GRANTED, .at_ms = 0, .seq = 1, .term_ms = 30000},
+        {.act = SENT, .at_ms = 500, .seq = 2},
+        {.act = SENT, .at_ms = 1000, .seq = 3},
+        {.act = REPLACED, .at_ms = 3500, .seq = 2, .term_ms = 3000}, /* it would be SOFT */
+        {.act = JUDGED, .at_ms = 3500, .state = LEASE_ACTIVE, .left_ms = 26500},
+        {.act = SENT, .at_ms = 4000, .seq = 4},
+        {.act = REPLACED, .at_ms = 4100, .seq = 4, .term_ms = 3000},
+        {.act = JUDGED, .at_ms = 4100, .state = LEASE_ACTIVE, .left_ms = 2900},
+        {.act = GRANTED, .at_ms = 4200, .seq = 3, .term_ms = 30000}, /* late, and of before */
+        {.act = JUDGED, .at_ms = 4200, .state = LEASE_ACTIVE, .left_ms = 2800},
+        {.act = JUDGED, .at_ms = 6400, .state = LEASE_SOFT, .left_ms = 600},
         {.act = END},
     };
 
@@ -184,7 +236,7 @@ static void the_clocks_may_drift_slowly(void **state)
         const uint64_t wall_us = WALL + now_us + seq * 10000; // 2 % off, ten seconds in the end
 
         lease_sent(&l, seq, now_us, wall_us);
-        lease_grant(&l, seq, D, now_us);
+        (void)lease_grant(&l, seq, D, now_us);
         assert_int_equal(lease_judge(&l, now_us, wall_us).state, LEASE_ACTIVE);
     }
     assert_int_equal(l.jumps, 0);
@@ -253,7 +305,7 @@ static void margins_scale_with_the_lease(void **state)
         lease_init(&l, false);
         lease_start(&l, term_us);
         lease_sent(&l, 1, AT, 0);
-        lease_grant(&l, 1, term_us, AT);
+        (void)lease_grant(&l, 1, term_us, AT);
         (void)lease_judge(&l, AT, 0);
         assert_int_equal((lease_soft_us(&l) - AT) / MS, lines[i].soft_ms);
         assert_int_equal((lease_gate_us(&l) - AT) / MS, lines[i].gate_ms);
@@ -276,9 +328,9 @@ static void renewals_are_forgotten_one_by_one(void **state)
     for (uint64_t seq = 1; seq <= LEASE_SENT_MAX + 1; seq++) {
         lease_sent(&l, seq, AT + seq, 0);
     }
-    lease_grant(&l, 1, D, AT + 100);
+    (void)lease_grant(&l, 1, D, AT + 100);
     assert_int_equal(lease_margin_us(&l, AT + 100), 0);
-    lease_grant(&l, 2, D, AT + 100);
+    (void)lease_grant(&l, 2, D, AT + 100);
     assert_int_equal(lease_margin_us(&l, AT + 2), D);
 }
 
@@ -290,11 +342,11 @@ static void it_counts(void **state)
     lease_init(&l, false);
     lease_start(&l, D);
     lease_sent(&l, 1, AT, 0);
-    lease_grant(&l, 1, D, AT);
+    (void)lease_grant(&l, 1, D, AT);
     (void)lease_judge(&l, AT + 2000 * MS, 0);
     assert_int_equal(l.margin_min_us, 1000 * MS);
     lease_sent(&l, 2, AT + 2000 * MS, 0);
-    lease_grant(&l, 2, D, AT + 2100 * MS);
+    (void)lease_grant(&l, 2, D, AT + 2100 * MS);
     (void)lease_judge(&l, AT + 2100 * MS, 0);
     assert_int_equal(l.margin_min_us, 1000 * MS);
     (void)lease_judge(&l, AT + 6000 * MS, 0);
@@ -303,12 +355,14 @@ static void it_counts(void **state)
     assert_int_equal(l.gated, 1);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_counts_from_the_sending),
         cmocka_unit_test(what_runs_has_its_time_in_another_era),
         cmocka_unit_test(it_only_grows),
+        cmocka_unit_test(a_long_one_keeps_its_margins_until_a_short_one_reaches_further),
+        cmocka_unit_test(a_short_one_takes_the_place_of_a_long_one_when_it_is_told_to),
         cmocka_unit_test(a_grant_reopens_it),
         cmocka_unit_test(a_jump_costs_one_round),
         cmocka_unit_test(the_clocks_may_drift_slowly),
@@ -320,4 +374,11 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant planted[] = {M_EARLIERCOUNTS};
+
+    return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

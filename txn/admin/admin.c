@@ -44,6 +44,9 @@ Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag)
     reply->pending = (uint32_t)state_pending_count(c->state);
     reply->planned = (uint32_t)rebalance_planned(c);
     reply->planning = rebalance_planning(c);
+    reply->lease_us = c->leading ? c->config.lease_us : 0;
+    reply->lease_longest_us = lease_longest_us(c);
+    reply->lease_wait_us = lease_wait_us(c);
     return reply;
 }
 
@@ -144,6 +147,8 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         return false;
     case RH__ADMIN__WHAT_UPGRADE:
         return wish_upgrade(c, peer, reply, in->upgrade);
+    case RH__ADMIN__WHAT_MAINTENANCE:
+        return maintenance_on_question(c, peer, reply, in->maintenance);
     case RH__ADMIN__WHAT_RING:
         admin_add_vnodes(c, reply);
         return false;

@@ -162,6 +162,13 @@ void upgrade_tell(struct coordinator *c, Rh__AdminReply *reply);
 struct proposal *upgrade_on_question(struct coordinator *c, Rh__AdminReply *reply,
                                      const Rh__AdminUpgrade *in);
 
+/* ---- maintenance.c ---- */
+
+/* Have nodes serve without coordinators for a while. True: the answer comes when the log has the
+ * longest lease. */
+bool maintenance_on_question(struct coordinator *c, const struct leader_peer *peer,
+                             Rh__AdminReply *reply, const Rh__AdminMaintenance *in);
+
 /* ---- inspect.c ---- */
 
 /* Have one process repair itself, after a barrier. True: the answer comes when the repair was

@@ -38,6 +38,7 @@ struct fleet_counts {
     uint64_t lease_left_us;
     uint64_t load_permille;
     uint64_t load_vnode_permille;
+    uint64_t lease_longest_us;
 };
 
 #define ROW(field, type, name, help)                                                               \
@@ -93,6 +94,8 @@ static const struct metrics_row of_leader[] = {
         "What the vnode that costs most has of its node's share, in thousandths."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",
            "Shortest remaining lease of a live node; 0: there is no live node."),
+    ROW_US(lease_longest_us, GAUGE, "lease_longest_seconds",
+           "Longest lease that may have been granted: take-overs wait for it."),
 };
 
 /* Somebody has that version of the ring; true: an older one. 0 = he did not say. */
@@ -254,6 +257,7 @@ void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_u
     const struct loads_state load = loads_state(c);
     f.load_permille = load.known ? load.permille : 0;
     f.load_vnode_permille = load.known ? load.vnode_permille : 0;
+    f.lease_longest_us = lease_longest_us(c);
     count_gateways(c, &f);
     for (size_t i = 0; i < c->state->node_count; i++) {
         count_node(c, &c->state->node[i], &census, &f);

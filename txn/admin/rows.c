@@ -63,6 +63,8 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->executed = seen->renew.executed;
     row->forwarded = seen->renew.forwarded;
     row->lease_least_us = seen->renew.lease_least_us;
+    row->lease_own_us = seen->renew.lease_us;
+    row->lease_length_us = seen->renew.lease_length_us;
     row->clock_parts = seen->clock.parts;
     row->lease_gated = seen->renew.lease_gated;
     row->leaseless_total = seen->renew.leaseless_total;

@@ -260,6 +260,9 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
         admin_set_text(&reply->error, result->why);
     } else if (p->kind == PROPOSAL_DAEMONS || p->kind == PROPOSAL_QUARANTINE) {
         (void)snprintf(text, sizeof text, "changed");
+    } else if (p->kind == PROPOSAL_LEASE) {
+        (void)snprintf(
+            text, sizeof text, p->for_ms > 0 ? "leases are extended" : "leases are taken back");
     } else if (p->kind == PROPOSAL_PIN) {
         (void)snprintf(text, sizeof text, "done; there are %zu pins in all", c->state->pin_count);
     } else if (p->kind == PROPOSAL_FORMAT) {

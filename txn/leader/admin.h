@@ -34,6 +34,13 @@ void operator_request_applied(struct coordinator *c, const struct proposal *p,
 void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
                             const struct state_result *result);
 
+/* ---- maintenance.c ---- */
+
+/* The log has another longest lease; if an operator wished it, extend leases from now on, and
+ * answer. */
+void maintenance_applied(struct coordinator *c, const struct proposal *p,
+                         const struct state_result *result);
+
 /* ---- operator_request.c ---- */
 
 /* A gateway answers. */

@@ -69,9 +69,11 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_OPERATOR_REQUEST:
         operator_request_applied(c, p, result);
         return;
+    case PROPOSAL_LEASE:
+        maintenance_applied(c, p, result);
+        return;
     case PROPOSAL_NOTE:
     case PROPOSAL_VOTER:
-    case PROPOSAL_LEASE:
     case PROPOSAL_REASSIGN:
     case PROPOSAL_SETTLE:
     case PROPOSAL_AHEAD:

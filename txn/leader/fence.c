@@ -162,7 +162,7 @@ static bool is_over(const struct coordinator *c, const struct state_node *node)
                        mutant(M_NOSTOP) || mutant(M_FENCEPEND);
 
     return early || mutant(M_EAGER) ||
-           (peers_silent_us(c, node) >= lease_wait_us(c) &&
+           (peers_silent_us(c, node) >= lease_wait_us(c) && c->now_us >= c->fence.told_us &&
             c->now_us - c->fence.deaf_us >= lease_wait_us(c));
 }
 
@@ -390,6 +390,9 @@ void fence_forget(struct coordinator *c)
 {
     c->fence.deaf_us = 0;
     c->fence.owned_version = 0;
+    c->fence.extended_us = 0;
+    c->fence.taken_back = false;
+    c->fence.told_us = 0;
 }
 
 /* ---- for people ---- */

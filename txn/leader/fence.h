@@ -14,6 +14,14 @@ struct fence {
     uint64_t deaf_us;       /* no node at all was heard until then, or might be */
     uint64_t looked_us;     /* when I looked last for silent nodes */
     uint64_t owned_version; /* of the ring in which everything is somebody's; 0 = not known */
+    uint64_t extended_us;   /* when the leases that I extended end, on true clocks; 0 = none were */
+    bool taken_back;        /* an operator needs longer leases than mine no more */
+    uint64_t told_us;       /* until then leases last of which a node told, and the log did not */
+};
+
+enum {
+    LEASE_FOR_MS_MAX = 120000,      /* nodes may be had to serve without coordinators so long */
+    LEASE_EXTENDED_MS_MAX = 300000, /* as --lease: a restore that is told nothing waits so long */
 };
 
 /* ---- fence.c ---- */
@@ -59,5 +67,20 @@ uint64_t lease_elders_over_us(const struct coordinator *c);
 bool lease_ready(const struct coordinator *c);
 /* Make it know. */
 void lease_agree(struct coordinator *c);
+/* The lease to grant to the node now, whose renewal `seen` has: mine, or an extended one. */
+uint64_t lease_grant_us(const struct coordinator *c, const struct seen *seen);
+/* The node tells of its lease. If none is so long by what the log has, the log is an older copy, or
+ * a clock is worse than promised: nothing is given away before such leases are over. */
+void lease_told(struct coordinator *c, const struct state_node *node, const Rh__Renew *in);
+/* True if what is granted counts instead of any longer lease that the node has. */
+bool lease_replaces(const struct coordinator *c, const struct seen *seen);
+/* How long a lease is by which a node serves for `for_ms` though nobody renews it. */
+uint64_t lease_extended_us(const struct coordinator *c, uint32_t for_ms);
+/* Grant that length from here on, until it is over: the log has it. */
+void lease_extend(struct coordinator *c, uint32_t for_ms);
+/* Grant my own length instead of any longer lease from here on, whoever extended it. Nodes hold on
+ * to an extended lease until an operator wants that: a new leader can't know whether he is through.
+ */
+void lease_take_back(struct coordinator *c);
 
 #endif

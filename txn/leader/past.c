@@ -40,7 +40,8 @@ enum { SAY_AGAIN_US = 60 * 1000 * 1000 }; /* a liar's greater and greater number
 
 static bool leases_are_over(const struct coordinator *c)
 {
-    return c->now_us >= c->past.born_us + lease_wait_us(c) || lease_longest_us(c) == 0;
+    return (c->now_us >= c->past.born_us + lease_wait_us(c) && c->now_us >= c->fence.told_us) ||
+           lease_longest_us(c) == 0;
 }
 
 void past_note(struct coordinator *c, enum past_teller teller, const char *name, uint64_t knows)

@@ -44,11 +44,13 @@ struct leader_peer {
 struct seen {
     uint16_t slot;
     uint64_t incarnation;
-    uint64_t heard_us;   /* last message of this incarnation; 0 = none since I lead */
-    uint64_t granted_us; /* when my last lease for it left, or a little earlier; 0 = none did */
-    bool other_map;      /* at the version that I have: it gets none */
-    Rh__Renew renew;     /* the last; no pointers in it */
-    struct drift clock;  /* the node's, against mine */
+    uint64_t heard_us;     /* last message of this incarnation; 0 = none since I lead */
+    uint64_t granted_us;   /* when my last lease for it left, or a little earlier; 0 = none did */
+    bool other_map;        /* at the version that I have: it gets none */
+    uint64_t sure_seq;     /* of its first renewal when it had a lease of mine; 0 = none came yet */
+    uint64_t extended_seq; /* of its last renewal that I granted an extended lease; 0 = of none */
+    Rh__Renew renew;       /* the last; no pointers in it */
+    struct drift clock;    /* the node's, against mine */
     struct state_versions states; /* as its last renewal told */
 };
 

@@ -50,6 +50,7 @@ struct proposal {
     uint16_t target;               /* BEGIN */
     uint64_t patient;              /* REPAIR: link to the process */
     uint32_t repair;               /* REPAIR: enum repair_task */
+    uint32_t for_ms;               /* LEASE, asked: of a maintenance; 0 = its end */
     Rh__Control *operator_request; /* OPERATOR_REQUEST: owned */
 };
 

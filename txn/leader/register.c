@@ -410,7 +410,7 @@ static uint32_t next_renewal_us(const struct coordinator *c, const struct state_
 }
 
 static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
-                  const struct seen *seen)
+                  struct seen *seen)
 {
     const Rh__Renew *in = &seen->renew;
     Rh__Control out = RH__CONTROL__INIT;
@@ -418,7 +418,12 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
     uint64_t pending[STATE_PENDING_MAX];
 
     body.seq = in->seq;
-    body.lease_us = drift_lease_us(&seen->clock, c->config.lease_us);
+    body.lease_us = lease_grant_us(c, seen);
+    body.term = c->term;
+    body.instead = lease_replaces(c, seen);
+    if (body.lease_us > c->config.lease_us && in->seq > seen->extended_seq) {
+        seen->extended_seq = in->seq;
+    }
     body.clock_parts = seen->clock.parts;
     body.version = c->state->view.ring.version;
     body.pending = pending;
@@ -504,10 +509,14 @@ void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh
     }
     seen = peers_heard(c, node);
     register_note(seen, in);
+    if (seen->sure_seq == 0 && in->lease_term == c->term) {
+        seen->sure_seq = in->seq;
+    }
     judge_clock(c, node, seen);
     if (in->costs != NULL) {
         loads_told(c, node, in->costs);
     }
+    lease_told(c, node, in);
     if (has_other_map(c, in)) {
         refuse_other_map(c, peer, node, seen);
         return;

@@ -68,6 +68,7 @@ def seen_in(fleet):
         "trace k1": fleet.ask("trace", "k1"),
         "kick nobody": once("kick", "nobody", *at),
         "coordinators list": fleet.ask("coordinators", "list"),
+        "coordinators maintenance": fleet.ask("coordinators", "maintenance", "--for", "5s"),
         "top": fleet.ask("top"),
         "top --calls": fleet.ask("top", "--calls"),
         "txn list": fleet.ask("txn", "list"),
