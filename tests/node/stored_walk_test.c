@@ -257,6 +257,21 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
     return RH_OK;
 }
 
+int rh_deposed(struct rh_actor *actor, const char *text)
+{
+    answer(actor, rh_error(text));
+    return RH_OK;
+}
+
+uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
+{
+    (void)actor;
+    (void)ms;
+    (void)every_ms;
+    (void)argument;
+    return 1;
+}
+
 struct rh_token rh_defer(struct rh_actor *actor)
 {
     actor->defers = ++defers;
