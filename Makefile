@@ -318,6 +318,9 @@ run-linearizable: $(binary)
 bots: setup-build-check ## players who drop the line and resume (BOTS=10000, SECONDS=); four minutes
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_bots.py $(binary)
+balance: setup-build-check ## a Zipf load on four nodes is shared out by --balance load; a minute or three
+	+@$(submake) $(binary)
+	@tests/e2e/campaign/campaign_balance.py $(binary)
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done
@@ -450,7 +453,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable browser storm bots alerts drain-page bench run-bench \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d
