@@ -196,11 +196,12 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
     if (beside_find(file, path, sizeof path)) {
         return add_object(k, kind, path);
     }
-    return complain(name,
-                    "there is no such bundled actor: kv and echo exist, ledger if the package "
-                    "ringhold-tools is installed, store_redis and store_postgres if ringhold-stores "
-                    "is; a file's name needs a slash: ./game.so",
-                    ERR_NOT_FOUND);
+    return complain(
+        name,
+        "there is no such bundled actor: kv and echo exist, ledger if the package "
+        "ringhold-tools is installed, store_redis and store_postgres if ringhold-stores "
+        "is; a file's name needs a slash: ./game.so",
+        ERR_NOT_FOUND);
 }
 
 /* `name` may have "=ARGUMENT" behind it. */
