@@ -641,5 +641,6 @@ bool scale_run(const struct scale_options *options, struct scale_result *result)
     result->apply_us =
         result->entries.messages == 0 ? 0 : result->apply_us / (double)result->entries.messages;
     end(s);
+    mem_free(s);
     return settled;
 }
