@@ -96,12 +96,10 @@ uint64_t cells_requests(const struct host_cells *c, struct span at)
     return sum;
 }
 
-void cells_forget_requests(struct host *h)
+void cells_forget_requests(struct host_cells *c, struct span at)
 {
-    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
-        if (h->cells.state[c].mine) {
-            h->cells.state[c].requests = 0;
-        }
+    for (uint32_t cell = at.from; cell < at.to; cell++) {
+        c->state[cell].requests = 0;
     }
 }
 

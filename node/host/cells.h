@@ -63,8 +63,8 @@ static inline void cells_count_request(struct host_cells *c, uint32_t cell)
 }
 /* Requests for all of these cells since they were forgotten last. */
 uint64_t cells_requests(const struct host_cells *c, struct span at);
-/* Count those of the node's own cells from nothing. */
-void cells_forget_requests(struct host *h);
+/* Count the requests for these cells from 0. */
+void cells_forget_requests(struct host_cells *c, struct span at);
 /* From now on the cell is held by that transaction; NULL = by none. */
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold);
 /* The actor's new fence is the greatest of its cell: I2, a fence never goes down (hole 32). */

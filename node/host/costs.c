@@ -87,7 +87,13 @@ Rh__Costs *costs_take(struct host *h)
     for (size_t i = 0; i < out->n_vnodes; i++) {
         find_cut(h, out->vnodes[i]);
     }
-    cells_forget_requests(h);
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        const struct ring_vnode *v = &ring->vnode[i];
+
+        if (v->owner == h->membership.slot) {
+            cells_forget_requests(&h->cells, (struct span){v->from, ring_end(ring, v)});
+        }
+    }
     costs_begin(h);
     return out;
 }
