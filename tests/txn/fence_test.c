@@ -9,6 +9,7 @@
 #include "base/prng.h"
 #include "link/link.h"
 #include "txn/leader/coordinator.h"
+#include "txn/leader/inside.h"
 #include "wire/control.h"
 
 #include "tests/planted.h"
@@ -96,6 +97,7 @@ static struct {
     unsigned odd;   /* this node, counted from 1, has another ring at the same version … */
     bool odder;     /* … or at one that never was */
     unsigned older; /* this one, counted from 1, tells nothing of which lease it has */
+    unsigned liar;  /* likewise: it says that it has the longest lease there is; 0 = nobody does */
     unsigned late;  /* to this one, counted from 1, an extended lease is on its way for ever … */
     uint64_t late_seq;       /* … of that renewal, the last */
     unsigned mended;         /* times it was told to fetch it */
@@ -308,6 +310,9 @@ static void node_tick(unsigned number)
         renew.lease_seq = n->lease_seq;
     }
     renew.lease_us = n->until_us > w.now_us ? n->until_us - w.now_us : 0;
+    if (number + 1 == w.liar) {
+        renew.lease_us = renew.lease_length_us = (uint64_t)LEASE_EXTENDED_MS_MAX * 1000;
+    }
     renew.version = w.state.view.ring.version - (number + 1 == w.odd && w.odder);
     renew.digest0 = w.state.view.ring.digest[0] ^ (number + 1 == w.odd);
     renew.digest1 = w.state.view.ring.digest[1];
@@ -691,6 +696,30 @@ static void a_lease_that_the_log_does_not_know_is_believed(void **state)
     stop();
 }
 
+/* No leader of before can have granted what it tells again and again: take-overs go on. */
+static void who_lies_of_its_lease_does_not_end_all_take_overs(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    run(15000);
+    const uint64_t owner = UINT64_C(1) << 40 | 1; // nobody votes: the first keeps the whole ring
+    for (unsigned i = 0; i < NODES; i++) {
+        const bool is_owner = w.node[i].incarnation == owner;
+
+        w.node[i].silent_until_us = is_owner ? UINT64_MAX : 0;
+        w.liar = is_owner ? w.liar : i + 1;
+    }
+    const uint64_t last_us = w.now_us + (uint64_t)LEASE_EXTENDED_MS_MAX * 1000 * 5 / 4;
+    while (w.reassigned == 0 && w.now_us < last_us) {
+        run(1000);
+    }
+    assert_int_equal(w.reassigned, 1);
+    stop();
+}
+
 /* Hole 58: it would serve what others own. It is told to fetch the map, and has leases then. */
 static void who_has_another_map_gets_no_lease(void **state)
 {
@@ -772,6 +801,7 @@ static int all_cases(void)
         cmocka_unit_test(a_late_extended_lease_is_waited_for_by_who_takes_it_back),
         cmocka_unit_test(who_is_of_an_older_version_keeps_its_short_lease),
         cmocka_unit_test(a_lease_that_the_log_does_not_know_is_believed),
+        cmocka_unit_test(who_lies_of_its_lease_does_not_end_all_take_overs),
         cmocka_unit_test(who_has_another_map_gets_no_lease),
         cmocka_unit_test(thousands_of_vnodes_are_reassigned),
     };
