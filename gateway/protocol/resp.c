@@ -6,6 +6,7 @@
 #include "gateway/protocol/resp.h"
 
 #include "base/assert.h"
+#include "base/decimal.h"
 #include "base/escape.h"
 
 #include <inttypes.h>
@@ -450,20 +451,9 @@ enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffe
 /* A line with a number: at most NUMBER_TEXT_MAX bytes. Returns how many. */
 static size_t long_number_line(uint8_t *to, char mark, int64_t number)
 {
-    char text[NUMBER_TEXT_MAX];
-    char *at = text + sizeof text;
-    // Not -number: the least one has no positive twin.
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char text[NUMBER_TEXT_MAX] = {[NUMBER_TEXT_MAX - 2] = '\r', [NUMBER_TEXT_MAX - 1] = '\n'};
+    char *at = decimal_before(text + sizeof text - 2, number);
 
-    *--at = '\n';
-    *--at = '\r';
-    do {
-        *--at = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
-    if (number < 0) {
-        *--at = '-';
-    }
     *--at = mark;
     const size_t size = (size_t)(text + sizeof text - at);
     memcpy(to, at, size);

@@ -5,10 +5,10 @@
 #include "node/actors/actors.h"
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/mem.h"
 #include "wire/record.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -99,7 +99,7 @@ static void add(const struct kv_call *c, int64_t by)
 {
     struct kv *kv = c->kv;
     int64_t now = 0;
-    char text[24];
+    char text[DECIMAL_MAX];
 
     if (kv->exists && !parse_number(kv->value.data, kv->value.size, &now)) {
         answer(c, rh_error("ERR value is not an integer or out of range"));
@@ -110,8 +110,8 @@ static void add(const struct kv_call *c, int64_t by)
         return;
     }
     now += by;
-    (void)snprintf(text, sizeof text, "%" PRIi64, now);
-    assign(kv, (struct rh_bytes){text, strlen(text)});
+    const char *begin = decimal_before(text + sizeof text, now);
+    assign(kv, (struct rh_bytes){begin, (size_t)(text + sizeof text - begin)});
     answer(c, rh_integer(now));
 }
 

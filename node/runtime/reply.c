@@ -5,10 +5,10 @@
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"
+#include "base/decimal.h"
 #include "wire/args.h"
+#include "wire/cursor.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* In the Redis protocol a line break would end the error early. */
@@ -23,13 +23,14 @@ static void make_one_line(uint8_t *text, size_t size)
 
 static enum answer_code put_plain(struct buffer *out, const struct rh_value *v)
 {
-    char number[24];
-
     switch (v->type) {
-    case RH_INTEGER:
-        (void)snprintf(number, sizeof number, "%" PRIi64, v->integer);
-        buffer_put(out, number, strlen(number));
+    case RH_INTEGER: {
+        char number[DECIMAL_MAX];
+        const char *begin = decimal_before(number + sizeof number, v->integer);
+
+        buffer_put(out, begin, (size_t)(number + sizeof number - begin));
         return ANSWER_OK;
+    }
     case RH_ERROR:
         buffer_put(out, v->bytes.data, v->bytes.size);
         make_one_line(out->data, out->size);
@@ -103,6 +104,17 @@ static inline void put_run(struct rh_actor *a, enum value_type type, struct rh_b
     actor_ran(a, ANSWER_OK, bytes_of(at, size));
 }
 
+/* As counters answer a command. */
+static void put_integer(struct rh_actor *a, int64_t integer)
+{
+    uint8_t *at = place_of(a, 1 + sizeof(uint64_t));
+    struct writer w = {.at = at + 1, .left = sizeof(uint64_t)};
+
+    at[0] = VALUE_INTEGER;
+    put_u64(&w, (uint64_t)integer);
+    actor_ran(a, ANSWER_OK, bytes_of(at, 1 + sizeof(uint64_t)));
+}
+
 /* Of another type, or too big. */
 // NOLINTNEXTLINE(misc-no-recursion): what says that it was too big is not
 __attribute__((noinline)) static int put_other(struct rh_actor *a, const struct rh_value *v)
@@ -129,6 +141,10 @@ int reply_put(struct rh_actor *a, const struct rh_value *v)
         [RH_BYTES] = VALUE_BULK, [RH_TEXT] = VALUE_SIMPLE, [RH_NIL] = VALUE_NIL};
     struct rh_bytes bytes = {NULL, 0};
 
+    if (v->type == RH_INTEGER && (flags_of(a) & REQUEST_COMMAND) != 0) {
+        put_integer(a, v->integer);
+        return RH_OK;
+    }
     if (v->type == RH_INTEGER || v->type == RH_ERROR || !reply_fits(v)) {
         return put_other(a, v);
     }
