@@ -126,6 +126,8 @@
     X(M_SETSTAYS, "of a set that shrinks the last go on")                             \
     X(M_ANYZONE, "a role that is kept in a zone gets cells of any")                   \
     X(M_TAGSPLIT, "ids of one tag live where each would without it")                  \
+    X(M_NOTHOST, "cells of a kind are given to nodes that don't host it")             \
+    X(M_CANARYWHOLE, "a canary gets its share by its whole weight")                   \
     X(M_OLDESTDRAINS, "a singleton may go to a node that drains")                     \
     X(M_STOPSTAYS, "a stop is in force behind the process that it ended")             \
     X(M_LATECALL, "a call passes a hold whose images are complete")                   \

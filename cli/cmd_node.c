@@ -177,8 +177,8 @@ static struct option kind_option(struct node_args *w)
                        "N[@PLACE]:NAME|FILE",
                        w->kinds,
                        sizeof w->kinds,
-                       "another kind of actor, as for --actor; PLACE: together, singleton, or "
-                       "daemons=COUNT; may be repeated");
+                       "another kind of actor, as for --actor; PLACE: together, hosts, 0 to 1 "
+                       "(hosts, and 0.1: a canary), singleton, or daemons=COUNT; may be repeated");
 }
 
 static struct option listen_option(struct node_args *w)

@@ -15,6 +15,24 @@
 
 enum { WAIT_MAX_S = 86400 };
 
+/* "3 0.1, 5 0": of which kinds it takes less than by its weight. */
+static void parts_text(const Rh__NodeRow *n, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < n->n_parts && used < size; i++) {
+        const int more = snprintf(text + used,
+                                  size - used,
+                                  "%s%u %g",
+                                  used == 0 ? "" : ", ",
+                                  n->parts[i]->kind,
+                                  n->parts[i]->permille / 1000.0);
+
+        used += more < 0 ? size : (size_t)more;
+    }
+}
+
 int cmd_node_list(int argc, char **argv)
 {
     static const char *const columns[] = {"NODE",
@@ -34,6 +52,7 @@ int cmd_node_list(int argc, char **argv)
                                           "PARKED",
                                           "UNSAID",
                                           "CLOCK",
+                                          "PARTS",
                                           NULL};
     struct query q;
     const struct command command = {
@@ -43,6 +62,7 @@ int cmd_node_list(int argc, char **argv)
         .options = query_options(&q, NULL),
     };
     const int code = query_parse(&q, &command, argc, argv);
+    char parts[512];
     struct rows r;
 
     if (code >= 0) {
@@ -74,6 +94,8 @@ int cmd_node_list(int argc, char **argv)
         rows_number(&r, n->leaseless_total);
         rows_number(&r, n->gate_dropped);
         rows_text(&r, "%+.1f%%", n->clock_parts / 10.0);
+        parts_text(n, parts, sizeof parts);
+        rows_text(&r, "%s", parts);
     }
     query_print(&q, &r);
     admin_free(reply);

@@ -145,6 +145,31 @@ static void kinds_text(const Rh__RoleRow *row, char *text, size_t size)
     }
 }
 
+/* "n1 0.1, n2 0": which nodes take less of the kind than by their weight. */
+static void canaries_text(const Rh__AdminReply *reply, const Rh__RoleRow *row, char *text,
+                          size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; row->n_kinds > 0 && i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        for (size_t k = 0; k < n->n_parts && used < size; k++) {
+            if (n->parts[k]->kind == row->kinds[0]->number) {
+                const int more = snprintf(text + used,
+                                          size - used,
+                                          "%s%s %g",
+                                          used == 0 ? "" : ", ",
+                                          n->member->name,
+                                          n->parts[k]->permille / 1000.0);
+
+                used += more < 0 ? size : (size_t)more;
+            }
+        }
+    }
+}
+
 static void put_roles(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {"ROLE",
@@ -157,14 +182,16 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
                                           "UNALLOCATED",
                                           "ZONES",
                                           "ASTRAY",
+                                          "CANARIES",
                                           NULL};
-    static const char *const placements[] = {"hash", "singleton", "daemons", "together"};
+    static const char *const placements[] = {"hash", "singleton", "daemons", "together", "hosts"};
 
     rows_init(r, columns);
     for (size_t i = 0; i < reply->n_roles; i++) {
         const Rh__RoleRow *row = reply->roles[i];
         const bool set = row->placement == 2 && row->n_kinds > 0;
         char kinds[256];
+        char canaries[512];
 
         kinds_text(row, kinds, sizeof kinds);
         rows_text(r, "%s", role_text(row->role));
@@ -181,6 +208,8 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, row->nobodys);
         rows_text(r, "%s", row->zones);
         rows_text(r, "%s", row->astray ? "yes" : "no");
+        canaries_text(reply, row, canaries, sizeof canaries);
+        rows_text(r, "%s", canaries);
     }
 }
 

@@ -602,14 +602,25 @@ enum rh_placement {
      * "ann{match-42}" does, and "match-42" itself, of whatever kinds of the role that are placed
      * so. */
     RH_PLACE_TOGETHER = 3,
+    /* By hash, but only over those nodes of the role that host the kind; of RH_PLACE_HASH ids may
+     * lie on nodes that don't, where they wait. */
+    RH_PLACE_HOSTS = 4,
 };
+
+/* rh_kind.part: nothing of the kind, as long as another node that hosts it takes its ids. */
+enum { RH_PART_NONE = 1001 };
 
 struct rh_kind {
     uint16_t number;                /* 0 = the default kind */
     const struct rh_actor_ops *ops; /* borrowed until the node has left */
     const char *argument;           /* may be NULL; copied */
     uint32_t placement;             /* enum rh_placement */
-    uint32_t daemons;               /* of RH_PLACE_DAEMONS: 1..1000 */
+    union {
+        uint32_t daemons; /* of RH_PLACE_DAEMONS: 1..1000 */
+        /* Of RH_PLACE_HOSTS: so many thousandths of the node's weight count for this kind, 1..1000
+         * or RH_PART_NONE; 0 = all of it. Less makes the node a canary. */
+        uint32_t part;
+    };
 };
 
 /* What a node does when it reaches no coordinator and can't renew its lease. When the lease ends,

@@ -153,6 +153,9 @@ static void fill(struct game *g, const struct kind_decl *d)
     };
     g->shown[g->kind_count++] = (struct rh_kind){
         .number = d->number, .ops = &k->ops, .placement = d->placement, .daemons = d->daemons};
+    if (d->placement == RH_PLACE_HOSTS) {
+        g->shown[g->kind_count - 1].part = d->part;
+    }
 }
 
 /* The first VM tells what there is; it is not kept, since the threads that run actors are
@@ -251,7 +254,8 @@ int game_check(const struct game_options *options)
     static const char *const places[] = {[RH_PLACE_HASH] = "hash",
                                          [RH_PLACE_SINGLETON] = "singleton",
                                          [RH_PLACE_DAEMONS] = "daemons",
-                                         [RH_PLACE_TOGETHER] = "together"};
+                                         [RH_PLACE_TOGETHER] = "together",
+                                         [RH_PLACE_HOSTS] = "hosts"};
     struct game *g = game_open(options);
 
     if (g == NULL) {

@@ -19,6 +19,7 @@ enum {
     DAEMONS_MAX = 1000,
     STATE_MAX = 64 << 20,
     OPTIONS_INDEX = 2,
+    PART_WHOLE = 1000, /* of rh_kind.part */
 };
 
 enum field_type {
@@ -26,6 +27,7 @@ enum field_type {
     FIELD_SECONDS,
     FIELD_SWITCH,
     FIELD_PLACEMENT,
+    FIELD_PART,
     FIELD_SESSIONS,
     FIELD_IDS
 };
@@ -55,6 +57,7 @@ static const struct field {
      1,
      UINT32_MAX},
     {"placement", FIELD_PLACEMENT, offsetof(struct kind_decl, placement), 0, 0},
+    {"part", FIELD_PART, offsetof(struct kind_decl, part), 0, 1},
     {"daemons", FIELD_COUNT, offsetof(struct kind_decl, daemons), 1, DAEMONS_MAX},
     {"sessions", FIELD_SESSIONS, offsetof(struct kind_decl, policy), 0, 0},
     {"sessions_max", FIELD_COUNT, offsetof(struct kind_decl, sessions_max), 1, RH_SESSIONS_MAX},
@@ -110,6 +113,18 @@ static void read_seconds(lua_State *L, const struct field *f, struct kind_decl *
     memcpy(target(d, f), &ms, sizeof ms);
 }
 
+/* A part of 1, in thousandths. */
+static void read_part(lua_State *L, const struct field *f, struct kind_decl *d)
+{
+    const lua_Number part = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+
+    if (!(part >= 0 && part <= 1)) {
+        refuse(L, d, f->name, "must be a number, 0 to 1");
+    }
+    d->part = (uint32_t)(part * PART_WHOLE + 0.5);
+    d->part = d->part == 0 ? RH_PART_NONE : d->part;
+}
+
 /* One of some words, up to a NULL: its number. */
 static void read_word(lua_State *L, const struct field *f, struct kind_decl *d,
                       const char *const *words)
@@ -137,6 +152,7 @@ static void read_field(lua_State *L, const struct field *f, struct kind_decl *d)
                                          [RH_PLACE_SINGLETON] = "singleton",
                                          [RH_PLACE_DAEMONS] = "daemons",
                                          [RH_PLACE_TOGETHER] = "together",
+                                         [RH_PLACE_HOSTS] = "hosts",
                                          NULL};
     static const char *const policies[] = {[RH_SESSIONS_KICK_OLD] = "kick_old",
                                            [RH_SESSIONS_REJECT_NEW] = "reject_new",
@@ -149,6 +165,9 @@ static void read_field(lua_State *L, const struct field *f, struct kind_decl *d)
         return;
     case FIELD_SECONDS:
         read_seconds(L, f, d);
+        return;
+    case FIELD_PART:
+        read_part(L, f, d);
         return;
     case FIELD_PLACEMENT:
         read_word(L, f, d, places);
@@ -215,6 +234,9 @@ void kind_decl_read(lua_State *L, uint16_t position, struct kind_decl *out)
     }
     if ((out->daemons != 0) != (out->placement == RH_PLACE_DAEMONS)) {
         refuse(L, out, "daemons", "is needed for placement = \"daemons\", and only for it");
+    }
+    if (out->part != 0 && out->placement != RH_PLACE_HOSTS) {
+        refuse(L, out, "part", "is only for placement = \"hosts\"");
     }
     if (out->sessions_max != 0 && out->policy != RH_SESSIONS_ALLOW) {
         refuse(L, out, "sessions_max", "needs sessions = \"allow\"");

@@ -23,6 +23,7 @@ struct kind_decl {
     uint32_t state_max;
     uint32_t placement; /* enum rh_placement */
     uint32_t daemons;
+    uint32_t part;     /* as in rh_kind */
     uint32_t call_ms;  /* time-out of ringhold.call() */
     uint32_t limit_ms; /* of a callback that waits */
     bool raw;          /* payloads are not split into words */

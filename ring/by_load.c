@@ -148,7 +148,7 @@ static bool is_alone_too_much(const struct balancer *b, const struct piece *piec
 {
     const struct plan_share *s = &b->p->share[piece->owner];
 
-    return s->stays && cost > (int64_t)(COST_ALL * (uint64_t)s->weight / b->p->weight);
+    return s->stays && s->weight > 0 && cost > (int64_t)(COST_ALL * s->weight / b->p->weight);
 }
 
 static void set_shares(struct balancer *b)
@@ -387,7 +387,8 @@ static uint32_t emptiest(const struct balancer *b)
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
         const struct plan_share *s = &b->p->share[slot];
 
-        if (s->stays && (found == RING_NODE_NONE || permille(s) < permille(&b->p->share[found]))) {
+        if (s->stays && s->target > 0 &&
+            (found == RING_NODE_NONE || permille(s) < permille(&b->p->share[found]))) {
             found = slot;
         }
     }
@@ -405,7 +406,8 @@ static void correct(struct balancer *b)
         const uint32_t source = fullest(b, gives_nothing);
         const uint32_t target = emptiest(b);
 
-        if (source == RING_NODE_NONE || source == target || permille(&p->share[source]) <= bound) {
+        if (source == RING_NODE_NONE || target == RING_NODE_NONE || source == target ||
+            permille(&p->share[source]) <= bound) {
             return;
         }
         const struct plan_share *to = &p->share[target];
@@ -434,7 +436,7 @@ static void keep_hot_apart(struct balancer *b)
 
     for (size_t i = 0; i < p->pieces->count && b->known; i++) {
         struct piece *piece = &p->pieces->piece[i];
-        const uint64_t share = COST_ALL * (uint64_t)p->share[piece->owner].weight / p->weight;
+        const uint64_t share = COST_ALL * p->share[piece->owner].weight / p->weight;
 
         piece->apart = piece->apart || b->load[i] > (int64_t)(share / HOT_PART);
     }

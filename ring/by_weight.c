@@ -19,7 +19,8 @@
  * Whole vnodes move where one fits; a SPLIT for a fit is the last resort. The
  * gap between what starts a move (1 or 0.85 units) and what ends it (0.5) keeps
  * a balanced ring still: its nodes sit between -1 and +0.85 units, so no node
- * holds more than 1 + 0.85/V of its share, and no vnode moves without need.
+ * holds more than 1 + 0.85/V of its share, and no vnode moves without need. A canary may have a
+ * share of less than a unit: of it a quarter counts as a unit, where that is less.
  */
 #include "ring/plan.h"
 
@@ -52,14 +53,21 @@ static int64_t size_of(const struct planner *p, const struct piece *piece)
     return spread ? piece->from - p->from < p->segment->open : piece->size;
 }
 
-static int64_t close_enough(const struct planner *p)
+static int64_t unit_of(const struct planner *p, uint32_t slot)
 {
-    return p->unit / 2;
+    const struct plan_share *s = &p->share[slot];
+
+    return s->part ? least(p->unit, most(s->target / 4, 1)) : p->unit;
 }
 
-static int64_t too_much(const struct planner *p)
+static int64_t close_enough(const struct planner *p, uint32_t slot)
 {
-    return p->unit * 17 / 20;
+    return unit_of(p, slot) / 2;
+}
+
+static int64_t too_much(const struct planner *p, uint32_t slot)
+{
+    return unit_of(p, slot) * 17 / 20;
 }
 
 uint32_t planner_neediest(const struct planner *p, uint32_t source)
@@ -88,14 +96,18 @@ uint32_t planner_neediest(const struct planner *p, uint32_t source)
 /* The shares of one segment: only who fits it stays in it. False: nobody does. */
 static bool read_segment(struct planner *p, const struct plan_view *view)
 {
-    p->weight = 0;
-    memset(p->share, 0, sizeof p->share);
-    for (const struct plan_node *n = view->nodes; n < view->nodes + view->node_count; n++) {
-        const bool stays = !n->leaving && plan_fits(n, p->segment);
+    uint64_t *weight = plan_weights(view, p->segment, &p->weight);
 
-        p->share[n->slot] = (struct plan_share){.stays = stays, .weight = n->weight};
-        p->weight += stays ? n->weight : 0;
+    memset(p->share, 0, sizeof p->share);
+    for (size_t i = 0; i < view->node_count; i++) {
+        const struct plan_node *n = &view->nodes[i];
+
+        p->share[n->slot] =
+            (struct plan_share){.stays = !n->leaving && plan_fits(n, p->segment),
+                                .part = weight[i] < (uint64_t)n->weight * RING_PART_WHOLE,
+                                .weight = weight[i]};
     }
+    mem_free(weight);
     for (size_t i = 0; i < p->pieces->count; i++) {
         p->share[p->pieces->piece[i].owner].own += p->pieces->piece[i].size;
     }
@@ -120,7 +132,7 @@ static int64_t cells_not_apart(const struct planner *p)
 /* Four cells are the least that a vnode should have on average: else it can't be balanced. */
 static void set_unit(struct planner *p, uint32_t vnodes_per_weight)
 {
-    uint64_t wanted = (uint64_t)vnodes_per_weight * p->weight;
+    uint64_t wanted = vnodes_per_weight * p->weight / RING_PART_WHOLE;
     uint64_t limit = (uint64_t)p->cells / 4;
 
     p->wanted = (int64_t)(wanted < limit ? wanted : limit);
@@ -275,9 +287,10 @@ static void give_away(struct planner *p, uint32_t index)
             return;
         }
         int64_t lack = -planner_excess(p, target);
-        int64_t part = most(most(lack, close_enough(p)), 1);
+        int64_t part = most(most(lack, close_enough(p, target)), 1);
 
-        if (target != ranking_top(&p->need) || p->pieces->piece[index].size <= lack + too_much(p)) {
+        if (target != ranking_top(&p->need) ||
+            p->pieces->piece[index].size <= lack + too_much(p, target)) {
             give(p, index, target);
             return;
         }
@@ -302,19 +315,21 @@ static void empty(struct planner *p)
 
 /* No move is worth it that leaves source and target further apart than before, that takes the
  * source more than a unit below its share, or the target more than half a unit above. */
-static int64_t bearable(const struct planner *p, uint32_t source, int64_t lack)
+static int64_t bearable(const struct planner *p, uint32_t source, uint32_t target)
 {
+    int64_t lack = -planner_excess(p, target);
     int64_t over = planner_excess(p, source);
 
-    return least(least(lack + close_enough(p), over + p->unit), over + lack - 1);
+    return least(least(lack + close_enough(p, target), over + unit_of(p, source)), over + lack - 1);
 }
 
 /* Better: what leaves neither far from its share. */
-static int64_t fitting(const struct planner *p, uint32_t source, int64_t lack)
+static int64_t fitting(const struct planner *p, uint32_t source, uint32_t target)
 {
+    int64_t lack = -planner_excess(p, target);
     int64_t over = most(planner_excess(p, source), 0);
 
-    return least(least(over, lack) + close_enough(p), bearable(p, source, lack));
+    return least(least(over, lack) + close_enough(p, target), bearable(p, source, target));
 }
 
 /* The richest sources, out of the heap while one of them is chosen. */
@@ -323,13 +338,13 @@ struct choice {
     size_t count;
 };
 
-static bool give_fitting(struct planner *p, uint32_t source, uint32_t target, int64_t lack)
+static bool give_fitting(struct planner *p, uint32_t source, uint32_t target)
 {
-    size_t fits = stock_at_most(&p->stock, source, fitting(p, source, lack));
+    size_t fits = stock_at_most(&p->stock, source, fitting(p, source, target));
 
-    if (fits == 0 && planner_excess(p, source) > too_much(p)) {
+    if (fits == 0 && planner_excess(p, source) > too_much(p, source)) {
         // It has to give in any case: better now than in a second move to someone else.
-        fits = stock_at_most(&p->stock, source, bearable(p, source, lack)) > 0;
+        fits = stock_at_most(&p->stock, source, bearable(p, source, target)) > 0;
     }
     if (fits == 0) {
         return false;
@@ -339,13 +354,13 @@ static bool give_fitting(struct planner *p, uint32_t source, uint32_t target, in
 }
 
 /* The smallest vnode that any of the sources can bear to give. */
-static bool give_bearable(struct planner *p, const struct choice *c, uint32_t target, int64_t lack)
+static bool give_bearable(struct planner *p, const struct choice *c, uint32_t target)
 {
     uint32_t best = RING_NODE_NONE;
     int64_t best_size = INT64_MAX;
 
     for (size_t i = 0; i < c->count; i++) {
-        if (stock_at_most(&p->stock, c->source[i], bearable(p, c->source[i], lack)) > 0) {
+        if (stock_at_most(&p->stock, c->source[i], bearable(p, c->source[i], target)) > 0) {
             int64_t size = stock_size(stock_of(&p->stock, c->source[i])[0]);
 
             best = size < best_size ? c->source[i] : best;
@@ -359,13 +374,15 @@ static bool give_bearable(struct planner *p, const struct choice *c, uint32_t ta
     return true;
 }
 
-static bool give_cut(struct planner *p, const struct choice *c, uint32_t target, int64_t lack)
+static bool give_cut(struct planner *p, const struct choice *c, uint32_t target)
 {
+    int64_t lack = -planner_excess(p, target);
+
     for (size_t i = 0; i < c->count; i++) {
         uint32_t source = c->source[i];
-        int64_t part = least(lack, most(planner_excess(p, source), close_enough(p)));
+        int64_t part = least(lack, most(planner_excess(p, source), close_enough(p, target)));
 
-        part = least(part, bearable(p, source, lack));
+        part = least(part, bearable(p, source, target));
         if (part > 0 && has_more_than(p, source, part)) {
             give(p, cut_largest(p, source, part), target);
             return true;
@@ -377,7 +394,6 @@ static bool give_cut(struct planner *p, const struct choice *c, uint32_t target,
 /* One move to `target`; false if nobody has anything for it. */
 static bool feed(struct planner *p, uint32_t target)
 {
-    int64_t lack = -planner_excess(p, target);
     struct choice c = {.count = 0};
     bool given = false;
 
@@ -390,9 +406,9 @@ static bool feed(struct planner *p, uint32_t target)
             continue;
         }
         c.source[c.count++] = source;
-        given = give_fitting(p, source, target, lack);
+        given = give_fitting(p, source, target);
     }
-    given = given || give_bearable(p, &c, target, lack) || give_cut(p, &c, target, lack);
+    given = given || give_bearable(p, &c, target) || give_cut(p, &c, target);
     for (size_t i = 0; i < c.count; i++) {
         ranking_put(&p->rich, c.source[i], planner_excess(p, c.source[i]));
     }
@@ -407,7 +423,7 @@ static bool feed(struct planner *p, uint32_t target)
 static void fill(struct planner *p)
 {
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
-        if (p->share[slot].stays && -planner_excess(p, slot) > p->unit) {
+        if (p->share[slot].stays && -planner_excess(p, slot) > unit_of(p, slot)) {
             ranking_put(&p->need, slot, -planner_excess(p, slot));
         } else if (p->share[slot].stays) {
             ranking_put(&p->rich, slot, planner_excess(p, slot));
@@ -416,7 +432,7 @@ static void fill(struct planner *p)
     while (p->need.count > 0) {
         uint32_t target = ranking_top(&p->need);
 
-        if (-planner_excess(p, target) <= close_enough(p) || !feed(p, target)) {
+        if (-planner_excess(p, target) <= close_enough(p, target) || !feed(p, target)) {
             ranking_remove(&p->need, target);
         }
     }
@@ -434,8 +450,8 @@ static bool relieve(struct planner *p, uint32_t source)
     }
     int64_t over = planner_excess(p, source);
     int64_t lack = -planner_excess(p, target);
-    size_t fits = stock_at_most(&p->stock, source, least(over, lack + close_enough(p)));
-    int64_t part = least(over, most(most(lack, close_enough(p)), 1));
+    size_t fits = stock_at_most(&p->stock, source, least(over, lack + close_enough(p, target)));
+    int64_t part = least(over, most(most(lack, close_enough(p, target)), 1));
 
     if (fits > 0 && stock_size(stock_of(&p->stock, source)[fits - 1]) < over + lack) {
         give(p, stock_take(&p->stock, source, fits - 1), target);
@@ -452,14 +468,14 @@ static void level(struct planner *p)
 {
     all_who_stay(p, &p->need, -1);
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
-        if (p->share[slot].stays && planner_excess(p, slot) > too_much(p)) {
+        if (p->share[slot].stays && planner_excess(p, slot) > too_much(p, slot)) {
             ranking_put(&p->rich, slot, planner_excess(p, slot));
         }
     }
     while (p->rich.count > 0) {
         uint32_t source = ranking_top(&p->rich);
 
-        if (planner_excess(p, source) <= close_enough(p) || !relieve(p, source)) {
+        if (planner_excess(p, source) <= close_enough(p, source) || !relieve(p, source)) {
             ranking_remove(&p->rich, source);
         }
     }
@@ -633,6 +649,7 @@ void planner_run(const struct plan_view *view, const struct plan_loads *loads,
         switch (s == NULL ? RING_HASH : s->policy) {
         case RING_HASH:
         case RING_TOGETHER:
+        case RING_HOSTS:
             balance(p, loads, wishes, limits);
             break;
         case RING_OLDEST:

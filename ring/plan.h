@@ -18,6 +18,12 @@
 
 struct pieces;
 
+/* Of a kind that is placed by its hosts a node takes less than by its weight: a canary. */
+struct plan_part {
+    uint16_t kind;
+    uint16_t permille; /* of its weight, less than RING_PART_WHOLE */
+};
+
 struct plan_node {
     uint32_t weight; /* 1..1000; share of cells is weight / sum of weights */
     uint16_t slot;
@@ -26,6 +32,9 @@ struct plan_node {
     uint64_t incarnation;           /* the least has served longest */
     const struct ring_kinds *kinds; /* borrowed; NULL = all of its role */
     const char *zone;               /* borrowed; NULL or "" = none */
+    const struct plan_part *parts;  /* borrowed; of other kinds it takes all that its weight says */
+    uint16_t part_count;
+    bool untold; /* nobody knows its parts yet: they count as none */
 };
 
 struct plan_limits {
@@ -148,9 +157,14 @@ void plan_fini(struct plan *plan);
 /* Return the node that has served longest, of those that stay and fit the segment; NULL = none. */
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
                                     const struct ring_segment *segment);
-/* True if the node has the role of the segment (NULL: the default one), and hosts the kind of a
- * singleton or set. */
+/* True if the node has the role of the segment (NULL: the default one), and hosts the kind of one
+ * that is not shared. */
 bool plan_fits(const struct plan_node *node, const struct ring_segment *segment);
+/* The weight of each of the nodes in the segment, by its place among them, in thousandths; 0: it
+ * leaves, does not fit, or takes no part of the kind while others do. Their sum into `all`.
+ * Returned owned. */
+uint64_t *plan_weights(const struct plan_view *view, const struct ring_segment *segment,
+                       uint64_t *all);
 
 /* Plan, in each segment and for the nodes of its role, MOVEs of all that `dead` (RING_NODE_NONE:
  * nobody) owns, whole, largest first, each to that one of the nodes (their slots distinct, 1..4095,

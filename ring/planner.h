@@ -24,7 +24,7 @@ struct planner {
     struct ranking need;                /* nodes that may take, greatest lack first */
     uint32_t aside[RING_NODES_MAX + 1]; /* out of `rich`: may not give to the one that is fed */
     size_t aside_count;
-    uint64_t weight; /* sum of those who stay */
+    uint64_t weight; /* sum of those who stay, in thousandths */
     int64_t cells;
     int64_t wanted; /* vnodes, those aside that are apart */
     int64_t unit;   /* cells */

@@ -114,29 +114,6 @@ static int64_t lack_of_key(int64_t key)
     return key > NEAR ? key - NEAR : key;
 }
 
-/* Everyone of its role who stays, by what he lacks of his share. */
-static void rank(struct ranking *need, const struct stretch *t, const struct plan_node *nodes,
-                 size_t count, const bool *near)
-{
-    int64_t *own = count_cells(t);
-    uint64_t weight = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        weight += may_get(t, &nodes[i]) ? nodes[i].weight : 0;
-    }
-    const uint64_t all = weight > 0 ? weight : 1; // nobody: then nobody is ranked
-    for (size_t i = 0; i < count; i++) {
-        const struct plan_node *n = &nodes[i];
-
-        if (may_get(t, n)) {
-            const uint64_t share = (uint64_t)n->weight * (t->open - t->from) / all;
-
-            ranking_put(need, n->slot, key_of_lack(near[n->slot], (int64_t)share - own[n->slot]));
-        }
-    }
-    mem_free(own);
-}
-
 static bool is_older(const struct plan_node *a, const struct plan_node *b)
 {
     return (a->incarnation < b->incarnation) != mutant(M_YOUNGEST);
@@ -148,6 +125,38 @@ bool plan_fits(const struct plan_node *node, const struct ring_segment *segment)
 
     return mutant(M_ROLE) || (strcmp(node->role == NULL ? "" : node->role, role) == 0 &&
                               (node->kinds == NULL || ring_kinds_fit(node->kinds, segment)));
+}
+
+static uint64_t part_of(const struct plan_node *n, const struct ring_segment *segment)
+{
+    if (segment == NULL || segment->policy != RING_HOSTS || segment->kind_count == 0 ||
+        mutant(M_CANARYWHOLE)) {
+        return RING_PART_WHOLE;
+    }
+    for (size_t i = 0; i < n->part_count && !n->untold; i++) {
+        if (n->parts[i].kind == segment->kind[0]) {
+            return n->parts[i].permille;
+        }
+    }
+    return n->untold ? 0 : RING_PART_WHOLE;
+}
+
+uint64_t *plan_weights(const struct plan_view *view, const struct ring_segment *segment,
+                       uint64_t *all)
+{
+    uint64_t *weight = mem_new(view->node_count + 1, sizeof *weight);
+
+    *all = 0;
+    for (int whole = 0; whole < 2 && *all == 0; whole++) { // who takes no part does, if all do so
+        for (size_t i = 0; i < view->node_count; i++) {
+            const struct plan_node *n = &view->nodes[i];
+            const uint64_t part = whole ? RING_PART_WHOLE : part_of(n, segment);
+
+            weight[i] = n->leaving || !plan_fits(n, segment) ? 0 : n->weight * part;
+            *all += weight[i];
+        }
+    }
+    return weight;
 }
 
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
@@ -162,6 +171,27 @@ const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_c
         }
     }
     return oldest;
+}
+
+/* Everyone of its role who stays, by what he lacks of his share. */
+static void rank(struct ranking *need, const struct stretch *t, const struct plan_view *view,
+                 const bool *near)
+{
+    int64_t *own = count_cells(t);
+    uint64_t all;
+    uint64_t *weight = plan_weights(view, t->segment, &all);
+
+    for (size_t i = 0; i < view->node_count; i++) {
+        const struct plan_node *n = &view->nodes[i];
+
+        if (weight[i] > 0) {
+            const uint64_t share = weight[i] * (t->open - t->from) / all;
+
+            ranking_put(need, n->slot, key_of_lack(near[n->slot], (int64_t)share - own[n->slot]));
+        }
+    }
+    mem_free(weight);
+    mem_free(own);
 }
 
 /* Of a singleton's role only the oldest. */
@@ -255,7 +285,7 @@ struct ring_op *plan_reassign(const struct plan_view *view, const struct plan_wi
         struct ranking need;
 
         ranking_init(&need, SLOTS);
-        rank(&need, &t, view->nodes, view->node_count, near);
+        rank(&need, &t, view, near);
         ranking_remove(&need, dead);
         if (s != NULL && s->policy == RING_OLDEST) {
             rank_oldest(&need, view->nodes, view->node_count);

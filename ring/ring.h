@@ -25,6 +25,9 @@
  *             default role      | role "match"   | singleton | daemons
  *             HASH              | HASH           | OLDEST    | SPREAD
  *
+ * A kind that is placed by its HOSTS has a segment for itself, in which ids hash as anywhere; only
+ * nodes that host the kind may own its cells, as with singletons and daemons.
+ *
  * Kinds that are placed TOGETHER share one segment of their role, in which the cell is the hash of
  * the id's tag: ids of one tag, of whatever kind, have one cell, and no cell is ever cut.
  *
@@ -55,7 +58,8 @@ enum {
     RING_SEGMENT_BITS_MAX = 16,
     RING_DAEMON_BITS = 10, /* a set of daemons has room for 2^10 */
     RING_ROLE_MAX = 31,
-    RING_POINT_BITS = 40, /* of a point, below its cell */
+    RING_POINT_BITS = 40,   /* of a point, below its cell */
+    RING_PART_WHOLE = 1000, /* thousandths: a node's whole weight counts for a kind */
 };
 
 /* The kinds that a node hosts, ascending. None: it did not say, and hosts all that there are. */
@@ -70,16 +74,17 @@ enum ring_policy {
     RING_OLDEST = 1,   /* one cell for all; the role's longest-serving node */
     RING_SPREAD = 2,   /* "name/7" has cell 7; spread over the role's nodes, actor by actor */
     RING_TOGETHER = 3, /* by hash of the id's tag, the same for all kinds; spread as HASH */
+    RING_HOSTS = 4,    /* by hash; one kind, spread as HASH over those nodes that host it */
 };
 
 struct ring_segment {
     enum ring_policy policy;
-    uint8_t bits;  /* it has 2^bits cells: HASH and TOGETHER 1..16, OLDEST 0, SPREAD
+    uint8_t bits;  /* it has 2^bits cells: HASH, TOGETHER and HOSTS 1..16, OLDEST 0, SPREAD
                     * RING_DAEMON_BITS */
     uint32_t from; /* first cell; it begins where the one before it ends */
     uint32_t open; /* SPREAD: that many actors, in the first cells; else 0 */
     char role[RING_ROLE_MAX + 1];
-    uint16_t kind[RING_SEGMENT_KINDS_MAX]; /* bound to it, ascending; OLDEST and SPREAD: one */
+    uint16_t kind[RING_SEGMENT_KINDS_MAX]; /* bound to it, ascending; HASH and TOGETHER: any */
     uint16_t kind_count;
 };
 
@@ -135,6 +140,13 @@ static inline ring_hit ring_at(const struct ring *r, uint64_t position)
 const struct ring_segment *ring_segment_of_kind(const struct ring *r, uint16_t kind);
 /* True: its ids have cells by hash, their own or their tags', spread by weight. */
 static inline bool ring_is_hashed(const struct ring_segment *s)
+{
+    return s == NULL || s->policy == RING_HASH || s->policy == RING_TOGETHER ||
+           s->policy == RING_HOSTS;
+}
+/* True: kinds share it, and any node of its role may own its cells; else it is of one kind, and
+ * only who hosts that may. */
+static inline bool ring_is_shared(const struct ring_segment *s)
 {
     return s == NULL || s->policy == RING_HASH || s->policy == RING_TOGETHER;
 }
@@ -262,8 +274,9 @@ MUST_CHECK enum err ring_decode(struct ring *r, struct bytes in);
 bool ring_kinds_have(const struct ring_kinds *k, uint16_t kind);
 /* Add one, up to RING_SEGMENT_KINDS_MAX; it may be there already. False: there is no room. */
 bool ring_kinds_add(struct ring_kinds *k, uint16_t kind);
-/* True: who hosts these may own cells of the segment (NULL: the default one), if it has its role: a
- * singleton or a set is of one kind, which it must host; what is spread by hash waits for it. */
+/* True: who hosts these may own cells of the segment (NULL: the default one), if it has its role:
+ * one that is not shared is of one kind, which it must host; in others what it lacks waits for it.
+ */
 bool ring_kinds_fit(const struct ring_kinds *k, const struct ring_segment *s);
 
 #endif

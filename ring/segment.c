@@ -4,6 +4,7 @@
  */
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "ring/digest.h"
 #include "ring/inside.h"
 
@@ -79,6 +80,7 @@ static uint32_t cell_in(const struct ring_segment *s, struct ring_key tags, uint
 
     switch (s->policy) {
     case RING_HASH:
+    case RING_HOSTS:
         break;
     case RING_OLDEST:
         return s->from;
@@ -115,6 +117,9 @@ static bool shape_fits(const struct ring_segment *s)
         return s->bits >= 1 && s->bits <= RING_SEGMENT_BITS_MAX && s->open == 0 && s->role[0] != 0;
     case RING_TOGETHER:
         return s->bits >= 1 && s->bits <= RING_SEGMENT_BITS_MAX && s->open == 0;
+    case RING_HOSTS:
+        return s->bits >= 1 && s->bits <= RING_SEGMENT_BITS_MAX && s->open == 0 &&
+               s->kind_count <= 1;
     case RING_OLDEST:
         return s->bits == 0 && s->open == 0 && s->kind_count <= 1;
     case RING_SPREAD:
@@ -182,6 +187,7 @@ static uint32_t count_runs(const struct ring_segment *s, uint32_t vnodes)
     switch (s->policy) {
     case RING_HASH:
     case RING_TOGETHER:
+    case RING_HOSTS:
         return vnodes < 1 ? 1 : vnodes < cells ? vnodes : cells;
     case RING_OLDEST:
         return 1;
@@ -281,5 +287,6 @@ bool ring_kinds_add(struct ring_kinds *k, uint16_t kind)
 
 bool ring_kinds_fit(const struct ring_kinds *k, const struct ring_segment *s)
 {
-    return ring_is_hashed(s) || s->kind_count == 0 || ring_kinds_have(k, s->kind[0]);
+    return ring_is_shared(s) || s->kind_count == 0 || mutant(M_NOTHOST) ||
+           ring_kinds_have(k, s->kind[0]);
 }

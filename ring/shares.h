@@ -9,12 +9,13 @@
 
 /* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
 struct plan_share {
-    bool stays; /* and has the segment's role */
-    bool full;  /* what it has to keep is more than its share, or it doesn't stay */
-    uint32_t weight;
-    int64_t target; /* cells */
-    int64_t own;    /* cells */
-    int64_t fixed;  /* of them: what no balance may take */
+    bool stays;      /* and has the segment's role */
+    bool full;       /* what it has to keep is more than its share, or it doesn't stay */
+    bool part;       /* its weight is a part of what the node has elsewhere */
+    uint64_t weight; /* in thousandths */
+    int64_t target;  /* cells */
+    int64_t own;     /* cells */
+    int64_t fixed;   /* of them: what no balance may take */
 };
 
 /* Set the target of each of the RING_NODES_MAX + 1 shares, so that together they have `cells`. Who

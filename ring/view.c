@@ -266,7 +266,7 @@ static bool draft_create(struct view_draft *d, const Rh__Delta *delta)
 /* What the wire says of a segment; false: it is none. */
 static bool segment_read(struct ring_segment *s, const Rh__Segment *in)
 {
-    if (strlen(in->role) > RING_ROLE_MAX || in->policy > RING_TOGETHER ||
+    if (strlen(in->role) > RING_ROLE_MAX || in->policy > RING_HOSTS ||
         in->bits > RING_SEGMENT_BITS_MAX || in->n_kinds > RING_SEGMENT_KINDS_MAX) {
         return false;
     }

@@ -40,6 +40,7 @@ enum {
     FLEET_KIND_SEVERAL = 16,   /* … or several are bound */
     FLEET_KIND_ROOM = 17,      /* of the second role, placed together */
     FLEET_KIND_SEAT = 18,
+    FLEET_KIND_ARENA = 19, /* of the second role, placed by its hosts */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
     PAST_SPANS_MAX = 32,    /* a history ends after two minutes */
@@ -231,8 +232,9 @@ struct sim_node {
     bool has_more;             /* what it does is half of one thing: it does not stop in between */
     uint64_t incarnation;      /* 0 = not registered */
     uint64_t nonce;            /* of this life */
-    struct host_kind kinds[5]; /* its own, where states have versions */
+    struct host_kind kinds[6]; /* its own, where states have versions, or nodes other kinds */
     uint32_t version;          /* of the states of this life; 0 = they have none */
+    bool lacks;                /* this life has not all kinds of its role */
     struct sim_node *first;    /* a twin's: whom it says to be */
     bool copied;               /* a twin's: it stands beside that one */
     uint32_t weight;
@@ -389,6 +391,8 @@ struct fleet {
     struct entity *poison;       /* each run of it kills its node; NULL = nodes tell of no deaths */
     bool roles;                  /* there is a second one … */
     bool zoned;                  /* … that is kept in one of two zones */
+    bool apart;                  /* … of whose nodes not each life hosts all of its kinds … */
+    bool apart_rest;             /* … until all do */
     bool versioned;        /* states have versions, and each life of a node one of its own … */
     bool versions_rest;    /* … until all have the newest */
     bool versions_untold;  /* … and their coordinators don't know of it */
@@ -701,8 +705,10 @@ void lives_drop(struct sim_node *n, const struct actor *a);
 bool roles_drawn(uint64_t seed);
 /* 0 or 1. */
 unsigned roles_of(const struct fleet *f, const struct sim_node *n);
-/* Role and kinds of a node. */
-void roles_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);
+/* Role and kinds of a life of a node, which is about to begin. */
+void roles_config(const struct fleet *f, struct sim_node *n, struct host_config *config);
+/* From now on each life has all kinds of its role. */
+void roles_end_lacks(struct fleet *f);
 void roles_entities(struct fleet *f);
 /* The zones in which its roles are kept. */
 void roles_zones(const struct fleet *f, struct coordinator_config *config);

@@ -165,6 +165,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_SETSTAYS] = PROFILE_ROLES,
         [M_TAGSPLIT] = PROFILE_ROLES,
         [M_ANYZONE] = PROFILE_ROLES,
+        [M_NOTHOST] = PROFILE_ROLES,
         [M_OLDESTDRAINS] = PROFILE_ROLES,
         [M_STOPSTAYS] = PROFILE_OPERATOR,
         [M_LATECALL] = PROFILE_CALM,
@@ -182,6 +183,7 @@ static const struct {
 } elsewhere[] = {
     {"NOFSYNC",
      "REGISTER aborts what the disk does not know: each covers the other (specification §9.2)"},
+    {"M_CANARYWHOLE", "how much a canary gets is no matter of the protocol: ring_hosts_test"},
     {"M_CANCEL", "with a new number at each attempt harmless: M_SAMENUM_CANCEL plants the pair"},
     {"M_SAMENUM", "with outcomes sent on apply harmless: M_SAMENUM_CANCEL plants the pair"},
     {"M_TIMEOUT", "custody (8.4) is not shipped: a new owner waits for COMMIT, never for a time"},

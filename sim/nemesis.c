@@ -495,6 +495,7 @@ void nemesis_heal(struct fleet *f)
 {
     TRACE(&f->world, "net", "HEAL");
     nodes_end_versions(f);
+    roles_end_lacks(f);
     twin_end(f);
     past_end(f);
     f->healed = true;

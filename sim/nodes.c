@@ -83,7 +83,7 @@ static bool set_versions(const struct fleet *f, struct sim_node *n)
     n->version = 0;
     if (f->versioned) {
         n->version = f->versions_rest ? VERSIONS : 1 + (uint32_t)(drawn % VERSIONS);
-        memcpy(n->kinds, f->kinds, sizeof n->kinds);
+        memcpy(n->kinds, f->kinds, sizeof f->kinds);
     }
     for (size_t i = 0; i < 2 && n->version > 0; i++) {
         n->kinds[i].state_version = n->kinds[i].state_most = n->version;

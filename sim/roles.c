@@ -9,8 +9,13 @@
  * quiet each singleton and daemon lives exactly once, unasked, where it should;
  * and at no time do two nodes have actors of one tag. In half of these seeds the
  * role is kept in one of two zones: then all is there, if any of its nodes is.
+ *
+ * In half of them three entities are of a kind that is placed by its hosts, which
+ * are others with each life of a node; some take a part of it only. No node that
+ * does not host it is ever given a cell of it. At the heal all host it.
  */
 #include "base/assert.h"
+#include "base/table.h"
 #include "ring/plan.h"
 #include "sim/fleet.h"
 #include "wire/control.h"
@@ -21,6 +26,7 @@
 
 enum {
     MATCH_FIRST = 20, /* entities */
+    ARENA_FIRST = 22,
     MATCH_LAST = 24,
     TAGGED_FIRST = 25,
     BOSS = 30,
@@ -63,14 +69,50 @@ static const char *zone_of(const struct fleet *f, const struct sim_node *n)
     return (n - f->node) / 2 % 2 == 0 ? home : "b";
 }
 
-void roles_config(const struct fleet *f, const struct sim_node *n, struct host_config *config)
+/* What a life of a node of the second role hosts of the kind that is placed by its hosts: all by
+ * its weight, a part, or nothing; the first one hosts it always. */
+static void add_arena(const struct fleet *f, struct sim_node *n, struct host_config *config)
 {
+    static const uint16_t withheld[] = {0, 0, 500, 900, 1000};
+    const uint64_t drawn =
+        table_mix(f->world.seed ^ 0x6172656e61u ^ (n->process.life << 8 | n->process.number));
+    const size_t count = config->kind_count;
+
+    n->lacks = n != &f->node[1] && !f->apart_rest && drawn % 5 < 2;
+    if (n->lacks) {
+        return;
+    }
+    memcpy(n->kinds, config->kinds, count * sizeof *n->kinds);
+    n->kinds[count] = (struct host_kind){.number = FLEET_KIND_ARENA,
+                                         .name = "arena",
+                                         .placement = RH_PLACE_HOSTS,
+                                         .withheld = withheld[drawn / 8 % 5]};
+    config->kinds = n->kinds;
+    config->kind_count = count + 1;
+}
+
+void roles_end_lacks(struct fleet *f)
+{
+    f->apart_rest = true;
+    for (unsigned i = 0; f->apart && i < f->nodes; i++) {
+        if (f->node[i].core != NULL && f->node[i].lacks) {
+            node_crash(f, &f->node[i]);
+        }
+    }
+}
+
+void roles_config(const struct fleet *f, struct sim_node *n, struct host_config *config)
+{
+    n->lacks = false;
     if (!f->roles) {
         return;
     }
     config->kinds = roles_of(f, n) ? match : plain;
     config->kind_count =
         roles_of(f, n) ? sizeof match / sizeof match[0] : sizeof plain / sizeof plain[0];
+    if (f->apart && roles_of(f, n)) {
+        add_arena(f, n, config);
+    }
     (void)snprintf(config->role, sizeof config->role, "%s", roles_of(f, n) ? role : "");
     (void)snprintf(config->zone, sizeof config->zone, "%s", zone_of(f, n));
 }
@@ -106,7 +148,7 @@ void roles_entities(struct fleet *f)
     struct entity *e = f->ledger.entity;
 
     for (size_t i = MATCH_FIRST; f->roles && i <= MATCH_LAST; i++) {
-        take_entity(&e[i], FLEET_KIND_MATCH);
+        take_entity(&e[i], f->apart && i >= ARENA_FIRST ? FLEET_KIND_ARENA : FLEET_KIND_MATCH);
     }
     for (size_t i = 0; f->roles && i < sizeof tagged / sizeof tagged[0]; i++) {
         (void)snprintf(e[TAGGED_FIRST + i].id, sizeof e->id, "%s", tagged[i].id);
@@ -205,7 +247,7 @@ bool roles_may_miss(const struct fleet *f, const struct sim_ask *a)
 {
     const uint16_t kind = f->ledger.entity[a->entity].kind;
 
-    return kind == FLEET_KIND_MAIL ||
+    return kind == FLEET_KIND_MAIL || kind == FLEET_KIND_ARENA ||
            (kind != 0 && (f->bound == 0 || a->view < f->ledger.bound_view));
 }
 
@@ -227,9 +269,42 @@ static bool has_owners(const struct ring *r, size_t segment)
     return owned > 0;
 }
 
+/* Of a node that does not host the kind nothing is asked here: it may have its cells from before.
+ */
+static bool has_arena(const struct fleet *f, uint16_t slot)
+{
+    const struct view_member *m = view_member(&f->raft.truth.view, slot);
+
+    return m != NULL && ring_kinds_have(&m->kinds, FLEET_KIND_ARENA);
+}
+
+/* Who was given cells by this hosts their kind. */
+static void check_hosts(struct fleet *f, const Rh__Delta *delta)
+{
+    const struct ring *r = &f->raft.truth.view.ring;
+    const struct ring_segment *s = ring_segment_of_kind(r, FLEET_KIND_ARENA);
+
+    for (size_t i = 0; f->apart && s != NULL && i < delta->n_ops; i++) {
+        const Rh__RingOp *op = delta->ops[i];
+        const struct ring_vnode *v = ring_find(r, op->vnode);
+
+        if (op->kind == RING_MOVE && v != NULL && ring_segment_at(r, v->from) == s &&
+            !has_arena(f, (uint16_t)op->to)) {
+            world_violate(&f->world,
+                          "hosts",
+                          "slot %u is given cells of a kind that it does not host",
+                          op->to);
+        }
+    }
+}
+
 void roles_committed(struct fleet *f, const struct state_result *result)
 {
     const struct ring *r = &f->raft.truth.view.ring;
+
+    if (result->delta != NULL) {
+        check_hosts(f, result->delta);
+    }
 
     if (result->delta != NULL && result->delta->n_segments > 0 && r->segment_count > f->bound) {
         f->bound = r->segment_count;
@@ -304,6 +379,14 @@ const char *roles_wait(const struct fleet *f)
         }
     }
 
+    const struct ring_segment *s = ring_segment_of_kind(&f->raft.truth.view.ring, FLEET_KIND_ARENA);
+
+    for (uint32_t c = s == NULL ? 0 : s->from; s != NULL && c < ring_segment_end(s); c++) {
+        if (!has_arena(f, ring_hit_node(f->raft.truth.view.ring.cell[c]))) {
+            (void)snprintf(text, sizeof text, "cell %u is at none that hosts its kind", c);
+            return text;
+        }
+    }
     for (size_t i = BOSS; f->roles && i < MAIL_FIRST + FLEET_DAEMONS_MAX; i++) {
         const struct entity *e = &f->ledger.entity[i];
         const bool wanted = i < MAIL_FIRST + f->daemons;

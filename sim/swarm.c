@@ -293,6 +293,7 @@ static void draw_faults(struct fleet *f)
     }
     f->roles = f->profile == PROFILE_ROLES;
     f->zoned = f->roles && table_mix(f->world.seed) % 2 == 0;
+    f->apart = f->roles && table_mix(f->world.seed ^ 0x6170617274u) % 2 == 0;
     x->change_us = world_between(&f->world, 400 * MS, 4 * S);
     x->persist_max_us = world_between(&f->world, 200, 50 * MS);
     x->run_max_us = world_between(&f->world, 100, 50 * MS);

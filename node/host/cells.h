@@ -80,7 +80,8 @@ static inline void cells_count_double(struct host_cells *c)
 /* True: any id may be asked; false: only those of a singleton or a set. */
 static inline bool kind_takes_any(const struct host_kind *kind)
 {
-    return kind->placement == RH_PLACE_HASH || kind->placement == RH_PLACE_TOGETHER;
+    return kind->placement == RH_PLACE_HASH || kind->placement == RH_PLACE_TOGETHER ||
+           kind->placement == RH_PLACE_HOSTS;
 }
 
 /* Find what is known of a kind; NULL: it is not hosted here. */

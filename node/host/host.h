@@ -94,8 +94,9 @@ struct host_kind {
     uint32_t state_least;   /* … and those that it reads, with these two */
     uint32_t state_most;
     const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
-    uint8_t placement; /* enum rh_placement: HASH, TOGETHER, SINGLETON: only the id `name`, or
-                        * DAEMONS: only "name/0" and so on */
+    uint8_t placement; /* enum rh_placement: HASH, TOGETHER, HOSTS, SINGLETON: only the id `name`,
+                        * or DAEMONS: only "name/0" and so on */
+    uint16_t withheld; /* of HOSTS: so many thousandths of the node's weight don't count, 0..1000 */
     uint32_t daemons;  /* of DAEMONS: how many, if the fleet does not know the set yet */
 };
 

@@ -79,12 +79,30 @@ static void tell_versions(const struct host_config *config, Rh__Renew *r,
     }
 }
 
+/* Likewise: of what the node takes by its whole weight nothing is said. */
+static void tell_parts(const struct host_config *config, Rh__Renew *r,
+                       Rh__KindPart row[RING_SEGMENT_KINDS_MAX])
+{
+    for (size_t i = 0; i < config->kind_count && r->n_parts < RING_SEGMENT_KINDS_MAX; i++) {
+        if (config->kinds[i].withheld > 0) {
+            Rh__KindPart *part = &row[r->n_parts];
+
+            *part = (Rh__KindPart)RH__KIND_PART__INIT;
+            part->kind = config->kinds[i].number;
+            part->permille = RING_PART_WHOLE - config->kinds[i].withheld;
+            r->parts[r->n_parts++] = part;
+        }
+    }
+}
+
 static void send_renew(struct host *h)
 {
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Renew r = RH__RENEW__INIT;
     Rh__StateVersions row[RING_SEGMENT_KINDS_MAX];
     Rh__StateVersions *rows[RING_SEGMENT_KINDS_MAX];
+    Rh__KindPart part[RING_SEGMENT_KINDS_MAX];
+    Rh__KindPart *parts[RING_SEGMENT_KINDS_MAX];
     struct host_stats f;
 
     host_stats(h, &f);
@@ -108,6 +126,8 @@ static void send_renew(struct host *h)
     tell_lease(&r, &f);
     r.states = rows;
     tell_versions(&h->config, &r, row);
+    r.parts = parts;
+    tell_parts(&h->config, &r, part);
     r.costs = costs_take(h);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;

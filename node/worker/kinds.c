@@ -97,6 +97,13 @@ static const char *set_versions(struct rh_actor_ops *ops)
                : NULL;
 }
 
+static uint16_t withheld(uint32_t part)
+{
+    return (uint16_t)(part == 0              ? 0
+                      : part == RH_PART_NONE ? RING_PART_WHOLE
+                                             : RING_PART_WHOLE - part);
+}
+
 static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
 {
     const enum err error = check(name, kind->ops);
@@ -116,11 +123,13 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (kinds_find(k, kind->number) != NULL) {
         return complain(name, "another kind already uses its number", ERR_CONFLICT);
     }
-    if (kind->placement > RH_PLACE_TOGETHER ||
+    if (kind->placement > RH_PLACE_HOSTS ||
+        (kind->placement == RH_PLACE_HOSTS && kind->part > RH_PART_NONE) ||
         (kind->placement == RH_PLACE_DAEMONS &&
          (kind->daemons < 1 || kind->daemons > DAEMONS_MAX))) {
-        return complain(
-            name, "its placement is unknown, or its daemons are not 1 to 1000", ERR_INVALID);
+        return complain(name,
+                        "its placement is unknown, or its daemons or its part are not 1 to 1000",
+                        ERR_INVALID);
     }
     if (k->count == KINDS_MAX) {
         return complain(name, "too many kinds", ERR_TOO_BIG);
@@ -138,6 +147,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .state_most = ops.state_version_most,
         .name = kind->ops->name,
         .placement = (uint8_t)kind->placement,
+        .withheld = kind->placement == RH_PLACE_HOSTS ? withheld(kind->part) : 0,
         .daemons = kind->placement == RH_PLACE_DAEMONS ? kind->daemons : 0,
     };
     k->kind[k->count++] = (struct kind){
@@ -225,7 +235,28 @@ enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
     return add_named(k, &(struct rh_kind){.number = number}, name);
 }
 
-/* "7", "7@together", "7@singleton" or "7@daemons=3", up to a colon. */
+/* The part of the node's weight in "0.1" or "1", of at most three decimals. */
+static bool read_part(const char *text, uint32_t *part)
+{
+    uint32_t permille = text[0] == '1' ? RING_PART_WHOLE : 0;
+    uint32_t unit = RING_PART_WHOLE;
+
+    if (text[0] != '0' && text[0] != '1') {
+        return false;
+    }
+    if (text[1] == '.') {
+        for (text += 2; *text >= '0' && *text <= '9' && unit > 1; text++) {
+            unit /= 10;
+            permille += (uint32_t)(*text - '0') * unit;
+        }
+    } else {
+        text++;
+    }
+    *part = permille == 0 ? RH_PART_NONE : permille;
+    return *text == '\0' && permille <= RING_PART_WHOLE;
+}
+
+/* "7", "7@together", "7@hosts", "7@0.1", "7@singleton" or "7@daemons=3", up to a colon. */
 static bool read_place(const char *text, struct rh_kind *kind)
 {
     char *end = NULL;
@@ -238,6 +269,14 @@ static bool read_place(const char *text, struct rh_kind *kind)
     if (strcmp(end, "@together") == 0) {
         kind->placement = RH_PLACE_TOGETHER;
         return true;
+    }
+    if (strcmp(end, "@hosts") == 0) {
+        kind->placement = RH_PLACE_HOSTS;
+        return true;
+    }
+    if (end[0] == '@' && end[1] >= '0' && end[1] <= '9') {
+        kind->placement = RH_PLACE_HOSTS;
+        return read_part(end + 1, &kind->part);
     }
     if (strcmp(end, "@singleton") == 0) {
         kind->placement = RH_PLACE_SINGLETON;
@@ -263,6 +302,7 @@ static bool add_line(struct kinds *k, char *line)
     if (colon == NULL || colon[1] == '\0' || !read_place(line, &kind)) {
         (void)fprintf(stderr,
                       "ringhold node: --kind: '%s' is not NUMBER:NAME, NUMBER@together:NAME, "
+                      "NUMBER@hosts:NAME, NUMBER@PART:NAME with a PART of 0 to 1 (0.1: a canary), "
                       "NUMBER@singleton:NAME or NUMBER@daemons=COUNT:NAME\n",
                       line);
         return false;

@@ -6,6 +6,7 @@
  *     checker      rule                                                            file
  *     overlap      K1: one live instance of an entity in the fleet                 actor.c
  *     together     actors of one tag live on one node                              actor.c
+ *     hosts        no cell of a kind is given to a node that does not host it       roles.c
  *     fence        K6: nothing leaves an incarnation whose vnodes others have      fence.c
  *     gate         I8: nothing leaves a node in the end of its lease               fence.c
  *     soft         nothing begins in the last part of a lease                      lease.c

@@ -318,7 +318,7 @@ static bool load_kinds(sqlite3 *db, struct state *s)
         good = statement_get_text(&q, k->name, sizeof k->name) &&
                statement_get_text(&q, k->role, sizeof k->role);
         k->placement = (uint8_t)statement_get_number(&q);
-        good = good && k->placement <= PLACE_TOGETHER;
+        good = good && k->placement <= PLACE_HOSTS;
     }
     statement_close(&q);
     return good;

@@ -419,6 +419,125 @@ static void before_the_fourth_format_no_kind_is_placed_together(void **state)
     expect_fault(&in, "kind 4 'room' is placed together, which the fleet's format 3 does not know");
 }
 
+static struct hosted by_hosts(void)
+{
+    struct hosted h = plain();
+
+    host(&h, 4, "arena", PLACE_HOSTS, 0);
+    host(&h, 5, "lobby", PLACE_HOSTS, 0);
+    host(&h, 7, "boss", PLACE_SINGLETON, 0);
+    return h;
+}
+
+static bool may_get(const char *name, uint16_t kind)
+{
+    return roles_fit(&s, node_of(name), ring_hit_vnode(s.view.ring.cell[segment_of(kind)->from]));
+}
+
+static void a_kind_that_is_placed_by_its_hosts_has_a_segment_for_itself(void **state)
+{
+    struct hosted h = by_hosts();
+    struct hosted kv = plain();
+    struct hosted more = plain();
+    Rh__CommandRegister in;
+
+    (void)state;
+    s.format = FLEET_FORMAT_STRIKES;
+    in = with("n1", "", of(&h));
+    expect_fault(&in, "kind 4 'arena' is placed by its hosts, which the fleet's format 3 does not");
+    s.format = FLEET_FORMAT_PLACEMENT;
+    expect_fine(with("n1", "", of(&h)));
+    expect_fine(with("n2", "", of(&kv)));
+    assert_int_equal(s.view.ring.segment_count, 3);
+    assert_int_equal(segment_of(4)->policy, RING_HOSTS);
+    assert_int_equal(segment_of(4)->kind_count, 1);
+    assert_ptr_not_equal(segment_of(4), segment_of(5));
+    assert_true(may_get("n1", 4));
+    assert_false(may_get("n2", 4));
+    // One goes, and another one comes: it has the cells.
+    host(&more, 5, "lobby", PLACE_HOSTS, 0);
+    host(&more, 6, "yard", PLACE_HOSTS, 0);
+    expect_fine(with("n1", "", of(&more)));
+    assert_null(segment_of(4));
+    assert_int_equal(segment_of(6) - s.view.ring.segment, 0);
+    assert_int_equal(s.view.ring.segment_count, 3);
+    state_check(&s);
+}
+
+static void a_canary_of_a_kind_that_is_hashed_is_told_what_to_do(void **state)
+{
+    struct hosted kv = plain();
+    struct hosted canary = {.count = 0};
+    Rh__CommandRegister in;
+
+    (void)state;
+    s.format = FLEET_FORMAT_PLACEMENT;
+    expect_fine(with("n1", "", of(&kv)));
+    host(&canary, 0, "kv", PLACE_HOSTS, 0);
+    in = with("n2", "", of(&canary));
+    expect_fault(
+        &in,
+        "kind 0 is 'kv' of the default role, by hash: it can't be 'kv' of the default role, "
+        "by hosts; take another number, by its hosts, on all nodes, or set the node's weight");
+}
+
+static bool give(uint16_t kind, const char *from, const char *to)
+{
+    struct ring_op op = {.kind = RING_MOVE, .to = node_of(to)->slot};
+    Rh__CommandReassign body = RH__COMMAND_REASSIGN__INIT;
+    struct state_result r;
+    bool accepted;
+
+    op.vnode = ring_hit_vnode(s.view.ring.cell[segment_of(kind)->from]);
+    if (from != NULL) {
+        body.slot = op.from = node_of(from)->slot;
+        body.incarnation = node_of(from)->incarnation;
+    }
+    body.moves = view_wire_ops(&op, 1);
+    body.n_moves = 1;
+    r = apply(&s, RH__COMMAND__BODY_REASSIGN, &body);
+    accepted = r.accepted;
+    mem_free(body.moves[0]);
+    mem_free(body.moves);
+    state_result_fini(&r);
+    return accepted;
+}
+
+static uint16_t owner_of(uint16_t kind)
+{
+    return ring_hit_node(s.view.ring.cell[segment_of(kind)->from]);
+}
+
+static void who_hosts_a_kind_no_more_keeps_its_cells_until_another_takes_them(void **state)
+{
+    struct hosted h = by_hosts();
+    struct hosted kv = plain();
+    struct hosted next = plain();
+
+    (void)state;
+    s.format = FLEET_FORMAT_PLACEMENT;
+    host(&next, 8, "chief", PLACE_SINGLETON, 0);
+    expect_fine(with("n2", "", of(&h)));
+    expect_fine(with("n3", "", of(&kv)));
+    for (uint16_t kind = 4; kind <= 7; kind += 3) {
+        expect_fine(with("n1", "", of(&h)));
+        assert_false(give(kind, NULL, "n3"));
+        assert_true(give(kind, NULL, "n1"));
+        // Its process died, and was started again without the kinds.
+        expect_fine(with("n1", "", of(&kv)));
+        assert_int_equal(owner_of(kind), node_of("n1")->slot);
+        assert_false(may_get("n1", kind));
+        die("n1");
+        assert_true(give(kind, "n1", "n2"));
+        assert_int_equal(owner_of(kind), node_of("n2")->slot);
+    }
+    // Cells of what is gone are the next one's, whoever owns them.
+    expect_fine(with("n2", "", of(&kv)));
+    expect_fine(with("n3", "", of(&next)));
+    assert_int_equal(owner_of(8), node_of("n2")->slot);
+    state_check(&s);
+}
+
 static void nonsense_is_refused(void **state)
 {
     static const char *const roles[] = {"a role", "0123456789012345678901234567890x", "a/b"};
@@ -434,7 +553,7 @@ static void nonsense_is_refused(void **state)
     in = with("n1", "", of(&h));
     expect_fault(&in, "or the kind is given twice");
     h = plain();
-    h.kind[0].placement = 4;
+    h.kind[0].placement = 5;
     in = with("n1", "", of(&h));
     expect_fault(&in, "out of range");
     h = plain();
@@ -554,6 +673,12 @@ static int all_cases(void)
             a_kind_is_placed_together_on_all_nodes_or_on_none, setup, teardown),
         cmocka_unit_test_setup_teardown(
             before_the_fourth_format_no_kind_is_placed_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kind_that_is_placed_by_its_hosts_has_a_segment_for_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_canary_of_a_kind_that_is_hashed_is_told_what_to_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            who_hosts_a_kind_no_more_keeps_its_cells_until_another_takes_them, setup, teardown),
         cmocka_unit_test_setup_teardown(nonsense_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(no_node_gets_what_is_of_another_role, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_grows_and_shrinks, setup, teardown),

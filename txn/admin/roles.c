@@ -64,7 +64,8 @@ static Rh__RoleRow *role_row(struct coordinator *c, const struct ring_segment *s
     static const uint32_t placement_of[] = {[RING_HASH] = PLACE_HASH,
                                             [RING_OLDEST] = PLACE_SINGLETON,
                                             [RING_SPREAD] = PLACE_DAEMONS,
-                                            [RING_TOGETHER] = PLACE_TOGETHER};
+                                            [RING_TOGETHER] = PLACE_TOGETHER,
+                                            [RING_HOSTS] = PLACE_HOSTS};
     const struct ring *ring = &c->state->view.ring;
     Rh__RoleRow *row = mem_new(1, sizeof *row);
 
@@ -81,7 +82,8 @@ static Rh__RoleRow *role_row(struct coordinator *c, const struct ring_segment *s
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];
 
-        if (strcmp(n->role, row->role) == 0 && peers_live(c, n) && !n->leaving) {
+        if (strcmp(n->role, row->role) == 0 && peers_live(c, n) && !n->leaving &&
+            ring_kinds_fit(&n->kinds, s)) {
             row->nodes++;
             row->astray = row->astray && !zones_has(&c->config, n->role, n->zone);
         }

@@ -35,6 +35,19 @@ static const char *name_of(const struct coordinator *c, uint16_t slot)
     return node == NULL ? "" : node->name;
 }
 
+static void add_parts(Rh__NodeRow *row, const struct told_parts *parts)
+{
+    row->parts = mem_new(parts->count + 1u, sizeof(Rh__KindPart *));
+    for (size_t i = 0; i < parts->count; i++) {
+        Rh__KindPart *part = mem_new(1, sizeof *part);
+
+        *part = (Rh__KindPart)RH__KIND_PART__INIT;
+        part->kind = parts->part[i].kind;
+        part->permille = parts->part[i].permille;
+        row->parts[row->n_parts++] = part;
+    }
+}
+
 Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node)
 {
     const struct seen *seen = peers_seen(c, node);
@@ -71,6 +84,7 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->gate_dropped = seen->renew.gate_dropped;
     row->refused_quarantine = seen->renew.refused_quarantine;
     row->heard_us_ago = c->now_us - seen->heard_us;
+    add_parts(row, &seen->parts);
     return row;
 }
 

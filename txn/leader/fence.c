@@ -67,12 +67,13 @@ static size_t collect(struct coordinator *c, struct plan_node *nodes, bool last_
         const struct state_node *node = &c->state->node[i];
 
         if (may_take(c, node, last_resort)) {
-            nodes[count++] = (struct plan_node){.slot = node->slot,
-                                                .weight = node->weight,
-                                                .role = node->role,
-                                                .kinds = &node->kinds,
-                                                .incarnation = node->incarnation,
-                                                .zone = node->zone};
+            nodes[count] = (struct plan_node){.slot = node->slot,
+                                              .weight = node->weight,
+                                              .role = node->role,
+                                              .kinds = &node->kinds,
+                                              .incarnation = node->incarnation,
+                                              .zone = node->zone};
+            parts_set(c, node, &nodes[count++]);
         }
     }
     zones_keep(&c->config, nodes, count);

@@ -194,6 +194,13 @@ static uint16_t first_of_role(const struct state *state, size_t node)
     return state->node[i].slot;
 }
 
+static bool is_by_hosts(const struct ring *ring, const struct ring_vnode *v)
+{
+    const struct ring_segment *s = ring_segment_at(ring, v->from);
+
+    return s != NULL && s->policy == RING_HOSTS;
+}
+
 static void add_up(const struct coordinator *c, struct sums *s)
 {
     const struct state *state = c->state;
@@ -202,7 +209,8 @@ static void add_up(const struct coordinator *c, struct sums *s)
     for (size_t i = 0; i < ring->vnode_count; i++) {
         const struct ring_vnode *v = &ring->vnode[i];
 
-        if (v->id < c->loads.count) {
+        // By its hosts: other nodes of the role have no share of that.
+        if (v->id < c->loads.count && !is_by_hosts(ring, v)) {
             s->own[v->owner] += c->loads.of[v->id].cost;
         }
     }

@@ -12,6 +12,7 @@
 #include "ring/unanswered.h"
 #include "txn/leader/coordinator.h"
 #include "txn/leader/drift.h"
+#include "txn/leader/parts.h"
 #include "txn/leader/state_versions.h"
 #include "wire/control.h"
 #include "wire/hello.h"
@@ -51,7 +52,8 @@ struct seen {
     uint64_t extended_seq; /* of its last renewal that I granted an extended lease; 0 = of none */
     Rh__Renew renew;       /* the last; no pointers in it */
     struct drift clock;    /* the node's, against mine */
-    struct state_versions states; /* as its last renewal told */
+    struct state_versions states; /* as its last renewal told, like … */
+    struct told_parts parts;      /* … these */
 };
 
 struct leader_peers {

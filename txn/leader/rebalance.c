@@ -241,10 +241,26 @@ static bool some_told(const struct coordinator *c)
     return false;
 }
 
+/* There are kinds that are placed by their hosts. */
+static bool has_hosts_segment(const struct coordinator *c)
+{
+    const struct ring *ring = &c->state->view.ring;
+    bool any = false;
+
+    for (size_t i = 0; i < ring->segment_count; i++) {
+        any = any || ring->segment[i].policy == RING_HOSTS;
+    }
+    return any;
+}
+
+/* What a node takes of a kind that is placed by its hosts is not known before it has told. */
 static bool may_give(const void *coordinator, uint16_t source, uint16_t target,
                      const struct ring_segment *segment)
 {
-    return !state_versions_unread(coordinator, source, target, segment, NULL);
+    const bool by_hosts = segment != NULL && segment->policy == RING_HOSTS;
+
+    return !state_versions_unread(coordinator, source, target, segment, NULL) &&
+           !(by_hosts && (parts_untold(coordinator, source) || parts_untold(coordinator, target)));
 }
 
 struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
@@ -264,6 +280,7 @@ struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
             .incarnation = n->incarnation,
             .zone = n->zone,
         };
+        parts_set(c, n, &nodes[i]);
     }
     return nodes;
 }
@@ -281,7 +298,7 @@ enum err rebalance_plan(struct coordinator *c, const struct rebalance_question *
         .moves_per_txn = c->config.moves_per_txn,
         .wave_cap = c->config.txns_per_node,
         .owned_only = true,
-        .may = some_told(c) ? may_give : NULL,
+        .may = some_told(c) || has_hosts_segment(c) ? may_give : NULL,
         .context = c,
     };
     struct plan_loads loads = q->by_load ? loads_of(c, q->moves) : (struct plan_loads){0};
@@ -783,15 +800,19 @@ static void start_what_can(struct coordinator *c)
     }
 }
 
-/* Changes with what is known of the states that the node reads. */
-static uint64_t reads(const struct coordinator *c, const struct state_node *n)
+/* Changes with what the node told: of the states that it reads, and of the parts that it takes. */
+static uint64_t told(const struct coordinator *c, const struct state_node *n)
 {
     const struct seen *seen = peers_seen(c, n);
 
-    return seen == NULL || seen->states.count == 0 ? 0 : state_versions_mix(&seen->states);
+    if (seen == NULL) {
+        return 0;
+    }
+    return (seen->states.count == 0 ? 0 : state_versions_mix(&seen->states)) ^
+           parts_mix(&seen->parts) ^ (seen->states.told && has_hosts_segment(c) ? 1 : 0);
 }
 
-/* Changes when someone comes to life or is gone, or reads other states. */
+/* Changes when someone comes to life or is gone, or tells anew what it reads or takes. */
 static uint64_t lives(struct coordinator *c)
 {
     uint64_t sum = 1;
@@ -801,7 +822,7 @@ static uint64_t lives(struct coordinator *c)
 
         sum = (sum ^ n->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
         sum += (peers_live(c, n) ? 2u : 0u) + (peers_gone(c, n) ? 1u : 0u);
-        sum += reads(c, n);
+        sum += told(c, n);
     }
     return sum;
 }
@@ -913,17 +934,38 @@ static void add_planned(struct coordinator *c, struct walk *w, struct obstacles 
     }
 }
 
-static bool others_take(struct coordinator *c, const struct state_node *node)
+/* Of the segment; NULL = the default one. */
+static bool others_take(struct coordinator *c, const struct state_node *node,
+                        const struct ring_segment *segment)
 {
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];
 
         if (n != node && !n->leaving && !n->barred && !peers_gone(c, n) &&
-            strcmp(n->role, node->role) == 0) {
+            strcmp(n->role, node->role) == 0 && ring_kinds_fit(&n->kinds, segment)) {
             return true;
         }
     }
     return false;
+}
+
+/* Its vnodes that nobody else could take. */
+static size_t count_alone(struct coordinator *c, const struct state_node *node)
+{
+    const struct ring *r = &c->state->view.ring;
+    size_t count = 0;
+
+    for (size_t s = 0; s <= r->segment_count; s++) {
+        const struct ring_segment *segment = s == 0 ? NULL : &r->segment[s - 1];
+
+        if (!others_take(c, node, segment)) {
+            for (size_t i = 0; i < r->vnode_count; i++) {
+                count += r->vnode[i].owner == node->slot &&
+                         ring_segment_at(r, r->vnode[i].from) == segment;
+            }
+        }
+    }
+    return count;
 }
 
 /* Somebody would take what this one has, and can't read it: that one. All of them: it is the
@@ -992,17 +1034,17 @@ static void add_unread(struct coordinator *c, struct obstacles *out)
     }
 }
 
-/* Drains of which there is no plan. */
+/* Drains of which there is no plan, or none for all. */
 static void add_alone(struct coordinator *c, struct obstacles *out)
 {
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];
-        const size_t owned = n->leaving ? ring_owned_count(&c->state->view.ring, n->slot) : 0;
+        const size_t alone = n->leaving ? count_alone(c, n) : 0;
 
-        if (owned > 0 && !others_take(c, n)) {
+        if (alone > 0) {
             const struct obstructed o = {.by = {OBSTACLE_ALONE, n->slot, 0, 0},
                                          .drains = n->slot,
-                                         .vnodes = (uint32_t)owned};
+                                         .vnodes = (uint32_t)alone};
 
             obstacles_add(out, &o);
         }

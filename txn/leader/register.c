@@ -486,6 +486,9 @@ void register_note(struct seen *seen, const Rh__Renew *in)
     seen->renew.n_states = 0;
     seen->renew.states = NULL;
     state_versions_note(&seen->states, in);
+    seen->renew.n_parts = 0;
+    seen->renew.parts = NULL;
+    parts_note(&seen->parts, in);
     seen->renew.costs = NULL;
 }
 

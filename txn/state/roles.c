@@ -16,16 +16,18 @@
 static const enum ring_policy policy_of[] = {[PLACE_HASH] = RING_HASH,
                                              [PLACE_SINGLETON] = RING_OLDEST,
                                              [PLACE_DAEMONS] = RING_SPREAD,
-                                             [PLACE_TOGETHER] = RING_TOGETHER};
+                                             [PLACE_TOGETHER] = RING_TOGETHER,
+                                             [PLACE_HOSTS] = RING_HOSTS};
 
 const char *roles_placement_name(uint8_t placement)
 {
     static const char *const names[] = {[PLACE_HASH] = "hash",
                                         [PLACE_SINGLETON] = "singleton",
                                         [PLACE_DAEMONS] = "daemons",
-                                        [PLACE_TOGETHER] = "together"};
+                                        [PLACE_TOGETHER] = "together",
+                                        [PLACE_HOSTS] = "hosts"};
 
-    return placement <= PLACE_TOGETHER ? names[placement] : "?";
+    return placement <= PLACE_HOSTS ? names[placement] : "?";
 }
 
 const struct state_kind *roles_kind(const struct state *s, uint16_t number)
@@ -115,18 +117,19 @@ static void judge_shape(const struct roles_judge *j)
         const Rh__Kind *k = j->in->kinds[i];
 
         if (k->number > UINT16_MAX || k->name[0] == '\0' || strlen(k->name) > VIEW_NAME_MAX ||
-            k->placement > PLACE_TOGETHER || k->daemons > ROLES_DAEMONS_MAX ||
+            k->placement > PLACE_HOSTS || k->daemons > ROLES_DAEMONS_MAX ||
             find_kind(j->in, k->number) != k) {
             fail(j,
                  "a kind's number, name, placement or count is out of range, or the kind is given "
                  "twice");
-        } else if (k->placement == PLACE_TOGETHER && j->s->format < FLEET_FORMAT_PLACEMENT) {
+        } else if (k->placement >= PLACE_TOGETHER && j->s->format < FLEET_FORMAT_PLACEMENT) {
             (void)snprintf(j->fault,
                            ROLES_FAULT_SIZE,
-                           "kind %u '%s' is placed together, which the fleet's format %u does not "
+                           "kind %u '%s' is placed %s, which the fleet's format %u does not "
                            "know: upgrade all processes, then `ringhold upgrade --finish`",
                            k->number,
                            k->name,
+                           k->placement == PLACE_TOGETHER ? "together" : "by its hosts",
                            j->s->format);
         }
     }
@@ -159,6 +162,14 @@ static bool is_held(const struct roles_judge *j, const struct state_kind *k)
     return !kinds_grow(j->s) || other_host(j->s, k, j->in->name) != NULL;
 }
 
+static const char *canary_text(const struct state_kind *known, const Rh__Kind *k)
+{
+    return k->placement == PLACE_HOSTS && known->placement == PLACE_HASH &&
+                   strcmp(known->name, k->name) == 0
+               ? ", by its hosts, on all nodes, or set the node's weight (`ringhold node weight`)"
+               : "";
+}
+
 /* Number, role and placement go together for all. */
 static void judge_bindings(const struct roles_judge *j)
 {
@@ -170,17 +181,18 @@ static void judge_bindings(const struct roles_judge *j)
 
         if (known != NULL && is_held(j, known) &&
             (strcmp(known->role, j->in->role) != 0 || known->placement != k->placement)) {
-            (void)snprintf(
-                j->fault,
-                ROLES_FAULT_SIZE,
-                "kind %u is '%s' of %s, by %s: it can't be '%s' of %s, by %s; take another number",
-                k->number,
-                known->name,
-                role_text(known->role, was, sizeof was),
-                roles_placement_name(known->placement),
-                k->name,
-                role_text(j->in->role, now, sizeof now),
-                roles_placement_name((uint8_t)k->placement));
+            (void)snprintf(j->fault,
+                           ROLES_FAULT_SIZE,
+                           "kind %u is '%s' of %s, by %s: it can't be '%s' of %s, by %s; take "
+                           "another number%s",
+                           k->number,
+                           known->name,
+                           role_text(known->role, was, sizeof was),
+                           roles_placement_name(known->placement),
+                           k->name,
+                           role_text(j->in->role, now, sizeof now),
+                           roles_placement_name((uint8_t)k->placement),
+                           canary_text(known, k));
         }
     }
     for (size_t i = 0; j->fault[0] == '\0' && i < j->in->n_kinds; i++) {
@@ -309,7 +321,7 @@ static struct ring_segment *add_segment(struct roles_draft *d, enum ring_policy 
 }
 
 /* A segment of that role and policy that was there before: of `kind`; if there is none, one that
- * nothing is bound to any more. HASH and TOGETHER: there is one at most. */
+ * nothing is bound to any more. Of those that are shared there is one at most. */
 static struct ring_segment *reuse_segment(struct roles_draft *d, enum ring_policy policy,
                                           const char *role, uint16_t kind)
 {
@@ -321,7 +333,7 @@ static struct ring_segment *reuse_segment(struct roles_draft *d, enum ring_polic
         if (s->policy != policy || strcmp(s->role, role) != 0) {
             continue;
         }
-        if (ring_is_hashed(s) || (s->kind_count == 1 && s->kind[0] == kind)) {
+        if (ring_is_shared(s) || (s->kind_count == 1 && s->kind[0] == kind)) {
             return s;
         }
         empty = s->kind_count == 0 ? s : empty;
@@ -346,11 +358,14 @@ static void draft_kind(struct roles_draft *d, const struct state *s, const Rh__C
     const enum ring_policy policy = policy_of[k->placement];
     const uint8_t grid =
         s->view.ring.grid < RING_SEGMENT_BITS_MAX ? s->view.ring.grid : RING_SEGMENT_BITS_MAX;
-    const bool hashed = policy == RING_HASH || policy == RING_TOGETHER;
-    const uint8_t bits = hashed ? grid : policy == RING_SPREAD ? (uint8_t)RING_DAEMON_BITS : 0;
+    const struct ring_segment like = {.policy = policy};
+    const bool shared = ring_is_shared(&like);
+    const uint8_t bits = ring_is_hashed(&like)   ? grid
+                         : policy == RING_SPREAD ? (uint8_t)RING_DAEMON_BITS
+                                                 : 0;
     struct ring_segment *segment = reuse_segment(d, policy, in->role, (uint16_t)k->number);
 
-    for (size_t i = d->before; segment == NULL && hashed && i < d->count; i++) {
+    for (size_t i = d->before; segment == NULL && shared && i < d->count; i++) {
         segment = d->list[i].policy == policy ? &d->list[i] : NULL; // made for another kind
     }
     if (segment == NULL) {
@@ -362,7 +377,7 @@ static void draft_kind(struct roles_draft *d, const struct state *s, const Rh__C
     if (segment->kind_count == 0 && policy == RING_SPREAD) {
         segment->open = k->daemons;
     }
-    if (hashed || segment->kind_count == 0) {
+    if (shared || segment->kind_count == 0) {
         bind_kind(segment, (uint16_t)k->number);
     }
 }
@@ -401,7 +416,7 @@ static void unbind_others(struct roles_draft *d, const Rh__CommandRegister *in)
         if (strcmp(s->role, in->role) != 0) {
             continue;
         }
-        if (ring_is_hashed(s)) {
+        if (ring_is_shared(s)) {
             s->kind_count = 0; // bound anew
         } else if (s->kind_count == 1 && find_kind(in, s->kind[0]) == NULL) {
             s->kind_count = 0;

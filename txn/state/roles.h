@@ -7,8 +7,9 @@
  * grows with each node that brings another, and shrinks when the last that had
  * one registers without it. A number has one name, role and placement; only what
  * the fenced alone hosted is anybody's. A node may own cells for a kind that it
- * lacks: requests for it wait. Before FLEET_FORMAT_KINDS all hosted the same. A
- * kind of the default role that hashes needs nothing more; any other gets its
+ * lacks: requests for it wait. It gets none of a segment that is one kind's; what it has
+ * of such, from when it hosted the kind, the planner gives to others. Before FLEET_FORMAT_KINDS all
+ * hosted the same. A kind of the default role that hashes needs nothing more; any other gets its
  * segment of the ring.
  *
  * Pure and deterministic: part of the replicated state (specification §3.1).
@@ -18,7 +19,7 @@
 
 #include "txn/state/state.h"
 
-enum { ROLES_FAULT_SIZE = 320, ROLES_DAEMONS_MAX = 1000 /* of one set */ };
+enum { ROLES_FAULT_SIZE = 416, ROLES_DAEMONS_MAX = 1000 /* of one set */ };
 
 /* Say why this registration is impossible, whatever else is true of it: a kind is bound to another
  * role or placement, or has another name on other nodes. Empty: it can. */
@@ -39,7 +40,8 @@ const struct ring_segment *roles_daemons(const struct state *s, const char *name
 
 /* The role whose nodes may own the vnode. */
 const char *roles_of_vnode(const struct ring *ring, const struct ring_vnode *v);
-/* True if the node may own the vnode. */
+/* True if the node may get the vnode. It may own it though it may not get it any more: a process
+ * that died was started again without the kind, or the cells were those of a kind that is gone. */
 bool roles_fit(const struct state *s, const struct state_node *node, uint32_t vnode);
 
 /* NULL = nobody declared it. */

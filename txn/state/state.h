@@ -49,7 +49,13 @@ struct state_node {
 };
 
 /* How the ids of a kind find their nodes; as enum rh_placement. */
-enum { PLACE_HASH = 0, PLACE_SINGLETON = 1, PLACE_DAEMONS = 2, PLACE_TOGETHER = 3 };
+enum {
+    PLACE_HASH = 0,
+    PLACE_SINGLETON = 1,
+    PLACE_DAEMONS = 2,
+    PLACE_TOGETHER = 3,
+    PLACE_HOSTS = 4
+};
 
 /* A kind of actor, as the nodes of its role declared it. */
 struct state_kind {
