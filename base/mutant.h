@@ -69,6 +69,8 @@
     X(M_RETIREHELD, "an actor retires while it is frozen")                            \
     X(M_RUNENDED, "an actor that has ended itself is given one message more")         \
     X(M_RETURNLOST, "a task that was not begun in time is forgotten")                 \
+    X(M_UNTOLD, "a request is answered before the fleet remembers its actor's id")    \
+    X(M_NORECALL, "ids that the fleet remembers are not brought back")                \
     X(M_NOREMEMBER, "an actor that lives unasked waits for a request when it moved")  \
     X(M_POKEHELD, "an actor has its turn although it is frozen")                      \
     X(M_SAMENUM_CANCEL, "a new leader goes on with the old number, CANCEL is early")  \

@@ -174,11 +174,12 @@ static struct option actor_option(struct node_args *w)
 static struct option kind_option(struct node_args *w)
 {
     return option_list("kind",
-                       "N[@PLACE]:NAME|FILE",
+                       "N[@PLACE][@remember]:NAME|FILE",
                        w->kinds,
                        sizeof w->kinds,
                        "another kind of actor, as for --actor; PLACE: together, hosts, 0 to 1 "
-                       "(hosts, and 0.1: a canary), singleton, or daemons=COUNT; may be repeated");
+                       "(hosts, and 0.1: a canary), singleton, or daemons=COUNT; remember: the "
+                       "fleet remembers which ids live; may be repeated");
 }
 
 static struct option listen_option(struct node_args *w)
@@ -241,6 +242,15 @@ static struct option activations_option(uint32_t *count)
                          count,
                          (struct option_range){1, ACTIVATIONS_MAX},
                          "actors that clients' requests may activate at a time (%)");
+}
+
+static struct option remember_rate_option(uint32_t *count)
+{
+    return option_number("remember-rate",
+                         count,
+                         (struct option_range){1, 1000000},
+                         "actors a second that are started without a request: those that are "
+                         "remembered or listed, after a crash or a restart (%)");
 }
 
 static struct option activations_waiting_option(uint32_t *count)
@@ -331,6 +341,7 @@ static void add_limits(struct options *t, struct node_settings *c)
     (void)options_add(t, option_reloads(move_rate_option(&c->move_mb)));
     (void)options_add(t, option_reloads(activations_option(&limits->activations_max)));
     (void)options_add(t, option_reloads(activations_waiting_option(&limits->cold_count_max)));
+    (void)options_add(t, option_reloads(remember_rate_option(&limits->wake_rate)));
 }
 
 static void add_links(struct options *t, struct node_args *w)

@@ -482,14 +482,32 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
     rows_fini(&obstacles);
     print_balance_json(reply);
     builds_rows(reply, &builds);
-    (void)printf(",\"pins\":%" PRIu32 ",\"pins_away\":%" PRIu32 ",\"format\":%" PRIu32
-                 ",\"builds\":",
+    (void)printf(",\"pins\":%" PRIu32 ",\"pins_away\":%" PRIu32 ",\"remembered\":%" PRIu32
+                 ",\"remembered_max\":%" PRIu32 ",\"remembered_full\":%" PRIu64
+                 ",\"remembered_stale\":%" PRIu64 ",\"format\":%" PRIu32 ",\"builds\":",
                  reply->pins_count,
                  reply->pins_away,
+                 reply->remembered_count,
+                 reply->remembered_max,
+                 reply->remembered_full,
+                 reply->remembered_stale,
                  reply->format);
     rows_print_json(&builds);
     rows_fini(&builds);
     (void)printf("}\n");
+}
+
+static void print_remembered(const Rh__AdminReply *reply)
+{
+    if (reply->remembered_count > 0 || reply->remembered_full > 0) {
+        (void)printf("\n%" PRIu32 " ids are remembered, of %" PRIu32 " at most",
+                     reply->remembered_count,
+                     reply->remembered_max);
+        (void)printf(reply->remembered_full > 0
+                         ? "; %" PRIu64 " times one was not, for want of room: see --remember-max\n"
+                         : "\n",
+                     reply->remembered_full);
+    }
 }
 
 static void print_table(const Rh__AdminReply *reply, const struct tables *t)
@@ -530,6 +548,7 @@ static void print_table(const Rh__AdminReply *reply, const struct tables *t)
                                           : "\n",
                      reply->pins_away);
     }
+    print_remembered(reply);
     print_obstacles(reply);
     print_balance(reply);
     print_astray(reply);

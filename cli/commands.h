@@ -30,9 +30,10 @@ int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID
 int cmd_move(int argc, char **argv);
 int cmd_pin(int argc, char **argv); /* list | VNODE|ID|KIND/ID NODE */
 int cmd_unpin(int argc, char **argv);
-int cmd_config(int argc, char **argv); /* check | print FILE */
-int cmd_token(int argc, char **argv);  /* make | check TOKEN */
-int cmd_tls(int argc, char **argv);    /* init | ROLE NAME | check */
+int cmd_remembered(int argc, char **argv); /* list | forget KIND/ID… */
+int cmd_config(int argc, char **argv);     /* check | print FILE */
+int cmd_token(int argc, char **argv);      /* make | check TOKEN */
+int cmd_tls(int argc, char **argv);        /* init | ROLE NAME | check */
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);
 

@@ -15,6 +15,7 @@
 #include "daemon/options.h"
 #include "daemon/reload_options.h"
 #include "daemon/services.h"
+#include "txn/state/remembered.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -436,6 +437,12 @@ static void add_ring(struct options *t, struct coordinator_settings *c)
                           (struct option_range){100, 3600000},
                           "abort a transaction that is not prepared after this time (%)")));
     add_caps(t, machine);
+    (void)options_add(
+        t,
+        option_reloads(option_number("remember-max",
+                                     &machine->remember_max,
+                                     (struct option_range){0, REMEMBERED_MAX},
+                                     "ids that the fleet remembers for kinds that say so (%)")));
     (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
     (void)options_add(t, option_reloads(zone_option(c->zones, sizeof c->zones)));
     (void)options_add(t, option_reloads(balance_option(c->balance, sizeof c->balance)));

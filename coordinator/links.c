@@ -125,6 +125,7 @@ static char **wisher(Rh__Admin *in)
            : in->what_case == RH__ADMIN__WHAT_MOVE             ? &in->move->by
            : in->what_case == RH__ADMIN__WHAT_COORDINATORS     ? &in->coordinators->by
            : in->what_case == RH__ADMIN__WHAT_MAINTENANCE      ? &in->maintenance->by
+           : in->what_case == RH__ADMIN__WHAT_FORGET           ? &in->forget->by
                                                                : NULL;
 }
 

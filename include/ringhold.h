@@ -413,7 +413,8 @@ RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 
 /* ---- life ---- */
 
-/* End the actor when the running message is answered: flush, then deactivate(RH_IDLE). This
+/* End the actor when the running message is answered: flush, then deactivate(RH_IDLE). If the fleet
+ * remembers the ids of its kind (rh_actor_ops.remember), it forgets this one. This
  * instance gets no further message and no timer, also if you reply first and call this then: a
  * message that waits or comes meanwhile isn't lost, it activates a new incarnation. If the flush
  * fails, the actor lives on and gets messages until it could be saved. RH_INVALID: not now (flush,
@@ -587,6 +588,15 @@ struct rh_actor_ops {
      * for another try. */
     int (*upgrade)(struct rh_actor *actor, uint32_t version, const struct rh_bytes *state,
                    struct rh_out *out);
+
+    /* 1: the fleet remembers the ids of this kind. From the first answer of an actor on, its id is
+     * on the disks of a majority of the coordinators; when the actor's node has died, or the whole
+     * fleet was restarted, the actor lives again without being asked. It is forgotten when it ends
+     * by rh_passivate(), and when an operator says so (`ringhold remembered forget`); it does not
+     * end for being idle or for want of room. Of HASH and TOGETHER alone: singletons and daemons
+     * live anyway. docs/actors.md, "Remembered ids", says what the promise is and what bounds it.
+     */
+    uint32_t remember;
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

@@ -139,6 +139,7 @@ static void fill(struct game *g, const struct kind_decl *d)
         .timer = lua_actor_timer,
         .flush = lua_actor_flush,
         .list = d->remembers ? lua_actor_list : NULL,
+        .remember = d->remember ? 1 : 0,
         .mailbox = d->mailbox,
         .idle_ms = d->idle_ms,
         .flush_ms = d->flush_ms,
@@ -268,7 +269,7 @@ int game_check(const struct game_options *options)
                      d->name,
                      d->number,
                      places[d->placement],
-                     d->remembers ? " remembered" : "");
+                     d->remembers || d->remember ? " remembered" : "");
     }
     (void)printf("%s: ok\n", g->path);
     game_close(g);

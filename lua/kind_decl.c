@@ -182,10 +182,15 @@ static void read_field(lua_State *L, const struct field *f, struct kind_decl *d)
         d->raw = lua_toboolean(L, -1) != 0;
         return;
     case FIELD_IDS:
-        if (lua_type(L, -1) != LUA_TTABLE && lua_type(L, -1) != LUA_TFUNCTION) {
-            refuse(L, d, f->name, "must be a list of ids, or a function that returns one");
+        d->remember = lua_type(L, -1) == LUA_TBOOLEAN && lua_toboolean(L, -1);
+        d->remembers = lua_type(L, -1) == LUA_TTABLE || lua_type(L, -1) == LUA_TFUNCTION;
+        if (!d->remember && !d->remembers) {
+            refuse(L,
+                   d,
+                   f->name,
+                   "must be a list of ids, a function that returns one, or true: the fleet "
+                   "remembers them");
         }
-        d->remembers = true;
         return;
     }
 }
@@ -238,6 +243,10 @@ void kind_decl_read(lua_State *L, uint16_t position, struct kind_decl *out)
     if (out->part != 0 && out->placement != RH_PLACE_HOSTS) {
         refuse(L, out, "part", "is only for placement = \"hosts\"");
     }
+    if (out->remember &&
+        (out->placement == RH_PLACE_SINGLETON || out->placement == RH_PLACE_DAEMONS)) {
+        refuse(L, out, "remembered", "can't be true for singletons and daemons, which always live");
+    }
     if (out->sessions_max != 0 && out->policy != RH_SESSIONS_ALLOW) {
         refuse(L, out, "sessions_max", "needs sessions = \"allow\"");
     }
@@ -264,6 +273,9 @@ const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl
     }
     if (was->upgrades != now->upgrades) {
         return now->upgrades ? "has an on_upgrade now" : "has no on_upgrade any more";
+    }
+    if (was->remember != now->remember) {
+        return now->remember ? "has remembered = true now" : "has no remembered = true any more";
     }
     if (was->state_version != now->state_version ||
         was->state_version_least != now->state_version_least ||

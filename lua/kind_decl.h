@@ -28,6 +28,7 @@ struct kind_decl {
     uint32_t limit_ms; /* of a callback that waits */
     bool raw;          /* payloads are not split into words */
     bool remembers;    /* `remembered` says which ids are always alive */
+    bool remember;     /* `remembered` is true: the fleet remembers which ids live */
     uint32_t policy;   /* enum rh_sessions */
     uint32_t sessions_max;
     uint32_t state_version; /* as in rh_actor_ops, like the next two */

@@ -50,6 +50,12 @@ static void describe_from_node(const Rh__Control *m)
             N(m->probe->call == NULL ? 0 : m->probe->call->seq),
             m->probe->hops);
         break;
+    case RH__CONTROL__BODY_REMEMBER:
+        SAY("REMEMBER %llu, %zu rows", N(m->remember->number), m->remember->n_rows);
+        break;
+    case RH__CONTROL__BODY_RECALL:
+        SAY("RECALL of kind %u", m->recall->kind);
+        break;
     case RH__CONTROL__BODY_SETTLE:
         SAY("SETTLE %llx", N(m->settle->session));
         break;

@@ -362,6 +362,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     ledger_init(f);
     poison_draw(f);
     sim_players_draw(f);
+    remember_draw(f);
     twin_draw(f, seed);
     coordinators_init(f);
     for (unsigned i = 0; i < f->nodes; i++) {

@@ -393,6 +393,8 @@ struct fleet {
     bool zoned;                  /* … that is kept in one of two zones */
     bool apart;                  /* … of whose nodes not each life hosts all of its kinds … */
     bool apart_rest;             /* … until all do */
+    bool remembers;              /* the fleet remembers the ids of actors in memory, … */
+    bool unsure;                 /* … and a node told it late */
     bool versioned;        /* states have versions, and each life of a node one of its own … */
     bool versions_rest;    /* … until all have the newest */
     bool versions_untold;  /* … and their coordinators don't know of it */
@@ -726,6 +728,17 @@ bool roles_came_early(const struct fleet *f, const struct sim_ask *a);
 bool roles_may_miss(const struct fleet *f, const struct sim_ask *a);
 /* NULL: each singleton and daemon lives once, where it should; else what is not so. */
 const char *roles_wait(const struct fleet *f);
+
+/* ---- seeds with remembered ids: sim/remember.c ---- */
+
+/* Draw whether the fleet remembers the ids of actors in memory. */
+void remember_draw(struct fleet *f);
+/* The operator has an id forgotten. */
+void remember_wish(struct fleet *f);
+/* The instance is to run: the fleet remembers its id. */
+void remember_check_run(struct fleet *f, const struct instance *i);
+/* The first that is remembered and does not live, or NULL. */
+const char *remember_waits(const struct fleet *f);
 
 /* ---- seeds with a poisonous entity: sim/poison.c ---- */
 

@@ -142,6 +142,8 @@ static enum profile hunting_ground(enum mutant m)
         [M_OLDWISH] = PROFILE_OPERATOR,
         [M_LASTDRAINS] = PROFILE_OPERATOR,
         [M_PINMOVES] = PROFILE_OPERATOR,
+        [M_UNTOLD] = PROFILE_OPERATOR,
+        [M_NORECALL] = PROFILE_OPERATOR,
         [M_FWAFTER] = PROFILE_CHANGES,
         [M_LEFTCOLD] = PROFILE_MIXED,
         [M_SOFTBEGINS] = PROFILE_LEASE,

@@ -118,6 +118,7 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
     f->kinds[0] = (struct host_kind){.number = FLEET_KIND,
                                      .idle_ms = f->faults.idle_ms,
                                      .remembered = f->faults.remembered,
+                                     .remember = f->remembers,
                                      .ahead = true,
                                      .brief = serve_drawn(f->world.seed)};
     f->kinds[1] = (struct host_kind){.number = FLEET_KIND_DURABLE, .idle_ms = f->faults.idle_ms};

@@ -117,6 +117,10 @@ static void pin(struct fleet *f, bool remove)
 
 void placement_wish(struct fleet *f)
 {
+    if (f->remembers && world_chance(&f->world, 200)) {
+        remember_wish(f);
+        return;
+    }
     const uint64_t what = world_between(&f->world, 0, 9);
 
     if (what < 3) {

@@ -41,6 +41,7 @@ static const struct field of_state[] = {
     FIELD(state, lost_count),
     FIELD(state, struck_count),
     FIELD(state, pin_count),
+    FIELD(state, remembered_count),
 };
 static const struct field of_view[] = {
     FIELD(view, key),
@@ -160,6 +161,11 @@ static const struct field of_pin[] = {
     FIELD(state_pin, waits),
     FIELD(state_pin, node),
 };
+static const struct field of_remembered[] = {
+    FIELD(state_remembered, kind),
+    FIELD(state_remembered, id_size),
+};
+STATIC_SIZE(state_remembered, 16);
 STATIC_SIZE(state_pin, 88);
 STATIC_SIZE(state_lost, 16);
 STATIC_SIZE(state_struck, 16);
@@ -170,7 +176,7 @@ STATIC_SIZE(state_voter, 144);
 STATIC_SIZE(state_kind, 100);
 STATIC_SIZE(state_suspect, 344);
 STATIC_SIZE(view_member, 376);
-STATIC_SIZE(state, 1120);
+STATIC_SIZE(state, 1136);
 
 struct compared {
     const struct field *field;
@@ -187,7 +193,7 @@ struct compared {
 
 static struct {
     struct compared state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect,
-        lost, struck, pin;
+        lost, struck, pin, remembered;
 } tables = {TABLE(of_state),
             TABLE(of_view),
             TABLE(of_ring),
@@ -202,7 +208,8 @@ static struct {
             TABLE(of_suspect),
             TABLE(of_lost),
             TABLE(of_struck),
-            TABLE(of_pin)};
+            TABLE(of_pin),
+            TABLE(of_remembered)};
 
 static const char *differs(struct compared *t, const void *a, const void *b)
 {
@@ -290,6 +297,11 @@ const char *same_state(const struct state *a, const struct state *b)
         {&tables.lost, a->lost, b->lost, a->lost_count, sizeof *a->lost},
         {&tables.struck, a->struck, b->struck, a->struck_count, sizeof *a->struck},
         {&tables.pin, a->pin, b->pin, a->pin_count, sizeof *a->pin},
+        {&tables.remembered,
+         a->remembered,
+         b->remembered,
+         a->remembered_count,
+         sizeof *a->remembered},
     };
     const char *what = differs(&tables.state, a, b);
 

@@ -75,6 +75,11 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(REG_OK,         "RegOk",         0, TO_N,               0,    0,    0)    \
     X(REG_REFUSED,    "RegRefused",    0, TO_N,               0,    0,    0)    \
     X(BYE,            "Bye",           0, 0,                  TO_C, 0,    0)    \
+    X(REMEMBER,       "Remember",      0, 0,                  TO_C, 0,    0)    \
+    X(REMEMBERED,     "Remembered",    0, TO_N,               0,    0,    0)    \
+    X(RECALL,         "Recall",        0, 0,                  TO_C, 0,    0)    \
+    X(RECALLED,       "Recalled",      0, TO_N,               0,    0,    0)    \
+    X(FORGOTTEN,      "Forgotten",     0, TO_N,               0,    0,    0)    \
     X(RENEW,          "Renew",         0, 0,                  TO_C, 0,    0)    \
     X(GRANT,          "Grant",         0, TO_N,               0,    0,    0)    \
     X(BARRED,         "Barred",        0, TO_N,               0,    0,    0)    \
@@ -127,6 +132,8 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(MOVE,         "move",         0, 0, 0, 0, TO_C) \
     X(PIN,          "pin",          0, 0, 0, 0, TO_C) \
     X(PINS,         "pins",         0, 0, 0, 0, TO_C) \
+    X(REMEMBERED,   "remembered",   0, 0, 0, 0, TO_C) \
+    X(FORGET,       "forget",       0, 0, 0, 0, TO_C) \
     X(OPERATOR_REQUEST,       "operator_request",0, 0, 0, 0, TO_C) \
     X(ACTORS,       "actors",       0, 0, 0, 0, TO_C) \
     X(COORDINATORS, "coordinators", 0, 0, 0, 0, TO_C) \

@@ -198,6 +198,7 @@ const char *control_reason(const Rh__Admin *in)
            : in->what_case == RH__ADMIN__WHAT_MOVE             ? in->move->reason
            : in->what_case == RH__ADMIN__WHAT_PIN              ? in->pin->reason
            : in->what_case == RH__ADMIN__WHAT_MAINTENANCE      ? in->maintenance->reason
+           : in->what_case == RH__ADMIN__WHAT_FORGET           ? in->forget->reason
                                                                : "";
 }
 

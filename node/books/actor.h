@@ -48,6 +48,9 @@ enum actor_state {
     ACTOR_RETIRING,
 };
 
+/* What the fleet remembers of an actor: node/host/remember.h. */
+enum actor_memory { MEMORY_NONE, MEMORY_ASKED, MEMORY_KNOWN, MEMORY_LEAVING };
+
 /* How an actor shall end, as soon as it can. */
 enum actor_wish {
     WISH_NONE,
@@ -110,8 +113,9 @@ struct actor {
     uint32_t orders;         /* first struct order; 0 = none */
     uint32_t used_ms;        /* last request; modulo 2^32 */
     uint16_t kind;
-    uint8_t state : 6; /* enum actor_state */
-    uint8_t wish : 2;  /* enum actor_wish */
+    uint8_t state : 4;  /* enum actor_state */
+    uint8_t wish : 2;   /* enum actor_wish */
+    uint8_t memory : 2; /* enum actor_memory */
     uint8_t id_size;
     bool live : 1;   /* the shell has an instance */
     bool poked : 1;  /* it wants a turn */
@@ -129,7 +133,7 @@ extern const struct machine actor_machine;
 
 static inline void actor_enter(struct actor *a, enum actor_state state)
 {
-    a->state = machine_enter(&actor_machine, a->state, state) & 63u; // as many bits as it has
+    a->state = machine_enter(&actor_machine, a->state, state) & 15u; // as many bits as it has
     a->copied = a->copied && mutant(M_STALEIMAGE);
 }
 

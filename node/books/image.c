@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "node/books/actor.h"
 #include "wire/cursor.h"
 #include "wire/session.h"
 
@@ -16,7 +17,9 @@ enum {
     HAS_BOND = 2,
     HAS_LONG_BOND = 4,
     HAS_VERSION = 8, /* never without a state, nor of version 0 */
-    KNOWN = HAS_STATE | HAS_BOND | HAS_LONG_BOND | HAS_VERSION
+    MEMORY_SHIFT = 4,
+    MEMORY = 3 << MEMORY_SHIFT,
+    KNOWN = HAS_STATE | HAS_BOND | HAS_LONG_BOND | HAS_VERSION | MEMORY
 };
 
 /* ---- memory ---- */
@@ -200,6 +203,7 @@ static bool look(struct image *image)
     const uint16_t zero = get_u16(&in);
 
     image->order_count = get_u32(&in);
+    image->actor_memory = (flags & MEMORY) >> MEMORY_SHIFT;
     if (in.bad || format != IMAGE_FORMAT || (flags & ~KNOWN) != 0 || zero != 0 ||
         image->order_count > in.left / IMAGE_ORDER_SIZE) {
         return false;
@@ -324,6 +328,7 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
     const struct sendings all = all_to_send(cargo->orders, cargo->actor);
     const uint8_t bond_is = bond_flag(bond);
     const uint32_t version = state == NULL ? 0 : cargo->state_version;
+    const uint8_t memory = cargo->actor == NULL ? MEMORY_NONE : cargo->actor->memory;
     const size_t prefix = (bond_is == HAS_LONG_BOND ? 4u : 0u) + (version != 0 ? 4u : 0u);
     const size_t size = IMAGE_HEADER_SIZE + prefix + bond.size + state_size + all.size;
     struct image *image = image_new(name, size, cargo->store);
@@ -331,7 +336,8 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
 
     put_u8(&w, IMAGE_FORMAT);
     put_u8(&w,
-           (uint8_t)((state == NULL ? 0 : HAS_STATE) | bond_is | (version == 0 ? 0 : HAS_VERSION)));
+           (uint8_t)((state == NULL ? 0 : HAS_STATE) | bond_is | (version == 0 ? 0 : HAS_VERSION) |
+                     memory << MEMORY_SHIFT));
     put_u16(&w, 0);
     put_u32(&w, all.count);
     put_orders(&w, cargo->orders, cargo->actor, &all);
@@ -345,6 +351,7 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
     image->order_count = all.count;
     image->bond = bytes_of(w.at, bond.size);
     put_bytes(&w, bond.data, bond.size);
+    image->actor_memory = memory;
     image->has_state = state != NULL;
     image->state = bytes_of(w.at, state_size);
     put_bytes(&w, state == NULL ? NULL : state->data, state_size);

@@ -13,7 +13,8 @@
  *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h);
  *     4 = a bond of another size does, behind a u32 of that; 8 = the state has a version: a u32,
  *     never 0, behind the order records. A process that does not know of versions takes such an
- *     image for none, and so refuses it, as it can't tell whether it reads the state
+ *     image for none, and so refuses it, as it can't tell whether it reads the state; 16, 32 and
+ *     48 = what the fleet remembers of it, enum actor_memory
  *
  * Of the answers the newest of each record go along, as many as IMAGE_ANSWERS_SIZE_MAX takes.
  *
@@ -62,6 +63,7 @@ struct image {
     struct bytes bond;  /* of the client that is bound to it; empty = none */
     struct bytes state; /* right behind: the end */
     bool has_state;
+    uint8_t actor_memory; /* enum actor_memory */
     uint32_t order_count;
     uint32_t staged_at;       /* its place in its staging, … */
     struct table_link staged; /* … and by position there */

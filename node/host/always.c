@@ -73,7 +73,7 @@ static void start(struct host *h, const struct host_kind *k)
     }
 }
 
-static void stop(struct host *h, struct actor *a)
+void always_stop(struct host *h, struct actor *a)
 {
     if (a->state == ACTOR_RETIRING || actor_held(a) != NULL) {
         return; // it ends, or goes away
@@ -101,7 +101,7 @@ static void end(struct host *h, const struct host_kind *k)
             struct actor *a = next;
 
             next = cell_next(&h->actors, c, a);
-            stop(h, a);
+            always_stop(h, a);
         }
     }
 }

@@ -64,6 +64,8 @@ void wake_adopt(struct host *h);
 /* The configuration changed: look at once. */
 void always_adopt(struct host *h);
 void always_tick(struct host *h);
+/* The actor need not live any more: it ends like one that asked to, unless it goes away. */
+void always_stop(struct host *h, struct actor *a);
 /* True if there can be an actor of this kind and id: any id of a kind that hashes, of other kinds
  * only those that live always. Otherwise a stranger could make any number of actors that nothing
  * ends. */

@@ -30,7 +30,7 @@ struct kind_state {
 };
 static inline bool kind_is_always(const struct kind_state *kind)
 {
-    return kind->how->remembered || kind->how->always;
+    return kind->how->remembered || kind->how->always || kind->how->remember;
 }
 
 struct host_cells {

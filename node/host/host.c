@@ -126,6 +126,7 @@ struct host *host_new(const struct host_config *config)
     streams_init(h);
     forwards_init(h);
     wake_init(h);
+    remember_init(&h->remember);
     lease_policy_init(&h->lease_policy, config);
     return h;
 }
@@ -138,6 +139,7 @@ void host_configure(struct host *h, const struct host_config *config)
     h->config.held_vnode_max = config->held_vnode_max;
     h->config.linger_ms = config->linger_ms;
     h->config.move_rate = config->move_rate;
+    h->config.wake_rate = config->wake_rate;
 }
 
 /* All actors are gone without a word to the shell when `why` is NULL. */
@@ -169,6 +171,7 @@ void host_drop_all(struct host *h, enum discard_why why)
     streams_drop_all(h);
     txns_drop_all(&h->txns);
     wake_forget(&h->autostart);
+    remember_forget(&h->remember);
     cells_forget(h);
     adopt_forget(&h->topology);
 }
@@ -221,6 +224,7 @@ void host_free(struct host *h)
     forwards_fini(h);
     streams_fini(h);
     wake_fini(&h->autostart);
+    remember_forget(&h->remember);
     gate_fini(&h->lease_policy.gate);
     orders_fini(&h->orders);
     actors_fini(&h->actors);
@@ -292,6 +296,7 @@ static void on_tick(struct host *h)
         quarantine_tick(h);
         always_tick(h);
         wake_tick(h);
+        remember_tick(h);
     }
 }
 
@@ -467,6 +472,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         wake_go_on(h);
     }
+    remember_go_on(h);
     ahead_go_on(h);
     hold_next_turn(h);
     export_go_on(h, event->type == HOST_TICK);
@@ -509,7 +515,7 @@ uint64_t host_rests_until_us(const struct host *h)
         h->work.running > 0 || h->requests.room.count > 0 || h->txns.disk_dirty ||
         h->txns.participant.part_count > 0 || h->backpressure.later.count > 0 ||
         h->backpressure.cold_count > 0 || h->autostart.count > 0 ||
-        h->lease_policy.gate.count > 0) {
+        h->lease_policy.gate.count > 0 || h->remember.count > 0 || h->remember.recalling) {
         return 0;
     }
     return h->membership.renew_us < soft_us ? h->membership.renew_us : soft_us;
@@ -540,7 +546,8 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     ASSERT(IMPLIES(a->state == ACTOR_RETIRING || a->state == ACTOR_BUSY, a->live));
     ASSERT(IMPLIES(none, !a->live && hold == NULL));
     ASSERT(IMPLIES(a->state == ACTOR_ABSENT && actor_waiting(a) > 0,
-                   list_linked(&a->work->to_export)));
+                   list_linked(&a->work->to_export) || a->memory == MEMORY_ASKED ||
+                       a->memory == MEMORY_LEAVING));
     ASSERT(IMPLIES(a->work != NULL && list_linked(&a->work->to_export),
                    a->state == ACTOR_ABSENT || a->state == ACTOR_EXPORTING));
     ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
@@ -632,6 +639,10 @@ void host_stats(const struct host *h, struct host_stats *out)
         .woken = h->autostart.woken,
         .wake_waiting = h->autostart.count,
         .wake_dropped = h->autostart.wake_dropped,
+        .remember_waiting = h->remember.count,
+        .remember_refused = h->remember.refused,
+        .remember_unsure = h->remember.unsure_total,
+        .remember_dropped = h->remember.dropped,
         .waiting = h->requests.room.count,
         .waiting_size = h->requests.room.size,
         .late_answers = h->forwards.asker.late,

@@ -88,6 +88,7 @@ struct host_kind {
     uint32_t mailbox; /* requests that may wait for one of them; 0 = host_config.queue_count_max */
     bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
+    bool remember;    /* the fleet remembers which ids live, and gives them back: remember.h */
     bool brief;       /* what they do takes microseconds and never waits: host_serve() */
     bool ahead;       /* VERB_COPY may ask for their state while they go on */
     uint32_t state_version; /* of the states that are handed over here; 0 = they have none … */
@@ -268,8 +269,8 @@ void host_effects_clear(struct host_effects *e);
 void host_effects_fini(struct host_effects *e);
 
 struct host *host_new(const struct host_config *config);
-/* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max, linger_ms and
- * move_rate hold; what is held already stays. */
+/* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max, linger_ms,
+ * move_rate and wake_rate hold; what is held already stays. */
 void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);

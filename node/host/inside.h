@@ -20,6 +20,7 @@
 #include "node/host/membership.h"
 #include "node/host/prefetch.h"
 #include "node/host/quarantine.h"
+#include "node/host/remember.h"
 #include "node/host/streams.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
@@ -48,6 +49,7 @@ struct host {
     struct streams streams;
     struct forwards forwards;
     struct autostart autostart;
+    struct remember remember;
     struct lease_policy lease_policy;
     struct quarantine_watch quarantine;
     struct inspection inspection;

@@ -392,7 +392,8 @@ void actor_rest(struct host *h, struct actor *a)
         delay_start(&h->work.delays, &a->work->delay, DELAY_LONGEST, h->now_us);
     }
     actor_calm(&h->actors, a);
-    if (a->state == ACTOR_ABSENT && a->work == NULL && a->orders == 0 && !a->wanted && !a->packed) {
+    if (a->state == ACTOR_ABSENT && a->work == NULL && a->orders == 0 && !a->wanted && !a->packed &&
+        (a->memory == MEMORY_NONE || a->memory == MEMORY_KNOWN)) {
         actor_remove(h, a, DISCARD_STOP); // nothing is known of it: nothing need be kept
     }
 }
@@ -425,6 +426,7 @@ struct actor *actor_from_image(struct host *h, struct image *image)
         .position = image->position, .kind = image->kind, .id = image->id};
     struct actor *a = actor_new(&h->actors, name);
 
+    a->memory = image->actor_memory & 3u; // as many bits as it has
     if (image->has_state || image->bond.size > 0) {
         actor_pack(a, image_share(image));
     }

@@ -267,6 +267,7 @@ static void on_leader(struct host *h, int coordinator, const Rh__Leader *leader)
     } else {
         member_renew_soon(h);
         txn_poll_soon(h);
+        remember_soon(&h->remember);
     }
 }
 
@@ -363,6 +364,12 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
         txn_on_poll_answer(h, c->poll_answer);
     } else if (c->body_case == RH__CONTROL__BODY_REPAIR) {
         host_repair(h, c->repair);
+    } else if (c->body_case == RH__CONTROL__BODY_REMEMBERED) {
+        remember_on_remembered(h, c->remembered);
+    } else if (c->body_case == RH__CONTROL__BODY_RECALLED) {
+        remember_on_recalled(h, c->recalled);
+    } else if (c->body_case == RH__CONTROL__BODY_FORGOTTEN) {
+        remember_on_forgotten(h, c->forgotten);
     }
 }
 

@@ -208,6 +208,9 @@ void retire_on_retired(struct host *h, struct actor *a, const struct completion 
     }
     h->work.live--;
     h->work.retired_total++;
+    if (a->wish == WISH_ASKED) {
+        remember_ended(h, a);
+    }
     a->live = a->poked = a->turned = a->broken = a->wanted = false;
     a->wish = WISH_NONE;
     actor_end(h, a, ACTOR_ABSENT);

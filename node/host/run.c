@@ -320,7 +320,9 @@ void actor_proceed(struct host *h, struct actor *a)
             lease_policy_put_off_all(h, &a->work->queue);
         }
         if (actor_waiting(a) > 0) {
-            actor_activate(h, a);
+            if (!remember_holds(h, a)) {
+                actor_activate(h, a);
+            }
         } else if (actor_held(a) != NULL) {
             actor_freeze(h, a); // its arc is held, and nothing is to run after all
         } else {
@@ -626,6 +628,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     actor_drop_image(a);
     a->used_ms = (uint32_t)(h->now_us / 1000); // whom no request woke, too: it was in use before
     retire_watch(h, a);
+    remember_started(h, a);
     if (a->broken) {
         fail_broken(h, a);
     } else {

@@ -123,7 +123,15 @@ enum image_drop {
       "Actors found alive outside the node's vnodes: must be 0.")                                \
     X(GAUGE, failing, "ringhold_node_failing", "Actors that wait for their next start.")         \
     X(COUNTER, woken, "ringhold_node_woken_total", "Actors started without a request.")          \
-    X(GAUGE, wake_waiting, "ringhold_node_wake_waiting", "Ids to be started without a request.")
+    X(GAUGE, wake_waiting, "ringhold_node_wake_waiting", "Ids to be started without a request.")  \
+    X(GAUGE, remember_waiting, "ringhold_node_remember_waiting",                                 \
+      "Ids that the fleet is being told to remember or to forget.")                              \
+    X(COUNTER, remember_refused, "ringhold_node_remember_refused_total",                         \
+      "Ids that the leader refused to remember or to forget.")                                   \
+    X(COUNTER, remember_dropped, "ringhold_node_remember_dropped_total",                         \
+      "Ids that were not told, because too many waited to be.")                                  \
+    X(COUNTER, remember_unsure, "ringhold_node_remember_unsure_total",                           \
+      "Requests that were let in before the fleet had remembered their actor.")
 
 #define HOST_LEASE_STATS(X)                                                                        \
     X(SECONDS, lease_us, "ringhold_node_lease_seconds",                                            \

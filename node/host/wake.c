@@ -102,13 +102,16 @@ void wake_if_wanted(struct host *h, struct actor *a)
 void wake_arrived(struct host *h, struct actor *a)
 {
     const struct image *image = actor_image(a);
+    const bool lived = remember_arrived(h, a);
 
     if (!host_has_kind(h, a->kind)) {
         return; // it waits here for the next owner, or for this node's next build
     }
     // Its client is there, and waits for what it is pushed.
     const bool bound = image != NULL && image->bond.size > 0;
-    const bool always = kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER);
+    const struct kind_state *kind = host_kind_of(h, a->kind);
+    const bool always =
+        (kind->how->remembered || kind->how->always || lived) && !mutant(M_NOREMEMBER);
 
     if ((bound || always) && !quarantine_holds(h, a)) {
         a->wanted = true;
@@ -206,6 +209,7 @@ static void ask_list(struct host *h)
         e->kinds = h->autostart.remembered;
         e->kind_count = h->autostart.remembered_count;
     }
+    remember_recall(h);
 }
 
 /* The greatest cold stamp of a node's vnodes; of all for RING_NODE_NONE. */

@@ -104,6 +104,12 @@ static uint16_t withheld(uint32_t part)
                                              : RING_PART_WHOLE - part);
 }
 
+/* Its ids have their places by hash, and anybody may ask one: the others live anyway. */
+static bool is_hashed(const struct rh_kind *kind)
+{
+    return kind->placement != RH_PLACE_SINGLETON && kind->placement != RH_PLACE_DAEMONS;
+}
+
 static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
 {
     const enum err error = check(name, kind->ops);
@@ -139,6 +145,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .idle_ms = kind->ops->idle_ms == 0 ? IDLE_DEFAULT_MS : kind->ops->idle_ms,
         .mailbox = kind->ops->mailbox,
         .remembered = kind->ops->list != NULL,
+        .remember = ops.remember != 0 && is_hashed(kind),
         .always = kind->placement == RH_PLACE_SINGLETON || kind->placement == RH_PLACE_DAEMONS,
         .brief = ops.brief != 0,
         .ahead = ops.ahead != 0 && ops.flush == NULL,
@@ -235,6 +242,19 @@ enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
     return add_named(k, &(struct rh_kind){.number = number}, name);
 }
 
+/* "7@remember" becomes "7". True: it said so. */
+static bool cut_remember(char *text)
+{
+    static const char word[] = "@remember";
+    const size_t size = strlen(text);
+
+    if (size < sizeof word - 1 || strcmp(text + size - (sizeof word - 1), word) != 0) {
+        return false;
+    }
+    text[size - (sizeof word - 1)] = '\0';
+    return true;
+}
+
 /* The part of the node's weight in "0.1" or "1", of at most three decimals. */
 static bool read_part(const char *text, uint32_t *part)
 {
@@ -299,15 +319,22 @@ static bool add_line(struct kinds *k, char *line)
     if (colon != NULL) {
         *colon = '\0';
     }
-    if (colon == NULL || colon[1] == '\0' || !read_place(line, &kind)) {
+    const bool remember = cut_remember(line);
+    if (colon == NULL || colon[1] == '\0' || !read_place(line, &kind) ||
+        (remember && !is_hashed(&kind))) {
         (void)fprintf(stderr,
                       "ringhold node: --kind: '%s' is not NUMBER:NAME, NUMBER@together:NAME, "
                       "NUMBER@hosts:NAME, NUMBER@PART:NAME with a PART of 0 to 1 (0.1: a canary), "
-                      "NUMBER@singleton:NAME or NUMBER@daemons=COUNT:NAME\n",
+                      "any of them with @remember before the colon, NUMBER@singleton:NAME or "
+                      "NUMBER@daemons=COUNT:NAME\n",
                       line);
         return false;
     }
-    return add_named(k, &kind, colon + 1) == ERR_OK;
+    if (add_named(k, &kind, colon + 1) != ERR_OK) {
+        return false;
+    }
+    k->hosted[k->count - 1].remember = k->hosted[k->count - 1].remember || remember;
+    return true;
 }
 
 bool kinds_add_lines(struct kinds *k, const char *lines)

@@ -44,8 +44,8 @@ MUST_CHECK enum err kinds_add(struct kinds *k, const struct rh_kind *kind);
  * else as kinds_add(). */
 MUST_CHECK enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name);
 
-/* Add kinds, one line for each: "NUMBER[@singleton|@daemons=COUNT]:NAME", NAME as above. NULL:
- * none. False: one is wrong. */
+/* Add kinds, one line for each: "NUMBER[@together][@remember]:NAME", "NUMBER@singleton:NAME" or
+ * "NUMBER@daemons=COUNT:NAME", NAME as above. NULL: none. False: one is wrong. */
 MUST_CHECK bool kinds_add_lines(struct kinds *k, const char *lines);
 
 /* Call every start callback. ERR_REFUSED: one said no. */

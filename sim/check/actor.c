@@ -247,6 +247,7 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
     if (f->profile == PROFILE_CLOCKS) {
         return;
     }
+    remember_check_run(f, i);
     if (before && !a->idempotent && !past_hides(f, a)) {
         world_violate(&f->world,
                       "twice",

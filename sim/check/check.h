@@ -35,6 +35,8 @@
  *     chain        K7: what a running actor asks beside it passes the hold         answer.c
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
+ *     remembered   whatever runs is remembered, where it is to be; stuck: and
+ *                  lives again                                                     remember.c
  *     stuck        K8: after the heal everything ends and is served                quiescence.c
  *     maintenance  who renews has an extended lease, and needs no coordinator for
  *                  as long as was asked, or till the operator is through           maintenance.c
@@ -112,6 +114,7 @@ struct entity {
     uint64_t run_us;             /* … and ran so long before, in all */
     uint64_t held_from_us;       /* likewise: a transaction moves it */
     uint64_t held_us;
+    bool given_up;             /* the operator had it forgotten, once */
     bool broke;                /* it was broken once, and lost what it had not saved */
     bool lost;                 /* a crash may have lost the history */
     uint64_t died[POISON_MAX]; /* incarnations that died while it ran, or others asked, … */

@@ -308,6 +308,9 @@ const char *check_quiescence(struct fleet *f)
     if (what == NULL && lives_waits(f) != NULL) {
         what = WAITS("%s does not live", lives_waits(f));
     }
+    if (what == NULL && remember_waits(f) != NULL) {
+        what = WAITS("%s is remembered and does not live", remember_waits(f));
+    }
     what = what == NULL ? plan_waits(f) : what;
     what = what == NULL ? roles_wait(f) : what;
     return what == NULL ? sim_players_wait(f) : what;

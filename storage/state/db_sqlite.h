@@ -36,6 +36,9 @@ void state_rows_put_due(struct state_db *db);
 void state_rows_put_vnodes(struct state_db *db, const struct ring *r, const Rh__Delta *delta);
 /* The pins that a command added and removed. */
 void state_rows_put_pins(struct state_db *db, const struct state *s, const Rh__CommandPin *in);
+/* The ids that a command names: as they are now, or gone. */
+void state_rows_put_remembered(struct state_db *db, const struct state *s,
+                               const Rh__CommandRemember *in);
 void state_rows_put_txn(struct state_db *db, const struct state *s, uint64_t number);
 /* Forget the decided ones that the state has forgotten. */
 void state_rows_prune_txns(struct state_db *db, const struct state *s);

@@ -70,6 +70,8 @@ static const char *command_name(const Rh__Command *command)
         return command->quarantine->add ? "quarantine" : "release";
     case RH__COMMAND__BODY_PIN:
         return command->pin->n_add > 0 ? "pin" : "unpin";
+    case RH__COMMAND__BODY_REMEMBER:
+        return "forget"; // a node's is not told
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;
@@ -116,6 +118,19 @@ static void put_pins(const Rh__CommandPin *in, char *text, size_t size)
     }
 }
 
+/* "actor 3/boss-7, and 4 others". */
+static void put_rows(const Rh__CommandRemember *in, char *text, size_t size)
+{
+    if (in->n_rows > 0) {
+        put_actor(text, size, "actor ", in->rows[0]->actor);
+    }
+    if (in->n_rows > 1) {
+        const size_t used = strlen(text);
+
+        (void)snprintf(text + used, size - used, ", and %zu others", in->n_rows - 1);
+    }
+}
+
 /* "txn 12", "node n2": what it is about, beside what `why` says. */
 static void subject_of(const Rh__Command *command, const struct state_result *result, char *text,
                        size_t size)
@@ -138,6 +153,8 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
         put_actor(text, size, "actor ", command->quarantine->actor);
     } else if (command->body_case == RH__COMMAND__BODY_PIN) {
         put_pins(command->pin, text, size);
+    } else if (command->body_case == RH__COMMAND__BODY_REMEMBER) {
+        put_rows(command->remember, text, size);
     } else if (command->body_case == RH__COMMAND__BODY_REASSIGN &&
                command->reassign->incarnation == 0) {
         (void)snprintf(text, size, "nobody's vnodes");
@@ -225,6 +242,9 @@ static const char *why_of(const Rh__Command *command, const struct state_result 
 void event_put(struct statements *statements, sqlite3 *db, const Rh__Command *command,
                const struct state_result *result)
 {
+    if (command->body_case == RH__COMMAND__BODY_REMEMBER && command->by[0] == '\0') {
+        return; // a node's word of its actors, many a second: the history is of what people ask
+    }
     struct statement q =
         statement_kept(statements,
                        db,

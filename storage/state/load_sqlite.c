@@ -9,6 +9,7 @@
 #include "base/mutant.h"
 #include "storage/log/statement_sqlite.h"
 #include "txn/state/pins.h"
+#include "txn/state/remembered.h"
 #include "txn/state/suspect.h"
 #include "wire/versions.h"
 
@@ -63,12 +64,16 @@ static bool is_state(sqlite3 *db, uint32_t *format)
         db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN fleet_high INTEGER DEFAULT 0", NULL, NULL, NULL);
-    // From before there were roles, numbered wishes, suspects, or pins.
+    // From before there were roles, numbered wishes, suspects, pins, or remembered ids.
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN role TEXT DEFAULT ''", NULL, NULL, NULL);
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN wish INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE node ADD COLUMN wished INTEGER DEFAULT 0", NULL, NULL, NULL);
-    (void)sqlite3_exec(db, STATE_ROLE_TABLES STATE_SUSPECT_TABLE STATE_PIN_TABLE, NULL, NULL, NULL);
+    (void)sqlite3_exec(db,
+                       STATE_ROLE_TABLES STATE_SUSPECT_TABLE STATE_PIN_TABLE STATE_REMEMBERED_TABLE,
+                       NULL,
+                       NULL,
+                       NULL);
     return all;
 }
 
@@ -411,6 +416,24 @@ static bool load_pins(sqlite3 *db, struct state *s)
     return good && pins_are_good(s);
 }
 
+static bool load_remembered(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(db, "SELECT kind, id FROM remembered ORDER BY kind, id");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        const uint64_t kind = statement_get_number(&q);
+        const struct bytes id = statement_get_blob(&q);
+
+        good = kind <= UINT16_MAX && id.size >= 1 && id.size <= 255;
+        if (good) {
+            remembered_append(s, (uint16_t)kind, id);
+        }
+    }
+    statement_close(&q);
+    return good && remembered_are_good(s);
+}
+
 /* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
 static bool owners_known(const struct state *s)
 {
@@ -429,7 +452,8 @@ bool state_load(sqlite3 *db, struct state *s)
     state_init(s);
     if (is_state(db, &s->format) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
         load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && load_suspects(db, s) &&
-        load_lost(db, s) && load_struck(db, s) && load_pins(db, s) && owners_known(s)) {
+        load_lost(db, s) && load_struck(db, s) && load_pins(db, s) && load_remembered(db, s) &&
+        owners_known(s)) {
         return true;
     }
     state_fini(s);

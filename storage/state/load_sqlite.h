@@ -33,6 +33,11 @@ enum { STATE_KINDS_TEXT_SIZE = 6 * RING_SEGMENT_KINDS_MAX + 1 }; /* numbers and 
     "CREATE TABLE IF NOT EXISTS pin(from_cell INTEGER, to_cell INTEGER, kind INTEGER, id BLOB," \
     " node TEXT, waits INTEGER, PRIMARY KEY(from_cell, to_cell, kind, id)) WITHOUT ROWID;"
 
+/* Ids that are to live again when what had them is gone. */
+#define STATE_REMEMBERED_TABLE                                                            \
+    "CREATE TABLE IF NOT EXISTS remembered(kind INTEGER, id BLOB, PRIMARY KEY(kind, id))" \
+    " WITHOUT ROWID;"
+
 /* Fill `s` (uninitialised) from state.db's tables. False, and `s` is not to be used: a table is
  * missing, a value is out of range, or tables contradict each other. */
 bool state_load(sqlite3 *db, struct state *s);

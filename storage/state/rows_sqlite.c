@@ -5,6 +5,7 @@
 #include "storage/state/db_sqlite.h"
 #include "storage/state/load_sqlite.h"
 #include "txn/state/pins.h"
+#include "txn/state/remembered.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -271,6 +272,30 @@ void state_rows_put_pins(struct state_db *db, const struct state *s, const Rh__C
     statement_close(&cells);
     statement_close(&place);
     statement_close(&put);
+}
+
+void state_rows_put_remembered(struct state_db *db, const struct state *s,
+                               const Rh__CommandRemember *in)
+{
+    struct statement put =
+        statement_kept(&db->statements, db->db, "REPLACE INTO remembered VALUES(?,?)");
+    struct statement drop =
+        statement_kept(&db->statements, db->db, "DELETE FROM remembered WHERE kind=? AND id=?");
+
+    for (size_t i = 0; i < in->n_rows; i++) {
+        const Rh__Actor *actor = in->rows[i]->actor;
+
+        if (remembered_is_name(actor)) {
+            const struct bytes id = bytes_of(actor->id.data, actor->id.len);
+            struct statement *q = remembered_has(s, (uint16_t)actor->kind, id) ? &put : &drop;
+
+            statement_number(q, actor->kind);
+            statement_blob(q, id);
+            statement_run(q);
+        }
+    }
+    statement_close(&put);
+    statement_close(&drop);
 }
 
 static void put_moves(struct state_db *db, const struct state_txn *t)

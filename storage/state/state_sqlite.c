@@ -33,7 +33,7 @@ static const char schema[] =
     " at INTEGER, from_node INTEGER, to_node INTEGER, PRIMARY KEY(txn, seq)) WITHOUT ROWID;"
     "CREATE TABLE txn_vote(txn INTEGER, node INTEGER, incarnation INTEGER, gives INTEGER,"
     " takes INTEGER, voted INTEGER, PRIMARY KEY(txn, node)) WITHOUT ROWID;" STATE_ROLE_TABLES
-        STATE_SUSPECT_TABLE STATE_PIN_TABLE
+        STATE_SUSPECT_TABLE STATE_PIN_TABLE STATE_REMEMBERED_TABLE
     "CREATE TABLE voter(id INTEGER PRIMARY KEY, identity INTEGER, address TEXT);" EVENT_TABLE
     "INSERT INTO cluster(applied) VALUES(0);";
 
@@ -146,6 +146,9 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
     }
     if (command->body_case == RH__COMMAND__BODY_PIN) {
         state_rows_put_pins(db, s, command->pin);
+    }
+    if (command->body_case == RH__COMMAND__BODY_REMEMBER) {
+        state_rows_put_remembered(db, s, command->remember);
     }
     if (result->txn != 0) {
         state_rows_put_txn(db, s, result->txn);

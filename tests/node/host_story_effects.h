@@ -104,6 +104,24 @@ static inline void print_control(int coordinator, struct bytes b)
             (void)fprintf(out, " %" PRIu64, c->poll->txns[i]);
         }
         break;
+    case RH__CONTROL__BODY_REMEMBER:
+        (void)fprintf(out, " REMEMBER %" PRIu64, c->remember->number);
+        for (size_t i = 0; i < c->remember->n_rows; i++) {
+            const Rh__RememberRow *row = c->remember->rows[i];
+
+            (void)fprintf(out,
+                          " %s%s",
+                          row->forget ? "-" : "+",
+                          name_of(bytes_of(row->actor->id.data, row->actor->id.len)));
+        }
+        break;
+    case RH__CONTROL__BODY_RECALL:
+        (void)fprintf(out, " RECALL");
+        if (c->recall->after.len > 0) {
+            (void)fprintf(
+                out, " after=%s", name_of(bytes_of(c->recall->after.data, c->recall->after.len)));
+        }
+        break;
     case RH__CONTROL__BODY_BYE:
         (void)fprintf(out, " BYE");
         break;

@@ -52,6 +52,7 @@ static inline void do_new(void)
     kinds[0].idle_ms = (uint32_t)number_of("idle", 0);
     kinds[0].mailbox = (uint32_t)number_of("mailbox", 0);
     kinds[0].remembered = number_of("remembered", 0) != 0;
+    kinds[0].remember = number_of("remember", 0) != 0;
     kinds[0].ahead = number_of("move_rate", 0) != 0;
     kinds[0].state_version = (uint32_t)number_of("version", 0);
     kinds[0].state_least = (uint32_t)number_of("least", kinds[0].state_version);
@@ -312,6 +313,61 @@ static inline void do_grant(void)
     grant.last = number_of("last", 0) != 0;
     c.body_case = RH__CONTROL__BODY_GRANT;
     c.grant = &grant;
+    control(&c);
+}
+
+/* told NUMBER [stale=ROW] [full=COUNT]: that Remember is in the log */
+static inline void do_told(void)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Remembered told = RH__REMEMBERED__INIT;
+    uint32_t stale = (uint32_t)number_of("stale", 0);
+
+    told.number = word_number(1);
+    told.full = (uint32_t)number_of("full", 0);
+    told.stale = &stale;
+    told.n_stale = text_of("stale") != NULL ? 1 : 0;
+    c.body_case = RH__CONTROL__BODY_REMEMBERED;
+    c.remembered = &told;
+    control(&c);
+}
+
+/* recalled ID [after=ID] [next=ID]: a page with that id */
+static inline void do_recalled(void)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Recalled page = RH__RECALLED__INIT;
+    struct bytes id = id_of(words[1]);
+    uint8_t kept[3][64];
+    const char *const other[] = {text_of("after"), text_of("next")};
+
+    memcpy(kept[0], id.data, id.size);
+    ProtobufCBinaryData ids = proto_bytes(bytes_of(kept[0], id.size));
+    page.ids = &ids;
+    page.n_ids = 1;
+    for (size_t i = 0; i < 2; i++) {
+        if (other[i] != NULL) {
+            id = id_of(other[i]);
+            memcpy(kept[1 + i], id.data, id.size);
+            *(i == 0 ? &page.after : &page.next) = proto_bytes(bytes_of(kept[1 + i], id.size));
+        }
+    }
+    c.body_case = RH__CONTROL__BODY_RECALLED;
+    c.recalled = &page;
+    control(&c);
+}
+
+/* forgotten ID: an operator said so */
+static inline void do_forgotten(void)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Forgotten forgotten = RH__FORGOTTEN__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+
+    actor.id = proto_bytes(id_of(words[1]));
+    forgotten.actor = &actor;
+    c.body_case = RH__CONTROL__BODY_FORGOTTEN;
+    c.forgotten = &forgotten;
     control(&c);
 }
 

@@ -50,6 +50,32 @@ static void bundled_actors_have_names(void **state)
     kinds_fini(&k);
 }
 
+static void a_kind_whose_ids_hash_may_be_remembered(void **state)
+{
+    static const char *const never[] = {"1@singleton@remember:kv",
+                                        "1@daemons=2@remember:kv",
+                                        "1@remember@together:kv",
+                                        "@remember:kv",
+                                        "1@remembered:kv"};
+    struct rh_actor_ops ops = actor_kv;
+    const struct rh_kind singleton = {.number = 6, .ops = &ops, .placement = RH_PLACE_SINGLETON};
+    struct kinds k = {0};
+
+    (void)state;
+    assert_true(kinds_add_lines(&k, "1@remember:kv\n2@together@remember:kv\n3@together:kv"));
+    assert_true(k.hosted[0].remember && k.hosted[1].remember && !k.hosted[2].remember);
+    assert_int_equal(k.hosted[1].placement, RH_PLACE_TOGETHER);
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+        assert_false(kinds_add_lines(&k, never[i]));
+    }
+    assert_int_equal(k.count, 3);
+    ops.remember = 1;
+    assert_int_equal(kinds_add(&k, &(struct rh_kind){.number = 5, .ops = &ops}), ERR_OK);
+    assert_int_equal(kinds_add(&k, &singleton), ERR_OK); // it lives anyway
+    assert_true(k.hosted[3].remember && !k.hosted[4].remember);
+    kinds_fini(&k);
+}
+
 /* It is found beside a program of this installation, which this test is not: by its path here. */
 static void the_demos_actor_is_a_shared_object(void **state)
 {
@@ -274,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),
+        cmocka_unit_test(a_kind_whose_ids_hash_may_be_remembered),
         cmocka_unit_test(the_demos_actor_is_a_shared_object),
         cmocka_unit_test(a_shared_object_is_an_actor),
         cmocka_unit_test(a_bad_shared_object_is_refused),

@@ -317,6 +317,33 @@ static void do_pin(struct history *h)
     give(h, RH__COMMAND__BODY_PIN, &in);
 }
 
+/* The word of a node about ids that it may own, or an operator's. */
+static void do_remember(struct history *h)
+{
+    const struct state_node *node = any_node(h);
+    Rh__CommandRemember in = RH__COMMAND_REMEMBER__INIT;
+    Rh__RememberRow row[4];
+    Rh__RememberRow *rows[4];
+    Rh__Actor actor[4];
+    char id[4][16];
+
+    for (size_t i = 0; i < 4; i++) {
+        any_actor(h, &actor[i], id[i]);
+        actor[i].kind = (uint32_t)pick(h, 0, 1) * 8 + 22;
+        row[i] = (Rh__RememberRow)RH__REMEMBER_ROW__INIT;
+        row[i].actor = &actor[i];
+        row[i].forget = prng_chance(&h->random, 30);
+        rows[i] = &row[i];
+    }
+    in.rows = rows;
+    in.n_rows = (size_t)pick(h, 1, 4);
+    if (node != NULL && prng_chance(&h->random, 90)) {
+        in.slot = node->slot;
+        in.incarnation = node->incarnation;
+    }
+    give(h, RH__COMMAND__BODY_REMEMBER, &in);
+}
+
 static void do_small(struct history *h)
 {
     Rh__CommandLease lease = RH__COMMAND_LEASE__INIT;
@@ -352,9 +379,10 @@ static void do_small(struct history *h)
 static void any_command(struct history *h)
 {
     static void (*const some[])(struct history *) = {
-        do_register, do_register,   do_begin, do_begin,      do_begin,    do_begin,    do_decide,
-        do_decide,   do_desire,     do_fence, do_fence,      do_reassign, do_reassign, do_reassign,
-        do_voter,    do_deregister, do_voter, do_quarantine, do_small,    do_pin,      do_pin,
+        do_register, do_register, do_begin,  do_begin,      do_begin,    do_begin,
+        do_decide,   do_decide,   do_desire, do_fence,      do_fence,    do_reassign,
+        do_reassign, do_reassign, do_voter,  do_deregister, do_voter,    do_quarantine,
+        do_small,    do_pin,      do_pin,    do_remember,   do_remember,
     };
     some[pick(h, 0, sizeof some / sizeof *some - 1)](h);
 }
@@ -427,6 +455,7 @@ static void what_comes_back_is_what_was_applied(void **state)
     assert_int_not_equal(accepted[RH__COMMAND__BODY_DAEMONS], 0);
     assert_int_not_equal(accepted[RH__COMMAND__BODY_QUARANTINE], 0);
     assert_int_not_equal(accepted[RH__COMMAND__BODY_PIN], 0);
+    assert_int_not_equal(accepted[RH__COMMAND__BODY_REMEMBER], 0);
     if (same_never_valued() != NULL) {
         fail_msg("no history gave %s a value", same_never_valued());
     }

@@ -183,6 +183,9 @@ static void say_command(const Rh__Command *m)
     case RH__COMMAND__BODY_PIN:
         say_pins(m->pin);
         return;
+    case RH__COMMAND__BODY_REMEMBER:
+        say("REMEMBER slot=%u: %zu rows\n", m->remember->slot, m->remember->n_rows);
+        return;
     case RH__COMMAND__BODY_REASSIGN:
         say("REASSIGN slot=%u: ", m->reassign->slot);
         say_ops(m->reassign->moves, m->reassign->n_moves);

@@ -142,6 +142,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         admin_add_quarantine(c, reply);
         admin_add_obstacles(c, reply);
         pin_count(c, reply);
+        remembered_count(c, reply);
         admin_add_balance(c, reply);
         upgrade_tell(c, reply);
         return false;
@@ -183,6 +184,11 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
     case RH__ADMIN__WHAT_PINS:
         pin_list(c, reply, in->pins);
         return false;
+    case RH__ADMIN__WHAT_REMEMBERED:
+        remembered_list(c, reply, in->remembered);
+        return false;
+    case RH__ADMIN__WHAT_FORGET:
+        return remembered_forget(c, peer, reply, in->forget);
     case RH__ADMIN__WHAT_TXNS:
         on_txns(c, reply, in->txns->limit);
         admin_add_obstacles(c, reply);

@@ -115,6 +115,17 @@ void pin_count(struct coordinator *c, Rh__AdminReply *reply);
 /* How many there are at the node of that name. */
 size_t pin_count_at(const struct coordinator *c, const char *node);
 
+/* ---- remembered.c ---- */
+
+/* Tell how many ids are remembered, and what was refused. */
+void remembered_count(const struct coordinator *c, Rh__AdminReply *reply);
+/* Tell a page of them. */
+void remembered_list(const struct coordinator *c, Rh__AdminReply *reply,
+                     const Rh__AdminRemembered *in);
+/* Propose that some are forgotten. True: the answer comes when it was applied. */
+bool remembered_forget(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+                       const Rh__AdminForget *in);
+
 /* ---- wish.c ---- */
 
 /* The proposal (NULL: none) is of an operator, who waits for the answer to that question. */

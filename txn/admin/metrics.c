@@ -28,7 +28,10 @@ struct fleet_counts {
     uint64_t other_maps;
     uint64_t vnodes;
     uint64_t quarantined;
+    uint64_t remembered;
     /* Of a leader. */
+    uint64_t remembered_full;
+    uint64_t remembered_stale;
     uint64_t planned;
     uint64_t gateways;
     uint64_t gateways_behind;
@@ -63,6 +66,7 @@ static const struct metrics_row of_all[] = {
     ROW(format, GAUGE, "fleet_format", "Format of the replicated state that is in force."),
     ROW(vnodes, GAUGE, "vnodes", "Vnodes of the ring."),
     ROW(quarantined, GAUGE, "quarantined_actors", "Actors in quarantine."),
+    ROW(remembered, GAUGE, "remembered_ids", "Ids that the fleet remembers."),
     ROW(pending, GAUGE, "transactions_pending", "Transactions without an outcome."),
     ROW_US(oldest_us, GAUGE, "oldest_transaction_seconds",
            "Age of the oldest pending transaction."),
@@ -78,6 +82,10 @@ static const struct metrics_row of_all[] = {
 };
 
 static const struct metrics_row of_leader[] = {
+    ROW(remembered_full, COUNTER, "remembered_full_total",
+        "Ids that were not remembered, as the fleet remembers so many already."),
+    ROW(remembered_stale, COUNTER, "remembered_stale_total",
+        "Ids that were not remembered, as the node that told them does not own them."),
     ROW(planned, GAUGE, "transactions_planned", "Planned transactions that have not begun."),
     ROW(plans, COUNTER, "plans_total", "Plans that contained at least one move."),
     ROW(gateways, GAUGE, "gateways", "Gateways linked to the coordinator."),
@@ -229,6 +237,9 @@ static struct fleet_counts fleet_of(const struct coordinator *c, uint64_t wall_u
         .other_maps = c->registration.other_maps,
         .vnodes = c->state->view.ring.vnode_count,
         .quarantined = c->state->view.quarantine.count,
+        .remembered = c->state->remembered_count,
+        .remembered_full = c->recall.full,
+        .remembered_stale = c->recall.stale,
     };
 }
 

@@ -265,6 +265,9 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
             text, sizeof text, p->for_ms > 0 ? "leases are extended" : "leases are taken back");
     } else if (p->kind == PROPOSAL_PIN) {
         (void)snprintf(text, sizeof text, "done; there are %zu pins in all", c->state->pin_count);
+    } else if (p->kind == PROPOSAL_FORGET) {
+        (void)snprintf(
+            text, sizeof text, "done; %zu ids are remembered in all", c->state->remembered_count);
     } else if (p->kind == PROPOSAL_FORMAT) {
         (void)snprintf(
             text, sizeof text, "the fleet's format is now %" PRIu32 "", c->state->format);

@@ -60,6 +60,13 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_FORMAT:
         admin_applied(c, p, result);
         return;
+    case PROPOSAL_FORGET:
+        admin_applied(c, p, result);
+        recall_applied(c, p, event);
+        return;
+    case PROPOSAL_REMEMBER:
+        recall_applied(c, p, event);
+        return;
     case PROPOSAL_FENCE:
         fence_applied(c, p, result);
         return;

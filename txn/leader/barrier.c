@@ -91,6 +91,8 @@ static void decide(struct coordinator *c, struct leader_peer *peer, const Rh__Co
         register_on_renew(c, peer, message);
     } else if (message->body_case == RH__CONTROL__BODY_POLL) {
         register_on_poll(c, peer, message->poll);
+    } else if (message->body_case == RH__CONTROL__BODY_RECALL) {
+        recall_on_recall(c, peer, message);
     } else if (message->body_case == RH__CONTROL__BODY_ADMIN) {
         admin_on_question(c, peer, message->admin);
     }

@@ -31,6 +31,7 @@ struct coordinator_config coordinator_config_default(void)
         .moves_per_txn = 8,
         .actors_per_txn = 112,
         .txns_max = 8,
+        .remember_max = 100000,
         .txns_per_node = 2,
         .prepare_ms = 8000,
         .resend_ms = 300,
@@ -75,6 +76,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.prepare_ms = config->prepare_ms;
     c->config.suspect_ms = config->suspect_ms;
     c->config.txns_max = config->txns_max;
+    c->config.remember_max = config->remember_max;
     c->config.txns_per_node = config->txns_per_node;
     memcpy(c->config.least, config->least, sizeof c->config.least);
     c->config.least_count = config->least_count;

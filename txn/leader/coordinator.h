@@ -148,6 +148,7 @@ struct coordinator_config {
     size_t least_count;
     struct coordinator_zone zone[COORDINATOR_ZONES_MAX]; /* roles not named here: any */
     size_t zone_count;
+    uint32_t remember_max;  /* ids that the fleet remembers; 100000 */
     bool balances_load;     /* nodes share what vnodes cost; else the cells, by weight */
     uint32_t balance_moves; /* for that a node gives so many vnodes a minute, on the average; 6 */
 };
@@ -163,8 +164,8 @@ struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
 struct coordinator *coordinator_new(const struct coordinator_config *config,
                                     const struct state *state);
-/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node, `least`, zones and balance hold.
- */
+/* From now on its prepare_ms, suspect_ms, txns_max, txns_per_node, `least`, zones, remember_max and
+ * balance hold. */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,

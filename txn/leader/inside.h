@@ -24,6 +24,7 @@
 #include "txn/leader/planted.h"
 #include "txn/leader/proposal.h"
 #include "txn/leader/rebalance.h"
+#include "txn/leader/recall.h"
 #include "txn/leader/register.h"
 #include "txn/leader/wishes.h"
 #include "txn/leader/zones.h"
@@ -57,6 +58,7 @@ struct coordinator {
     struct leader_wishes wishes;
     struct leader_loads loads;
     struct rebalance rebalance;
+    struct recall recall;
     struct proposals proposals;
     struct applied applied;
     struct fleet_upgrade upgrade;

@@ -4,6 +4,7 @@
  */
 #include "txn/leader/inside.h"
 #include "txn/participant.h"
+#include "txn/state/remembered.h"
 
 #include "base/log.h"
 #include "base/mutant.h"
@@ -62,6 +63,10 @@ static void on_leaders_message(struct coordinator *c, struct leader_peer *peer,
     if (node != NULL) {
         (void)peers_heard(c, node);
     }
+    if (message->body_case == RH__CONTROL__BODY_REMEMBER) {
+        recall_on_remember(c, peer, message); // its entry is all the barrier it needs
+        return;
+    }
     if (message->body_case == RH__CONTROL__BODY_ADMIN && !admin_waits(message->admin)) {
         admin_on_question(c, peer, message->admin);
         return;
@@ -85,7 +90,8 @@ static bool is_for_leader(const Rh__Control *message)
            body == RH__CONTROL__BODY_RENEW || body == RH__CONTROL__BODY_POLL ||
            body == RH__CONTROL__BODY_PREPARED || body == RH__CONTROL__BODY_REFUSED ||
            body == RH__CONTROL__BODY_STALE || body == RH__CONTROL__BODY_ADMIN ||
-           body == RH__CONTROL__BODY_DRAINING;
+           body == RH__CONTROL__BODY_DRAINING || body == RH__CONTROL__BODY_REMEMBER ||
+           body == RH__CONTROL__BODY_RECALL;
 }
 
 /* Routes and tags of operators' questions are small numbers that others may guess: an answer counts
@@ -104,9 +110,12 @@ static bool is_its_own(const struct leader_peer *peer, const Rh__Control *messag
 }
 
 /* There is a row in its answer for each number that is asked for, and a node has not more to ask
- * for than it can take part in. */
+ * for than it can take part in. Ids to be remembered are one entry of the log. */
 static bool is_in_bounds(const Rh__Control *message)
 {
+    if (message->body_case == RH__CONTROL__BODY_REMEMBER) {
+        return message->remember->n_rows <= REMEMBERED_OF_COMMAND_MAX;
+    }
     return message->body_case != RH__CONTROL__BODY_POLL ||
            message->poll->n_txns <= PARTICIPANT_PARTS_MAX + 1;
 }
@@ -133,7 +142,7 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     if (!is_in_bounds(message)) {
-        refuse(c, peer, "too_long", "the message asks for more transactions than a node has");
+        refuse(c, peer, "too_long", "the message has more rows than a node may tell at a time");
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {

@@ -101,7 +101,8 @@ static bool draws(enum proposal_kind kind)
 {
     return kind != PROPOSAL_INIT && kind != PROPOSAL_VOTER && kind != PROPOSAL_LEASE &&
            kind != PROPOSAL_SETTLE && kind != PROPOSAL_NOTE && kind != PROPOSAL_REPAIR &&
-           kind != PROPOSAL_OPERATOR_REQUEST && kind != PROPOSAL_PIN;
+           kind != PROPOSAL_OPERATOR_REQUEST && kind != PROPOSAL_PIN && kind != PROPOSAL_REMEMBER &&
+           kind != PROPOSAL_FORGET;
 }
 
 struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
@@ -119,7 +120,8 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
     // Whoever reads only older formats must never find it in the log.
     ASSERT(IMPLIES(command->body_case == RH__COMMAND__BODY_AHEAD,
                    c->state->format >= FLEET_FORMAT_AHEAD));
-    ASSERT(IMPLIES(command->body_case == RH__COMMAND__BODY_PIN,
+    ASSERT(IMPLIES(command->body_case == RH__COMMAND__BODY_PIN ||
+                       command->body_case == RH__COMMAND__BODY_REMEMBER,
                    c->state->format >= FLEET_FORMAT_PLACEMENT));
     command->time_us = c->wall_us;
     command->proposer = c->config.id;
@@ -162,6 +164,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:
     case PROPOSAL_PIN:
+    case PROPOSAL_FORGET:
     case PROPOSAL_FORMAT:
     case PROPOSAL_AHEAD:
         return true;
@@ -172,6 +175,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
         return p->txn == about;
     case PROPOSAL_DESIRE:
     case PROPOSAL_FENCE:
+    case PROPOSAL_REMEMBER:
     case PROPOSAL_REASSIGN:
     case PROPOSAL_DEREGISTER:
     case PROPOSAL_VOTER:

@@ -24,6 +24,8 @@ enum proposal_kind {
     PROPOSAL_DAEMONS,
     PROPOSAL_QUARANTINE,
     PROPOSAL_PIN,
+    PROPOSAL_REMEMBER, /* of a node */
+    PROPOSAL_FORGET,   /* of an operator */
     PROPOSAL_FORMAT,
     PROPOSAL_AHEAD,
     PROPOSAL_NOTE,             /* only for the history */
@@ -40,7 +42,7 @@ struct proposal {
     uint64_t question;   /* tag of the Admin, if it was one */
     uint64_t nonce;      /* REGISTER */
     uint64_t txn;        /* DECIDE, REPAIR: which; BEGIN: which it supersedes */
-    uint64_t slot;       /* DESIRE, FENCE, REASSIGN, DEREGISTER; VOTER: its id */
+    uint64_t slot;       /* DESIRE, FENCE, REASSIGN, DEREGISTER, REMEMBER; VOTER: its id */
     uint64_t base;       /* BEGIN: version it was computed from */
     struct ring_op *ops; /* BEGIN: owned */
     size_t op_count;
@@ -51,6 +53,7 @@ struct proposal {
     uint64_t patient;              /* REPAIR: link to the process */
     uint32_t repair;               /* REPAIR: enum repair_task */
     uint32_t for_ms;               /* LEASE, asked: of a maintenance; 0 = its end */
+    uint64_t number;               /* REMEMBER: of the message */
     Rh__Control *operator_request; /* OPERATOR_REQUEST: owned */
 };
 

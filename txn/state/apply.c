@@ -7,6 +7,7 @@
 
 #include "txn/state/delta.h"
 #include "txn/state/pins.h"
+#include "txn/state/remembered.h"
 #include "txn/state/roles.h"
 #include "txn/state/suspect.h"
 #include "wire/versions.h"
@@ -284,6 +285,9 @@ static void dispatch(struct change *c, const Rh__Command *command)
         return;
     case RH__COMMAND__BODY_PIN:
         apply_pin(c, command->pin);
+        return;
+    case RH__COMMAND__BODY_REMEMBER:
+        apply_remember(c, command->remember);
         return;
     case RH__COMMAND__BODY_NOTE:
         return; // only for the history

@@ -6,6 +6,7 @@
 
 #include "ring/inspect.h"
 #include "txn/state/pins.h"
+#include "txn/state/remembered.h"
 #include "wire/versions.h"
 
 #include <string.h>
@@ -126,6 +127,10 @@ uint64_t state_digest(const struct state *s)
     }
     for (size_t i = 0; i < s->pin_count; i++) {
         put_pin(&h, &s->pin[i]);
+    }
+    for (size_t i = 0; i < s->remembered_count; i++) {
+        siphash_word(&h, s->remembered[i].kind);
+        digest_bytes(&h, remembered_id(&s->remembered[i]));
     }
     for (size_t i = 0; i < s->voter_count; i++) {
         siphash_word(&h, s->voter[i].id);

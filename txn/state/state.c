@@ -9,6 +9,7 @@
 #include "base/mutant.h"
 #include "txn/state/delta.h"
 #include "txn/state/pins.h"
+#include "txn/state/remembered.h"
 #include "txn/state/roles.h"
 #include "txn/state/suspect.h"
 #include "wire/versions.h"
@@ -46,6 +47,7 @@ void state_fini(struct state *s)
     mem_free(s->lost);
     mem_free(s->struck);
     pins_fini(s);
+    remembered_fini(s);
     view_fini(&s->view);
     *s = (struct state){0};
 }
@@ -286,6 +288,7 @@ void state_check(const struct state *s)
     ASSERT(s->node_count == s->view.member_count);
     check_suspects(s);
     ASSERT(pins_are_good(s));
+    ASSERT(remembered_are_good(s));
     for (size_t i = 0; i < s->node_count; i++) {
         check_node(s, &s->node[i]);
         ASSERT(i == 0 || s->node[i - 1].slot < s->node[i].slot);

@@ -120,6 +120,13 @@ struct state_pin {
     char node[VIEW_NAME_MAX + 1];
 };
 
+/* An id that is to live again when what had it is gone; txn/state/remembered.h. */
+struct state_remembered {
+    uint16_t kind;
+    uint8_t id_size; /* > 0 */
+    uint8_t *id;     /* owned */
+};
+
 /* Cells that were given away when their owner was dead: txn/state/suspect.h. */
 struct state_lost {
     uint64_t incarnation; /* that had them; until its name is registered anew, or goes */
@@ -158,6 +165,8 @@ struct state {
     size_t struck_count;
     struct state_pin *pin; /* owned; sorted by cells, kind and id */
     size_t pin_count;
+    struct state_remembered *remembered; /* owned; sorted by kind and id */
+    size_t remembered_count;
 };
 
 /* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold remembered list | forget`: ids whose actors live again by themselves.
+ */
+#include "base/history.h"
+#include "cli/actor_word.h"
+#include "cli/commands.h"
+#include "cli/query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ANY_KIND = ACTOR_KIND_MAX + 1, SHOWN = 100, FORGET_MAX = 8 };
+
+/* Show a page. True: there is more, and room for it. */
+static bool add_page(struct rows *r, const Rh__AdminReply *reply, uint32_t limit, uint32_t *shown)
+{
+    char word[HISTORY_WORD_SIZE];
+
+    for (size_t i = 0; i < reply->n_remembered && (limit == 0 || *shown < limit); i++) {
+        const Rh__Actor *actor = reply->remembered[i];
+
+        rows_number(r, actor->kind);
+        rows_text(r, "%s", history_word(bytes_of(actor->id.data, actor->id.len), word));
+        ++*shown;
+    }
+    return reply->remembered_next != NULL && (limit == 0 || *shown < limit);
+}
+
+static int show(const struct query *q, Rh__AdminRemembered *what, uint32_t limit)
+{
+    static const char *const columns[] = {"KIND", "ID", NULL};
+    Rh__AdminReply *reply = NULL;
+    struct rows r;
+    uint32_t shown = 0;
+    bool more = true;
+
+    rows_init(&r, columns);
+    while (more) {
+        Rh__AdminReply *before = reply; // whose `next` is asked for
+
+        reply = query_ask(q, &what->base);
+        admin_free(before);
+        if (reply == NULL) {
+            rows_fini(&r);
+            return 1;
+        }
+        more = add_page(&r, reply, limit, &shown);
+        what->after = reply->remembered_next;
+    }
+    query_print(q, &r);
+    if (limit != 0 && shown == limit && reply->remembered_count > shown) {
+        (void)fprintf(stderr,
+                      "ringhold remembered list: these are the first %" PRIu32 " of %" PRIu32
+                      " in all; --limit 0 lists all\n",
+                      shown,
+                      reply->remembered_count);
+    }
+    admin_free(reply);
+    return 0;
+}
+
+static int list(int argc, char **argv)
+{
+    struct query q;
+    char prefix[HISTORY_WORD_SIZE] = "";
+    uint32_t kind = ANY_KIND;
+    uint32_t limit = SHOWN;
+    const struct option more[] = {
+        option_number("kind",
+                      &kind,
+                      (struct option_range){0, ACTOR_KIND_MAX},
+                      "only those of this kind (any)"),
+        option_text("prefix", "TEXT", prefix, sizeof prefix, "only ids that begin with it"),
+        option_number("limit",
+                      &limit,
+                      (struct option_range){0, UINT32_MAX},
+                      "show so many at most; 0: all (100)"),
+    };
+    const struct command command = {
+        .name = "remembered list",
+        .summary = "List the ids that the fleet remembers.",
+        .arguments = "",
+        .details =
+            "Of kinds that say so (--kind N@remember:NAME, rh_actor_ops.remember): their actors\n"
+            "live again, without a request, when their node has died or the fleet was restarted.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminRemembered what = RH__ADMIN_REMEMBERED__INIT;
+    Rh__Actor begin = RH__ACTOR__INIT;
+    uint8_t id[ACTOR_ID_MAX];
+
+    if (code >= 0) {
+        return code;
+    }
+    if (prefix[0] != '\0' && !actor_parse_id(prefix, &begin, id)) {
+        (void)fprintf(stderr,
+                      "ringhold remembered list: --prefix: '%s' is not the beginning of an id: "
+                      "bytes as %%XX, at most %d\n",
+                      prefix,
+                      ACTOR_ID_MAX);
+        return 1;
+    }
+    what.any_kind = kind == ANY_KIND;
+    what.kind = what.any_kind ? 0 : kind;
+    what.prefix = begin.id;
+    return show(&q, &what, limit);
+}
+
+static int forget(int argc, char **argv)
+{
+    struct query q;
+    const struct option reason = query_reason(&q);
+    const struct command command = {
+        .name = "remembered forget",
+        .summary = "Have the fleet forget ids: they live no more until they are asked again.",
+        .arguments = "KIND/ID…",
+        .details = "As `ringhold remembered list` shows it: 0/boss-7; bytes that can't be shown "
+                   "are\nwritten as %XX. Up to 8 at a time, all of them or none. An actor that "
+                   "lives ends like\none that nobody uses: it saves what it has.",
+        .options = query_options(&q, &reason),
+        .arguments_min = 1,
+        .arguments_max = FORGET_MAX,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminForget what = RH__ADMIN_FORGET__INIT;
+    Rh__Actor actor[FORGET_MAX];
+    Rh__Actor *actors[FORGET_MAX];
+    uint8_t id[FORGET_MAX][ACTOR_ID_MAX];
+    char by[128];
+
+    if (code >= 0) {
+        return code;
+    }
+    for (int i = 0; i < q.argument_count; i++) {
+        actor[i] = (Rh__Actor)RH__ACTOR__INIT;
+        actors[i] = &actor[i];
+        if (!actor_parse(q.arguments[i], &actor[i], id[i])) {
+            (void)fprintf(stderr,
+                          "ringhold remembered forget: '%s' is not KIND/ID, such as 0/boss-7\n",
+                          q.arguments[i]);
+            return 1;
+        }
+    }
+    (void)query_who(by, sizeof by);
+    what.actors = actors;
+    what.n_actors = (size_t)q.argument_count;
+    what.by = by;
+    what.reason = q.reason;
+    return query_do(&q, &what.base, NULL) ? 0 : 1;
+}
+
+int cmd_remembered(int argc, char **argv)
+{
+    if (argc > 0 && strcmp(argv[0], "list") == 0) {
+        return list(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "forget") == 0) {
+        return forget(argc - 1, argv + 1);
+    }
+    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
+    (void)fprintf(asked ? stdout : stderr,
+                  "usage: ringhold remembered list [options]\n"
+                  "       ringhold remembered forget [options] KIND/ID…\n");
+    return asked ? 0 : 1;
+}
