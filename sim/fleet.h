@@ -709,6 +709,8 @@ bool roles_drawn(uint64_t seed);
 unsigned roles_of(const struct fleet *f, const struct sim_node *n);
 /* Role and kinds of a life of a node, which is about to begin. */
 void roles_config(const struct fleet *f, struct sim_node *n, struct host_config *config);
+/* Which part of its weight this life of the node takes of the kind that is placed by its hosts. */
+struct plan_part roles_part(const struct fleet *f, const struct sim_node *n);
 /* From now on each life has all kinds of its role. */
 void roles_end_lacks(struct fleet *f);
 void roles_entities(struct fleet *f);

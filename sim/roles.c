@@ -91,6 +91,17 @@ static void add_arena(const struct fleet *f, struct sim_node *n, struct host_con
     config->kind_count = count + 1;
 }
 
+struct plan_part roles_part(const struct fleet *f, const struct sim_node *n)
+{
+    const size_t arena = sizeof match / sizeof match[0];
+    const bool takes = f->apart && roles_of(f, n) && !n->lacks;
+
+    return (struct plan_part){
+        .kind = FLEET_KIND_ARENA,
+        .permille = (uint16_t)(RING_PART_WHOLE - (takes ? n->kinds[arena].withheld : 0)),
+    };
+}
+
 void roles_end_lacks(struct fleet *f)
 {
     f->apart_rest = true;

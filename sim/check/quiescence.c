@@ -116,6 +116,7 @@ static const char *plan_waits(const struct fleet *f)
                                        .wave_cap = 4,
                                        .owned_only = true};
     struct plan_node node[FLEET_NODES_MAX * 4];
+    struct plan_part part[FLEET_NODES_MAX * 4];
     struct coordinator_config config = {.zone_count = 0};
     struct plan_wishes wishes = {0};
     struct plan plan;
@@ -128,7 +129,8 @@ static const char *plan_waits(const struct fleet *f)
 
         // A dead one gets nothing; and one whose late REGISTER came after it had left.
         if (n != NULL && n->core != NULL && count < sizeof node / sizeof node[0]) {
-            node[count++] = (struct plan_node){
+            part[count] = roles_part(f, n);
+            node[count] = (struct plan_node){
                 .slot = view->member[i].slot,
                 .weight = view->member[i].weight,
                 .leaving = view->member[i].leaving,
@@ -136,7 +138,10 @@ static const char *plan_waits(const struct fleet *f)
                 .kinds = &view->member[i].kinds,
                 .incarnation = view->member[i].incarnation,
                 .zone = state_node(&f->raft.truth, view->member[i].slot)->zone,
+                .parts = &part[count],
+                .part_count = part[count].permille < RING_PART_WHOLE,
             };
+            count++;
         }
     }
     roles_zones(f, &config);

@@ -489,6 +489,9 @@ static void wrong_scripts_are_refused(void **state)
         "ringhold.kind('a', {placement = 'here'})",
         "ringhold.kind('a', {placement = 'daemons'})",
         "ringhold.kind('a', {daemons = 3})",
+        "ringhold.kind('a', {part = 0.1})",
+        "ringhold.kind('a', {placement = 'hosts', part = 1.1})",
+        "ringhold.kind('a', {placement = 'hosts', part = '0.1'})",
         "ringhold.kind('a', {raw = 1})",
         "ringhold.kind('a', {sessions = 'all'})",
         "ringhold.kind('a', {sessions = 'allow', sessions_max = 17})",
@@ -518,6 +521,29 @@ static void wrong_scripts_are_refused(void **state)
             fail_msg("%s", wrong[i]);
         }
     }
+    folder_remove(r.folder);
+}
+
+static void a_script_says_where_its_kinds_live(void **state)
+{
+    struct rig r = {0};
+
+    (void)state;
+    folder_make(r.folder, sizeof r.folder);
+    (void)snprintf(r.path, sizeof r.path, "%s/game.lua", r.folder);
+    const struct game_options options = {
+        .script = r.path, .instructions_max = 1000000, .memory_max = (size_t)16 << 20};
+    write_script(&r,
+                 "ringhold.kind('a', {placement = 'hosts'})\n"
+                 "ringhold.kind('b', {placement = 'hosts', part = 0.1})\n"
+                 "ringhold.kind('c', {placement = 'hosts', part = 0})\n");
+    struct game *g = game_open(&options);
+    assert_non_null(g);
+    assert_int_equal(g->shown[0].placement, RH_PLACE_HOSTS);
+    assert_int_equal(g->shown[0].part, 0);
+    assert_int_equal(g->shown[1].part, 100);
+    assert_int_equal(g->shown[2].part, RH_PART_NONE);
+    game_close(g);
     folder_remove(r.folder);
 }
 
@@ -569,6 +595,7 @@ int main(void)
         cmocka_unit_test(an_actor_is_stopped_in_the_midst_of_it),
         cmocka_unit_test(a_new_script_runs_and_self_stays),
         cmocka_unit_test(wrong_scripts_are_refused),
+        cmocka_unit_test(a_script_says_where_its_kinds_live),
         cmocka_unit_test(a_stale_owner_is_refused),
     };
 

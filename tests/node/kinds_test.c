@@ -76,6 +76,47 @@ static void a_kind_whose_ids_hash_may_be_remembered(void **state)
     kinds_fini(&k);
 }
 
+static void a_part_has_three_decimals_at_most(void **state)
+{
+    static const struct {
+        const char *line;
+        uint16_t withheld;
+    } good[] = {{"3@hosts:kv", 0},
+                {"3@1:kv", 0},
+                {"3@1.000:kv", 0},
+                {"3@0.1:kv", 900},
+                {"3@0.025:kv", 975},
+                {"3@0.001:kv", 999},
+                {"3@0:kv", 1000},
+                {"3@0.0:kv", 1000}};
+    static const char *const bad[] = {"3@1.1:kv",
+                                      "3@2:kv",
+                                      "3@0.0001:kv",
+                                      "3@0,1:kv",
+                                      "3@.1:kv",
+                                      "3@-1:kv",
+                                      "3@hosts=1:kv",
+                                      "3@0.1x:kv",
+                                      "3@:kv"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct kinds k = {0};
+
+        assert_true(kinds_add_lines(&k, good[i].line));
+        assert_int_equal(k.hosted[0].placement, RH_PLACE_HOSTS);
+        assert_int_equal(k.hosted[0].withheld, good[i].withheld);
+        assert_true(kinds_add_lines(&k, "4:kv"));
+        assert_int_equal(k.hosted[1].withheld, 0);
+        kinds_fini(&k);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct kinds k = {0};
+
+        assert_false(kinds_add_lines(&k, bad[i]));
+    }
+}
+
 /* It is found beside a program of this installation, which this test is not: by its path here. */
 static void the_demos_actor_is_a_shared_object(void **state)
 {
@@ -300,7 +341,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),
+<<<<<<< HEAD
         cmocka_unit_test(a_kind_whose_ids_hash_may_be_remembered),
+=======
+        cmocka_unit_test(a_part_has_three_decimals_at_most),
+>>>>>>> 661865d9 (sim: half of the roles seeds have a kind that not all nodes host)
         cmocka_unit_test(the_demos_actor_is_a_shared_object),
         cmocka_unit_test(a_shared_object_is_an_actor),
         cmocka_unit_test(a_bad_shared_object_is_refused),
