@@ -14,7 +14,8 @@
  * [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N
  * status|nodes|ring|txns | admin N where|drain|stay|remove|txn|kick WHAT | clock N PERCENT:
  * renewals tell a clock that runs so from here on | states N WRITES FROM TO: they tell these
- * versions of states of kind 0
+ * versions of states of kind 0 | hosts N PERMILLE: it registers kind 3, by its hosts, and tells
+ * that part
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -42,6 +43,8 @@ struct wire {
     uint64_t since_us;
     uint64_t percent;
     uint32_t states[3]; /* of kind 0: what it writes, reads from and to; it tells none if 0 */
+    bool hosts;         /* kind 3, of which it takes that part */
+    uint32_t permille;
 };
 
 static struct {
@@ -603,6 +606,8 @@ static void play_register(char **word, uint64_t link)
 {
     uint8_t boot[STATE_UUID_SIZE] = {0};
     Rh__Register in = RH__REGISTER__INIT;
+    Rh__Kind kind = RH__KIND__INIT;
+    Rh__Kind *kinds = &kind;
 
     boot[0] = (uint8_t)(word[3] != NULL ? atoi(word[3]) : 1); // NOLINT(cert-err34-c)
     in.name = w.wire[link].name;
@@ -612,6 +617,11 @@ static void play_register(char **word, uint64_t link)
     in.lock_held = word[3] == NULL || word[4] == NULL;
     in.disk_floor = w.state.number; // the folder of before, not a copy
     in.nonce = strtoull(word[2], NULL, 10);
+    kind.number = 3;
+    kind.name = proto_text("arena");
+    kind.placement = PLACE_HOSTS;
+    in.kinds = &kinds;
+    in.n_kinds = w.wire[link].hosts;
     if (word[3] != NULL && word[4] != NULL && strcmp(word[4], "seen") == 0) {
         in.disk_seen = stamp("999");
     } else if (word[3] != NULL && word[4] != NULL && strcmp(word[4], "copy") == 0) {
@@ -640,6 +650,8 @@ static void play_renew(uint64_t link, const char *how)
 {
     Rh__StateVersions states = RH__STATE_VERSIONS__INIT;
     Rh__StateVersions *list = &states;
+    Rh__KindPart part = RH__KIND_PART__INIT;
+    Rh__KindPart *parts = &part;
     Rh__Renew in = RH__RENEW__INIT;
 
     in.seq = ++w.seq;
@@ -655,6 +667,10 @@ static void play_renew(uint64_t link, const char *how)
     states.most = w.wire[link].states[2];
     in.states = &list;
     in.n_states = states.most > 0;
+    part.kind = 3;
+    part.permille = w.wire[link].permille;
+    in.parts = &parts;
+    in.n_parts = w.wire[link].hosts && part.permille < RING_PART_WHOLE;
     message(link, RH__CONTROL__BODY_RENEW, &in);
 }
 
@@ -879,6 +895,9 @@ static void play_message(char **word)
         for (size_t i = 0; i < 3; i++) {
             w.wire[link].states[i] = (uint32_t)number(word[2 + i]);
         }
+    } else if (strcmp(word[0], "hosts") == 0) {
+        w.wire[link].hosts = true;
+        w.wire[link].permille = (uint32_t)number(word[2]);
     } else if (strcmp(word[0], "clock") == 0) {
         play_clock(&w.wire[link], number(word[2]));
     } else if (strcmp(word[0], "bye") == 0) {
