@@ -31,7 +31,7 @@ static int setup(void **state)
     ring_init(&r, 14);
     ring_create(&r, 64, 1, 10);
     ring_put_segment(&r, 0, &s, 64, 11);
-    for (uint16_t i = 0; i < NODES; i++) {
+    for (unsigned i = 0; i < NODES; i++) {
         kinds[i] = (struct ring_kinds){.count = 2, .kind = {0, KIND}};
         part[i].kind = KIND;
         node[i] = (struct plan_node){.slot = (uint16_t)(i + 1),
@@ -85,7 +85,7 @@ static void settle(plan_strategy *strategy)
     ring_check_invariants(&r);
 }
 
-static uint32_t cells_of(uint16_t owner)
+static uint32_t cells_of(unsigned owner)
 {
     uint32_t own = 0;
 
@@ -115,10 +115,10 @@ static void a_kind_lives_only_on_nodes_that_host_it(void **state)
     for (unsigned round = 0; round < 60; round++) {
         bool any = false;
 
-        for (size_t i = 0; i < NODES; i++) {
+        for (unsigned i = 0; i < NODES; i++) {
             node[i].leaving = prng_chance(&prng, 25);
             // What a node owns when it hosts the kind no more is given away before (roles.h).
-            const bool does = prng_chance(&prng, 50) || cells_of((uint16_t)(i + 1)) > 0;
+            const bool does = prng_chance(&prng, 50) || cells_of(i + 1) > 0;
 
             host(i, does);
             any = any || (does && !node[i].leaving);
@@ -127,13 +127,13 @@ static void a_kind_lives_only_on_nodes_that_host_it(void **state)
         any = any || ring_kinds_have(&kinds[round % NODES], KIND);
         settle(strategies[round % 2]);
         reassign(RING_NODE_NONE);
-        for (uint16_t i = 0; i < NODES; i++) {
+        for (unsigned i = 0; i < NODES; i++) {
             const bool may = ring_kinds_have(&kinds[i], KIND);
 
-            assert_true(may || cells_of((uint16_t)(i + 1)) == 0);
+            assert_true(may || cells_of(i + 1) == 0);
             assert_true(may || !ring_kinds_fit(&kinds[i], &r.segment[0]));
             assert_true(ring_kinds_fit(&kinds[i], NULL)); // of the default cells it may own any
-            assert_true(!any || !node[i].leaving || cells_of((uint16_t)(i + 1)) == 0);
+            assert_true(!any || !node[i].leaving || cells_of(i + 1) == 0);
         }
         assert_true(!any || cells_of(RING_NODE_NONE) == 0);
     }
@@ -175,7 +175,7 @@ static void a_canary_gets_its_part(void **state)
         take_part(NODES - 1, parts[i]);
         settle(plan_by_weight);
         assert_in_range(permille_of(parts[i]), 700, 1300);
-        for (uint16_t slot = 1; slot < NODES; slot++) {
+        for (unsigned slot = 1; slot < NODES; slot++) {
             assert_in_range(
                 cells_of(slot) * (NODES - 1) * 100 / ((1u << 14) - cells_of(NODES)), 97, 103);
         }
@@ -216,7 +216,7 @@ static void where_all_take_nothing_all_take_their_share(void **state)
     }
     reassign(RING_NODE_NONE);
     settle(plan_by_weight);
-    for (uint16_t slot = 1; slot <= NODES; slot++) {
+    for (unsigned slot = 1; slot <= NODES; slot++) {
         assert_in_range(cells_of(slot), (1 << 14) / NODES * 9 / 10, (1 << 14) / NODES * 11 / 10);
     }
 }

@@ -298,13 +298,13 @@ void state_check(const struct state *s)
         ASSERT(i == 0 || s->txn[i - 1].number < s->txn[i].number);
     }
     for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
-        const uint16_t owner = s->view.ring.vnode[i].owner;
+        const struct ring_vnode *v = &s->view.ring.vnode[i];
+        const struct state_node *owner = state_node(s, v->owner);
 
         // Of the vnode's role: only its nodes can run what lives there. It may host the kind no
         // more.
-        ASSERT(owner == RING_NODE_NONE ||
-               strcmp(roles_of_vnode(&s->view.ring, &s->view.ring.vnode[i]),
-                      state_node(s, owner)->role) == 0);
+        ASSERT(v->owner == RING_NODE_NONE ||
+               (owner != NULL && strcmp(roles_of_vnode(&s->view.ring, v), owner->role) == 0));
     }
     if (s->view.ring.vnode_count > 0) {
         ring_check_invariants(&s->view.ring);

@@ -51,6 +51,26 @@ def a_kind_lives_on_the_nodes_that_host_it(binary):
         assert homes(fleet) == {"n4"}
 
 
+def who_comes_back_without_a_kind_gives_its_ids_away(binary):
+    """Its process was killed, so it was not drained: it still owns what it can't run any more."""
+    kinds = ["--actor", "kv", "--kind", "3@hosts:kv", "--kind", "7@singleton:echo"]
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=SHORT)
+        fleet.node("n1", kinds)
+        fleet.node("n2", kinds)
+        redis = Resp(fleet.gateway("g1", ["--deadline-ms", "60000"]).resp, timeout=120)
+        fleet.settled(["n1", "n2"])
+        assert fleet.ask("where", "--kind", "7", "echo")["node"] == "n1"
+        fleet.process("n1").kill().wait()
+        fleet.node("n1", ["--actor", "kv"])
+        for name in IDS:
+            assert redis("INCR", f"@3/{name}") == 1
+        assert redis("CALL", "@7/echo", "hi") == "hi"
+        fleet.settled(["n1", "n2"])
+        assert homes(fleet) == {"n2"} == {fleet.ask("where", "--kind", "7", "echo")["node"]}
+        healthy(fleet)
+
+
 def a_canary_takes_a_part(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1)
@@ -74,4 +94,10 @@ def a_canary_takes_a_part(binary):
             assert code != 0 and "with a PART of 0 to 1" in err, (part, err)
 
 
-main([a_kind_lives_on_the_nodes_that_host_it, a_canary_takes_a_part])
+main(
+    [
+        a_kind_lives_on_the_nodes_that_host_it,
+        who_comes_back_without_a_kind_gives_its_ids_away,
+        a_canary_takes_a_part,
+    ]
+)
