@@ -121,7 +121,7 @@ $(out)/all.a: $(objects)
 # What a game server links to host actors: what its API needs of all this, and no other name is seen,
 # so that a list_remove() of the game is no clash.
 api      := $(shell sed -n 's/^RH_API .*[ *]\(rh_[a-z_]*\)(.*)*/\1/p' include/ringhold.h)
-lib_libs := -lssl -lcrypto -luv -lnng -lprotobuf-c -lpthread -ldl -lm
+lib_libs := -lssl -lcrypto -luv -lsqlite3 -lnng -lprotobuf-c -lpthread -ldl -lm
 $(out)/libringhold.o: $(out)/all.a include/ringhold.h
 	$(call say,LD)
 	$(Q)$(partly) $(api:%=-u %) $< -o $@
@@ -273,7 +273,7 @@ faulty := INJECT=1 MUTANTS=1
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) $(faulty) run-mutants
-planted := $(filter %/access_test %/client_bind_test %/coordinator_story_test %/drift_test %/fence_test %/finder_test %/host_story_test %/judge_test %/lease_test %/node_threads_test %/router_story_test %/router_stream_test %/runtime_keep_test %/session_walk_test %/share_test %/ring_hosts_test %/roles_test %/suspect_test %/waits_test,$(tests))
+planted := $(filter %/access_test %/actor_store_test %/client_bind_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/judge_test %/lease_test %/node_threads_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/runtime_durable_test %/runtime_keep_test %/session_walk_test %/share_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 $(run-tests) "$(out)/sim/fleet_sim --mutants" $(planted:%="% --mutants") "tests/e2e/smoke/smoke_history.py $(binary)"
 

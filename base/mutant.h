@@ -246,6 +246,12 @@
     X(M_AWAYTAKEN, "who is away is in the way of a new client")                          \
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
+/* Of durable actors: tests/node/runtime_durable_test.c and tests/storage/actor_store_test.c, with
+ * --mutants. */
+#define MUTANT_DURABLE_LIST(X)                                                           \
+    X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
+    X(M_NOFENCESTORE, "the store does not compare the fence of who writes")
+
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")
 
@@ -254,7 +260,7 @@ enum mutant {
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
         MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
             MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
-                MUTANT_SHARE_LIST(X)
+                MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X)
 #undef X
 };
 

@@ -229,6 +229,8 @@ static const struct {
      "a full link or a long hold at the victim of a circle is rare: host_story_test.c plants it"},
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
+    {"M_ANSWERFIRST", "no actor here is durable: runtime_durable_test.c plants it"},
+    {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
     {"M_UNFOUNDED",
      "it takes a crash between two writes: raft_sim --change takes the same rule off"},
 };

@@ -341,11 +341,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),
-<<<<<<< HEAD
         cmocka_unit_test(a_kind_whose_ids_hash_may_be_remembered),
-=======
         cmocka_unit_test(a_part_has_three_decimals_at_most),
->>>>>>> 661865d9 (sim: half of the roles seeds have a kind that not all nodes host)
         cmocka_unit_test(the_demos_actor_is_a_shared_object),
         cmocka_unit_test(a_shared_object_is_an_actor),
         cmocka_unit_test(a_bad_shared_object_is_refused),

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A store of durable actors: what every database that keeps their named values does.
+ *
+ * A store knows two things of an actor besides its values: the fence of its owner, and the number
+ * of its last commit. Both only grow. That is all it takes to keep a deposed owner out:
+ *
+ *     CLAIM   raises the actor's fence to the task's, unless it is greater already, and reads the
+ *             values and the number, all in one transaction. So nothing that an earlier owner
+ *             writes can come in between: it is in what was read, or it is refused.
+ *     COMMIT  is done only if the actor's fence is the task's and its number is the one before the
+ *             task's. Then its changes and its number are written, all or nothing.
+ *
+ * The tasks of one call are done in their order and in one transaction, which costs as much as one
+ * alone (group commit). A store is used by one thread at a time (node/durable/committer_uv.h), and
+ * may block. Its two bodies are SQLite (store_sqlite.h) and a table in memory for tests.
+ */
+#ifndef STORAGE_ACTORS_STORE_H
+#define STORAGE_ACTORS_STORE_H
+
+#include "base/bytes.h"
+#include "base/list.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STORE_ID_MAX = 255 /* bytes of an actor's id, 1 or more */ };
+
+enum store_verb { STORE_CLAIM, STORE_COMMIT };
+
+enum store_result {
+    STORE_DONE,        /* it is durable */
+    STORE_FENCED,      /* another owner has the actor: nothing was changed, nor ever will be */
+    STORE_UNAVAILABLE, /* the store can't do it: nothing was changed */
+    STORE_UNKNOWN,     /* COMMIT: the store failed amidst it and can't be read: done, or not */
+};
+
+/* Something for a store to do, and what came of it. */
+struct store_task {
+    struct list_link link; /* for whoever has it */
+    uint8_t verb;          /* enum store_verb */
+    uint8_t result;        /* enum store_result: the store's */
+    uint16_t kind;
+    uint8_t id_size;
+    uint8_t id[STORE_ID_MAX];
+    uint64_t fence;
+    uint64_t number;     /* COMMIT: its number. CLAIM: the store writes that of the last commit, 0 =
+                            there was none */
+    struct buffer bytes; /* owned; changes (changes.h). COMMIT: its own. CLAIM: the store writes all
+                            values, in the order of their keys */
+    void *to;            /* node/runtime's: where it goes when it is done … */
+    void *actor;         /* … and for whom it was; NULL = for nobody any more. Only read there */
+};
+
+struct actor_store {
+    /* Do the tasks, and write each one's result. */
+    void (*perform)(struct actor_store *s, struct store_task *const *task, size_t count);
+    /* Close the store and free it. */
+    void (*close)(struct actor_store *s);
+};
+
+struct store_task *store_task_new(enum store_verb verb);
+void store_task_free(struct store_task *t);
+
+/* Open the store that a text names: "sqlite:PATH", a file, which is made if it is missing. NULL:
+ * one line on stderr says why. Free it by its `close`. */
+struct actor_store *actor_store_open(const char *name);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Claims and commits of durable actors as transactions of SQLite.
+ */
+#include "storage/actors/store_sqlite.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "storage/actors/changes.h"
+#include "storage/log/statement_sqlite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    // A millisecond each, in all less than requests wait: another node's transaction takes a few.
+    BUSY_TRIES = 3000,
+    PATH_SIZE = 4096,
+};
+
+struct store_sqlite {
+    struct actor_store store;
+    sqlite3 *db;
+    struct statements statements;
+    char path[PATH_SIZE];
+};
+
+static const char schema[] =
+    "CREATE TABLE store (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL,"
+    " read_back INTEGER NOT NULL);"
+    "INSERT INTO store VALUES (1, 1, 0);"
+    "CREATE TABLE actor (kind INTEGER NOT NULL, id BLOB NOT NULL, fence INTEGER NOT NULL,"
+    " number INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;"
+    "CREATE TABLE value (kind INTEGER NOT NULL, id BLOB NOT NULL, key BLOB NOT NULL,"
+    " value BLOB NOT NULL, PRIMARY KEY (kind, id, key)) WITHOUT ROWID;";
+
+_Static_assert((int)STORE_SQLITE_VERSION == 1, "what the schema says");
+
+/* ---- statements ---- */
+
+/* A statement and whether all went well with it: its errors are no end of the process. */
+struct prepared {
+    sqlite3_stmt *stmt;
+    int code; /* of SQLite; ROW and DONE are fine */
+    int next; /* column to bind */
+};
+
+static struct prepared step_of(struct store_sqlite *s, const char *sql)
+{
+    sqlite3_stmt *stmt = statements_get(&s->statements, s->db, sql);
+
+    return (struct prepared){.stmt = stmt, .code = stmt == NULL ? SQLITE_ERROR : SQLITE_OK};
+}
+
+static void put_number(struct prepared *q, uint64_t value)
+{
+    if (q->code == SQLITE_OK) {
+        q->code = sqlite3_bind_int64(q->stmt, ++q->next, (sqlite3_int64)value);
+    }
+}
+
+/* Borrowed until step_end(). */
+static void put_blob(struct prepared *q, struct bytes bytes)
+{
+    if (q->code == SQLITE_OK) {
+        // An empty blob is not NULL.
+        const void *data = bytes.size > 0 ? (const void *)bytes.data : "";
+
+        q->code = sqlite3_bind_blob64(q->stmt, ++q->next, data, bytes.size, SQLITE_STATIC);
+    }
+}
+
+static void put_name(struct prepared *q, const struct store_task *t)
+{
+    put_number(q, t->kind);
+    put_blob(q, bytes_of(t->id, t->id_size));
+}
+
+/* True if there is a row. */
+static bool step_next(struct prepared *q)
+{
+    if (q->code == SQLITE_OK || q->code == SQLITE_ROW) {
+        q->code = sqlite3_step(q->stmt);
+    }
+    return q->code == SQLITE_ROW;
+}
+
+/* True if all went well. */
+static bool step_end(struct prepared *q)
+{
+    if (q->stmt != NULL) {
+        (void)sqlite3_reset(q->stmt);
+        (void)sqlite3_clear_bindings(q->stmt);
+    }
+    return q->code == SQLITE_DONE || q->code == SQLITE_ROW;
+}
+
+static bool run(struct store_sqlite *s, const char *sql)
+{
+    struct prepared q = step_of(s, sql);
+
+    (void)step_next(&q);
+    return step_end(&q);
+}
+
+/* ---- claims ---- */
+
+static bool load_values(struct store_sqlite *s, struct store_task *t)
+{
+    struct prepared q =
+        step_of(s, "SELECT key, value FROM value WHERE kind = ? AND id = ? ORDER BY key");
+
+    put_name(&q, t);
+    while (step_next(&q)) {
+        struct value_change c = {.key = bytes_of(sqlite3_column_blob(q.stmt, 0),
+                                                 (size_t)sqlite3_column_bytes(q.stmt, 0)),
+                                 .bytes = bytes_of(sqlite3_column_blob(q.stmt, 1),
+                                                   (size_t)sqlite3_column_bytes(q.stmt, 1))};
+
+        if (c.key.size == 0 || c.key.size > CHANGES_KEY_MAX || c.bytes.size > CHANGES_VALUE_MAX) {
+            log_error("store",
+                      "bad_value",
+                      "file=%s kind=%u remedy=\"it is over its limits, so somebody else wrote it: "
+                      "delete it\"",
+                      s->path,
+                      t->kind);
+            t->result = STORE_UNAVAILABLE; // of this actor alone
+            (void)step_end(&q);
+            return true;
+        }
+        changes_put(&t->bytes, &c);
+    }
+    return step_end(&q) && q.code == SQLITE_DONE;
+}
+
+/* The fence of a row that is there stays if it is greater. */
+static bool claim(struct store_sqlite *s, struct store_task *t)
+{
+    struct prepared q =
+        step_of(s,
+                "INSERT INTO actor VALUES (?, ?, ?, 0) ON CONFLICT (kind, id) DO UPDATE"
+                " SET fence = excluded.fence WHERE fence < excluded.fence");
+    put_name(&q, t);
+    put_number(&q, t->fence);
+    (void)step_next(&q);
+    if (!step_end(&q)) {
+        return false;
+    }
+    q = step_of(s, "SELECT fence, number FROM actor WHERE kind = ? AND id = ?");
+    put_name(&q, t);
+    if (!step_next(&q)) {
+        (void)step_end(&q);
+        return false;
+    }
+    const bool mine = (uint64_t)sqlite3_column_int64(q.stmt, 0) == t->fence;
+    t->number = (uint64_t)sqlite3_column_int64(q.stmt, 1);
+    (void)step_end(&q);
+    t->result = mine ? STORE_DONE : STORE_FENCED;
+    return !mine || load_values(s, t);
+}
+
+/* ---- commits ---- */
+
+static bool put_change(struct store_sqlite *s, const struct store_task *t,
+                       const struct value_change *c)
+{
+    struct prepared q = step_of(s,
+                                c->gone ? "DELETE FROM value WHERE kind = ? AND id = ? AND key = ?"
+                                        : "REPLACE INTO value VALUES (?, ?, ?, ?)");
+
+    put_name(&q, t);
+    put_blob(&q, c->key);
+    if (!c->gone) {
+        put_blob(&q, c->bytes);
+    }
+    (void)step_next(&q);
+    return step_end(&q);
+}
+
+static bool commit(struct store_sqlite *s, struct store_task *t)
+{
+    struct bytes all = buffer_bytes(&t->bytes);
+    struct value_change c;
+    struct prepared q = step_of(s,
+                                "UPDATE actor SET number = ?1 WHERE kind = ?2 AND id = ?3"
+                                " AND number = ?1 - 1 AND (fence = ?4 OR ?5)");
+
+    put_number(&q, t->number);
+    put_name(&q, t);
+    put_number(&q, t->fence);
+    put_number(&q, mutant(M_NOFENCESTORE) ? 1 : 0);
+    (void)step_next(&q);
+    if (!step_end(&q)) {
+        return false;
+    }
+    t->result = sqlite3_changes(s->db) == 1 ? STORE_DONE : STORE_FENCED;
+    while (t->result == STORE_DONE && changes_next(&all, &c)) {
+        if (!put_change(s, t, &c)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- in doubt ---- */
+
+/* What came of it: see store_sqlite.h. False: the store can't be read. */
+static bool read_back(struct store_sqlite *s, struct store_task *t)
+{
+    struct prepared q = step_of(s, "SELECT fence, number FROM actor WHERE kind = ? AND id = ?");
+
+    put_name(&q, t);
+    const bool found = step_next(&q);
+    const uint64_t fence = found ? (uint64_t)sqlite3_column_int64(q.stmt, 0) : 0;
+    const uint64_t number = found ? (uint64_t)sqlite3_column_int64(q.stmt, 1) : 0;
+    if (!step_end(&q)) {
+        return false;
+    }
+    if (t->verb == STORE_CLAIM || number < t->number) { // a claim may be made again at any time
+        t->result = STORE_UNAVAILABLE;
+    } else {
+        // Under a greater fence the number may be the new owner's.
+        t->result = fence == t->fence && number == t->number ? STORE_DONE : STORE_UNKNOWN;
+    }
+    return true;
+}
+
+static void resolve(struct store_sqlite *s, struct store_task *const *task, size_t count)
+{
+    bool read = run(s, "BEGIN IMMEDIATE") && run(s, "UPDATE store SET read_back = read_back + 1");
+
+    for (size_t i = 0; i < count && read; i++) {
+        // Those that were refused are so still: what refused them only grows.
+        read = task[i]->result != STORE_DONE || read_back(s, task[i]);
+    }
+    if (read && run(s, "COMMIT")) {
+        return;
+    }
+    (void)run(s, "ROLLBACK");
+    for (size_t i = 0; i < count; i++) {
+        task[i]->result = task[i]->verb == STORE_CLAIM ? STORE_UNAVAILABLE : STORE_UNKNOWN;
+    }
+}
+
+/* ---- the store ---- */
+
+static void complain(const struct store_sqlite *s, const char *event)
+{
+    log_warn("store",
+             event,
+             "file=%s code=%d reason=\"%s\"",
+             s->path,
+             sqlite3_extended_errcode(s->db),
+             sqlite3_errmsg(s->db));
+}
+
+static void give_up(struct store_sqlite *s, struct store_task *const *task, size_t count)
+{
+    complain(s, "not_written");
+    (void)run(s, "ROLLBACK");
+    for (size_t i = 0; i < count; i++) {
+        task[i]->result = STORE_UNAVAILABLE;
+    }
+}
+
+static void perform(struct actor_store *store, struct store_task *const *task, size_t count)
+{
+    struct store_sqlite *s = (struct store_sqlite *)store;
+    bool good = run(s, "BEGIN IMMEDIATE");
+
+    for (size_t i = 0; i < count && good; i++) {
+        good = task[i]->verb == STORE_CLAIM ? claim(s, task[i]) : commit(s, task[i]);
+    }
+    const bool done = good && run(s, "COMMIT");
+    if (!good || (!done && sqlite3_errcode(s->db) == SQLITE_FULL)) {
+        give_up(s, task, count);
+    } else if (!done) {
+        complain(s, "commit_in_doubt");
+        (void)run(s, "ROLLBACK");
+        resolve(s, task, count);
+    }
+}
+
+static void close_store(struct actor_store *store)
+{
+    struct store_sqlite *s = (struct store_sqlite *)store;
+
+    statements_fini(&s->statements);
+    (void)sqlite3_close(s->db);
+    mem_free(s);
+}
+
+/* SQLite's own waits grow, which is unfair to whoever has waited long. */
+static int on_busy(void *context, int tries)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    (void)context;
+    (void)nanosleep(&pause, NULL);
+    return tries < BUSY_TRIES;
+}
+
+/* ---- opening ---- */
+
+static uint64_t version_of(struct store_sqlite *s)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint64_t version = 0;
+
+    if (sqlite3_prepare_v2(s->db, "SELECT version FROM store", -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW) {
+        version = (uint64_t)sqlite3_column_int64(stmt, 0);
+    }
+    (void)sqlite3_finalize(stmt);
+    return version;
+}
+
+static bool is_empty(struct store_sqlite *s)
+{
+    sqlite3_stmt *stmt = NULL;
+    const bool empty =
+        sqlite3_prepare_v2(s->db, "SELECT 1 FROM sqlite_schema", -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_DONE;
+
+    (void)sqlite3_finalize(stmt);
+    return empty;
+}
+
+/* Several nodes may begin with one file at the same time. */
+static bool found(struct store_sqlite *s)
+{
+    const bool made =
+        sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+        (!is_empty(s) || sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK) &&
+        sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+
+    if (!made && sqlite3_get_autocommit(s->db) == 0) {
+        (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return made;
+}
+
+/* NULL = it is open. */
+static const char *open_file(struct store_sqlite *s)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+
+    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
+        return sqlite3_errmsg(s->db);
+    }
+    (void)sqlite3_busy_handler(s->db, on_busy, NULL);
+    if (sqlite3_exec(
+            s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
+        SQLITE_OK) {
+        return sqlite3_errmsg(s->db);
+    }
+    if (!statement_check(s->db)) {
+        return "it is damaged: put a backup of it in its place";
+    }
+    if (!found(s)) {
+        return sqlite3_errmsg(s->db);
+    }
+    if (version_of(s) != STORE_SQLITE_VERSION) {
+        return "it is no store of this version of Ringhold";
+    }
+    return NULL;
+}
+
+struct actor_store *store_sqlite_open(const char *path)
+{
+    struct store_sqlite *s = mem_new(1, sizeof *s);
+
+    s->store = (struct actor_store){.perform = perform, .close = close_store};
+    (void)snprintf(s->path, sizeof s->path, "%s", path);
+    const char *why = open_file(s);
+    if (why != NULL) {
+        (void)fprintf(stderr, "ringhold node: --store: can't use %s: %s\n", path, why);
+        close_store(&s->store);
+        return NULL;
+    }
+    return &s->store;
+}

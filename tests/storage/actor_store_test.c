@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store of durable actors in a SQLite file: claims, commits, fences, and what it is in the
+ * file.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/actors/changes.h"
+#include "storage/actors/store.h"
+#include "tests/folder.h"
+#include "tests/planted.h"
+#include "tests/test.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+enum { KIND = 3 };
+
+/* ---- a disk that fails: SQLite's own files, but for what they are told to return */
+
+static struct {
+    bool full;
+    int syncs_fail; /* so many of the next */
+    sqlite3_vfs real;
+    sqlite3_vfs vfs;
+    const sqlite3_io_methods *methods; /* SQLite's, of its log; the database itself does not fail */
+    sqlite3_io_methods failing;
+} disk;
+
+static int write_file(sqlite3_file *file, const void *data, int size, sqlite3_int64 at)
+{
+    return disk.full ? SQLITE_FULL : disk.methods->xWrite(file, data, size, at);
+}
+
+static int sync_file(sqlite3_file *file, int flags)
+{
+    if (disk.syncs_fail > 0) {
+        disk.syncs_fail--;
+        return SQLITE_IOERR_FSYNC;
+    }
+    return disk.methods->xSync(file, flags);
+}
+
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+{
+    const int code = disk.real.xOpen(vfs, name, file, flags, out);
+
+    if (code == SQLITE_OK && (flags & SQLITE_OPEN_WAL) != 0) {
+        disk.methods = file->pMethods;
+        disk.failing = *disk.methods;
+        disk.failing.xWrite = write_file;
+        disk.failing.xSync = sync_file;
+        file->pMethods = &disk.failing;
+    }
+    return code;
+}
+
+static int make_disk(void **state)
+{
+    (void)state;
+    disk.real = *sqlite3_vfs_find(NULL);
+    disk.vfs = disk.real;
+    disk.vfs.zName = "failing";
+    disk.vfs.xOpen = open_file;
+    return sqlite3_vfs_register(&disk.vfs, 1);
+}
+
+/* ---- the store */
+
+struct fixture {
+    char folder[256];
+    char name[300];
+    const char *path; /* in it */
+    struct actor_store *store;
+};
+
+static void open_store(struct fixture *f)
+{
+    log_set_level(LOG_ERROR);
+    folder_make(f->folder, sizeof f->folder);
+    (void)snprintf(f->name, sizeof f->name, "sqlite:%s/actors.db", f->folder);
+    f->path = f->name + strlen("sqlite:");
+    f->store = actor_store_open(f->name);
+    assert_non_null(f->store);
+}
+
+static void close_store(struct fixture *f)
+{
+    f->store->close(f->store);
+    folder_remove(f->folder);
+}
+
+static struct store_task *task_of(enum store_verb verb, const char *id, uint64_t fence)
+{
+    struct store_task *t = store_task_new(verb);
+
+    t->kind = KIND;
+    t->id_size = (uint8_t)strlen(id);
+    memcpy(t->id, id, t->id_size);
+    t->fence = fence;
+    return t;
+}
+
+/* NULL = it goes. */
+static void puts_value(struct store_task *t, const char *key, const char *value)
+{
+    const struct value_change c = {
+        .key = bytes_of(key, strlen(key)),
+        .gone = value == NULL,
+        .bytes = bytes_of(value, value == NULL ? 0 : strlen(value)),
+    };
+
+    changes_put(&t->bytes, &c);
+}
+
+static enum store_result does(struct fixture *f, struct store_task *t)
+{
+    f->store->perform(f->store, &t, 1);
+    return (enum store_result)t->result;
+}
+
+/* "number key=value …", or how it was refused. */
+static const char *claims(struct fixture *f, const char *id, uint64_t fence)
+{
+    static char text[256];
+    struct store_task *t = task_of(STORE_CLAIM, id, fence);
+    struct value_change c;
+
+    if (does(f, t) != STORE_DONE) {
+        (void)snprintf(text, sizeof text, "refused %d", t->result);
+    } else {
+        struct bytes all = buffer_bytes(&t->bytes);
+        int used = snprintf(text, sizeof text, "%u", (unsigned)t->number);
+
+        while (changes_next(&all, &c)) {
+            used += snprintf(text + used,
+                             sizeof text - (size_t)used,
+                             " %.*s=%.*s",
+                             (int)c.key.size,
+                             (const char *)c.key.data,
+                             (int)c.bytes.size,
+                             (const char *)c.bytes.data);
+        }
+    }
+    store_task_free(t);
+    return text;
+}
+
+static enum store_result commits(struct fixture *f, uint64_t fence, uint64_t number,
+                                 const char *value)
+{
+    struct store_task *t = task_of(STORE_COMMIT, "ann", fence);
+
+    t->number = number;
+    puts_value(t, "gold", value);
+    const enum store_result result = does(f, t);
+    store_task_free(t);
+    return result;
+}
+
+static void reopen(struct fixture *f)
+{
+    f->store->close(f->store);
+    f->store = actor_store_open(f->name);
+    assert_non_null(f->store);
+}
+
+static void what_is_committed_is_loaded_in_order(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    assert_string_equal(claims(&f, "ann", 5), "0");
+    struct store_task *t = task_of(STORE_COMMIT, "ann", 5);
+    t->number = 1;
+    puts_value(t, "b", "2");
+    puts_value(t, "a", "1");
+    puts_value(t, "a", "one");
+    puts_value(t, "c", "");
+    puts_value(t, "d", "4");
+    puts_value(t, "d", NULL);
+    assert_int_equal(does(&f, t), STORE_DONE);
+    store_task_free(t);
+    reopen(&f);
+    assert_string_equal(claims(&f, "ann", 6), "1 a=one b=2 c=");
+    assert_string_equal(claims(&f, "bob", 6), "0");
+    close_store(&f);
+}
+
+static void who_is_deposed_is_refused(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
+    assert_string_equal(claims(&f, "ann", 9), "1 gold=10"); // the new owner
+    assert_int_equal(commits(&f, 5, 2, "99"), STORE_FENCED);
+    assert_string_equal(claims(&f, "ann", 5), "refused 1");
+    assert_string_equal(claims(&f, "ann", 9), "1 gold=10");
+    assert_int_equal(commits(&f, 9, 2, "11"), STORE_DONE);
+    close_store(&f);
+}
+
+/* Of a life before at the same node, or again after its answer was lost. */
+static void a_number_that_is_not_the_next_is_refused(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    assert_int_equal(commits(&f, 5, 2, "10"), STORE_FENCED);
+    assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
+    assert_int_equal(commits(&f, 5, 1, "20"), STORE_FENCED);
+    assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
+    close_store(&f);
+}
+
+/* One that is refused takes nothing from the others, and a claim sees what stands before it. */
+static void many_go_in_one_transaction(void **state)
+{
+    struct fixture f;
+    struct store_task *all[3];
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    all[0] = task_of(STORE_COMMIT, "ann", 5);
+    all[0]->number = 1;
+    puts_value(all[0], "gold", "1");
+    all[1] = task_of(STORE_COMMIT, "bob", 5); // nobody has claimed it
+    all[1]->number = 1;
+    puts_value(all[1], "gold", "2");
+    all[2] = task_of(STORE_CLAIM, "ann", 6);
+    f.store->perform(f.store, all, 3);
+    assert_int_equal(all[0]->result, STORE_DONE);
+    assert_int_equal(all[1]->result, STORE_FENCED);
+    assert_int_equal(all[2]->result, STORE_DONE);
+    assert_int_equal(all[2]->number, 1);
+    assert_true(all[2]->bytes.size > 0);
+    for (size_t i = 0; i < 3; i++) {
+        store_task_free(all[i]);
+    }
+    assert_string_equal(claims(&f, "bob", 6), "0");
+    close_store(&f);
+}
+
+static void a_foreign_reader_finds_its_tables(void **state)
+{
+    struct fixture f;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
+    assert_int_equal(sqlite3_open_v2(f.path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT CAST(value AS TEXT), number, fence FROM value JOIN "
+                                        "actor USING (kind, id) WHERE kind = 3 AND id = x'616e6e' "
+                                        "AND key = CAST('gold' AS BLOB)",
+                                        -1,
+                                        &q,
+                                        NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(q, 0), "10");
+    assert_int_equal(sqlite3_column_int(q, 1), 1);
+    assert_int_equal(sqlite3_column_int(q, 2), 5);
+    (void)sqlite3_finalize(q);
+    (void)sqlite3_close(db);
+    close_store(&f);
+}
+
+static void a_full_disk_changes_nothing(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
+    disk.full = true;
+    assert_int_equal(commits(&f, 5, 2, "20"), STORE_UNAVAILABLE);
+    assert_string_equal(claims(&f, "ann", 6), "refused 2");
+    disk.full = false;
+    assert_string_equal(claims(&f, "ann", 5), "1 gold=10"); // nor was the fence raised
+    assert_int_equal(commits(&f, 5, 2, "20"), STORE_DONE);
+    close_store(&f);
+}
+
+/* The disk fails in COMMIT: the pages may be on it, or not. */
+static void what_is_in_doubt_is_read_back(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
+    disk.syncs_fail = 1;
+    assert_int_equal(commits(&f, 5, 2, "20"), STORE_UNAVAILABLE);
+    assert_int_equal(disk.syncs_fail, 0);
+    reopen(&f); // as after a crash: nothing of it is found in the log
+    assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
+    disk.syncs_fail = 2; // nor can it be read back
+    assert_int_equal(commits(&f, 5, 2, "20"), STORE_UNKNOWN);
+    assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
+    assert_int_equal(commits(&f, 5, 2, "20"), STORE_DONE);
+    close_store(&f);
+}
+
+static void what_is_no_store_is_refused(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    f.store->close(f.store);
+    FILE *file = fopen(f.path, "we");
+    assert_non_null(file);
+    (void)fputs("this is no database, but a text that is long enough to be taken for one\n", file);
+    (void)fclose(file);
+    assert_null(actor_store_open(f.name));
+    assert_null(actor_store_open("redis:somewhere"));
+    assert_null(actor_store_open("sqlite:"));
+    assert_null(actor_store_open("sqlite:/nowhere/at/all.db"));
+    folder_remove(f.folder);
+}
+
+static int all_cases(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_committed_is_loaded_in_order),
+        cmocka_unit_test(who_is_deposed_is_refused),
+        cmocka_unit_test(a_number_that_is_not_the_next_is_refused),
+        cmocka_unit_test(many_go_in_one_transaction),
+        cmocka_unit_test(a_foreign_reader_finds_its_tables),
+        cmocka_unit_test(a_full_disk_changes_nothing),
+        cmocka_unit_test(what_is_in_doubt_is_read_back),
+        cmocka_unit_test(what_is_no_store_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, make_disk, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_NOFENCESTORE};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
+}
