@@ -40,6 +40,7 @@ struct node_args {
     char role[RING_ROLE_MAX + 1];
     char actor[4096];
     char kinds[8192];
+    char store[4096];
     char level[8];
     char on_loss[8];
     char on_overrun[8];
@@ -134,6 +135,7 @@ static void take_words(struct rh_node_options *o, const struct node_args *w)
     o->zone = w->zone[0] == '\0' ? NULL : w->zone;
     o->role = w->role;
     o->actor = w->actor[0] == '\0' ? NULL : w->actor;
+    o->store = w->store[0] == '\0' ? NULL : w->store;
     const struct link_files tls = link_args_files(&w->tls);
     o->link_ca = tls.ca;
     o->link_certificate = tls.certificate;
@@ -180,6 +182,16 @@ static struct option kind_option(struct node_args *w)
                        "another kind of actor, as for --actor; PLACE: together, hosts, 0 to 1 "
                        "(hosts, and 0.1: a canary), singleton, or daemons=COUNT; remember: the "
                        "fleet remembers which ids live; may be repeated");
+}
+
+static struct option store_option(struct node_args *w)
+{
+    return option_text("store",
+                       "sqlite:PATH",
+                       w->store,
+                       sizeof w->store,
+                       "where durable kinds keep their values: a file, which all nodes of one "
+                       "machine may share (none)");
 }
 
 static struct option listen_option(struct node_args *w)
@@ -295,6 +307,7 @@ static void add_actors(struct options *t, struct node_args *w)
 {
     (void)options_add(t, option_veiled(actor_option(w)));
     (void)options_add(t, option_veiled(kind_option(w)));
+    (void)options_add(t, store_option(w));
     (void)options_add(t, option_veiled(lua_script_option(&w->lua)));
     (void)options_add(t, lua_check_option(&w->lua));
     (void)options_add(t, lua_reload_option(&w->lua));

@@ -73,7 +73,7 @@ enum rh_result {
     RH_QUARANTINED = 13, /* the actor killed processes: no call to it runs until it is cleared */
     /* From pushes, kicks and rebinds; from groups. */
     RH_NO_SESSION = 14, /* no client is bound to the actor */
-    RH_FULL = 15,       /* the group has as many members as it may */
+    RH_FULL = 15,       /* the group has as many members as it may, or the actor as many values */
     /* From calls. */
     RH_DEADLOCK = 16, /* the called actor is itself waiting, perhaps through others, for an answer
                          from this one: the call did not run and never will */
@@ -439,6 +439,55 @@ RH_API int rh_deposed(struct rh_actor *actor, const char *text);
  * (handoff, deactivate), or there is no ops.flush. */
 RH_API int rh_flush_soon(struct rh_actor *actor);
 
+/* ---- named values of a durable actor ---- */
+
+/* An actor of a kind with rh_actor_ops.durable has named values: a key, and bytes. They are in its
+ * memory, and in the node's store (rh_node_options.store, docs/durable.md). They are loaded before
+ * activate is called. Callbacks read and change them as memory. What one callback has changed is
+ * saved by one commit when it returns, all of it or nothing. What the callback has said (its
+ * answer, calls, sends, pushes) leaves when that commit is done, and until then the actor gets no
+ * other message. A callback that changed nothing waits for no commit of its own.
+ *
+ * A message that is deferred is several callbacks: the message callback, and one for each answer or
+ * rh_after() that it waits for. Each of them is a commit of its own.
+ *
+ * rh_fail() and rh_deposed() drop what their callback has changed, and its calls, sends and pushes.
+ * An answer that is an error drops nothing: see rh_state_undo(). When a commit can't be done, the
+ * actor ends like by rh_fail(): its request is answered STORE_UNAVAILABLE (nothing of it was
+ * saved), or UNKNOWN (nobody knows). When another owner has claimed the actor in the store, it ends
+ * like by rh_deposed(). The values are loaded again when the actor starts again. */
+
+enum {
+    RH_STATE_KEY_MAX = 255,           /* bytes of a key, 1 or more */
+    RH_STATE_VALUE_MAX = 1024 * 1024, /* bytes of a value, 0 or more */
+};
+
+/* Read the value of a key. It is borrowed until the value is changed, or the callback returns. Any
+ * callback of a durable kind may call it, also deactivate. RH_GONE: there is no such value, and
+ * *value has no bytes; RH_INVALID: the kind is not durable, or the key is bad. */
+RH_API int rh_state_get(const struct rh_actor *actor, struct rh_bytes key, struct rh_bytes *value);
+
+/* Find the first value whose key is greater than `after`, byte by byte; no bytes = the first of
+ * all. Both are borrowed as by rh_state_get(). To go through all keys with a prefix, begin with the
+ * prefix (a key that is the prefix itself is left out) and go on from key to key. RH_GONE: there is
+ * none; RH_INVALID: as for rh_state_get(). */
+RH_API int rh_state_next(const struct rh_actor *actor, struct rh_bytes after, struct rh_bytes *key,
+                         struct rh_bytes *value);
+
+/* Set the value of a key; both are copied. activate, message, timer, session, and callbacks of
+ * rh_call() and rh_after() may call it. RH_TOO_BIG: the value is over RH_STATE_VALUE_MAX; RH_FULL:
+ * the actor would have more than 65536 values, or more than 64 MiB of keys and values;
+ * RH_OVERLOADED: a deferred message has changed 64 MiB while the store was busy; RH_INVALID: wrong
+ * callback, a bad key, no data, or the kind is not durable. On an error nothing is changed. */
+RH_API int rh_state_put(struct rh_actor *actor, struct rh_bytes key, struct rh_bytes value);
+
+/* Delete a value. RH_GONE: there is none; RH_INVALID: as for rh_state_put(). */
+RH_API int rh_state_delete(struct rh_actor *actor, struct rh_bytes key);
+
+/* Take back what this callback has changed so far, for example before it answers with an error.
+ * RH_INVALID: as for rh_state_put(). */
+RH_API int rh_state_undo(struct rh_actor *actor);
+
 /* ---- what an actor may ask ---- */
 
 /* Return the actor's id: 1..255 bytes, borrowed for the actor's life. */
@@ -593,10 +642,16 @@ struct rh_actor_ops {
      * on the disks of a majority of the coordinators; when the actor's node has died, or the whole
      * fleet was restarted, the actor lives again without being asked. It is forgotten when it ends
      * by rh_passivate(), and when an operator says so (`ringhold remembered forget`); it does not
-     * end for being idle or for want of room. Of HASH and TOGETHER alone: singletons and daemons
+     * end for being idle or for want of room. It means nothing for singletons and daemons, which
      * live anyway. docs/actors.md, "Remembered ids", says what the promise is and what bounds it.
      */
     uint32_t remember;
+
+    /* 1 = its actors have named values in the node's store: rh_state_put(). The node needs one
+     * (rh_node_options.store). Such a kind has no `flush`, for what it puts is saved at once.
+     * handoff may be NULL: the new owner loads the values from the store. What handoff writes goes
+     * along beside them, for memory that is in no value. */
+    uint32_t durable;
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */
@@ -690,6 +745,11 @@ struct rh_node_options {
 
     uint32_t insecure; /* 1: listen beyond loopback without TLS: anyone who can connect controls the
                           fleet */
+
+    /* Where the values of durable kinds are: "sqlite:PATH". The file is made if it is missing, and
+     * may be shared by all nodes of one machine. All nodes of a durable kind must use the same
+     * store. NULL = none, and no durable kind. */
+    const char *store;
 };
 
 struct rh_node;

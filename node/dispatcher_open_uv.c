@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "node/durable/committer_uv.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -36,6 +37,14 @@ static size_t thread_count(const struct rh_node_options *o)
     return wanted < DISPATCHER_WORKERS_MAX ? wanted : DISPATCHER_WORKERS_MAX;
 }
 
+/* NULL: the options name none, or it can't be used, and a line on stderr says so. */
+static struct committer *open_store(const struct rh_node_options *o)
+{
+    struct actor_store *store = o->store == NULL ? NULL : actor_store_open(o->store);
+
+    return store == NULL ? NULL : committer_new(store, runtime_stored);
+}
+
 bool dispatcher_open(struct shell *s)
 {
     struct dispatcher *d = &s->dispatcher;
@@ -50,6 +59,12 @@ bool dispatcher_open(struct shell *s)
         .context = s,
     };
 
+    d->committer = open_store(&s->options->node);
+    if (s->options->node.store != NULL && d->committer == NULL) {
+        return false;
+    }
+    config.on_store = d->committer == NULL ? NULL : committer_put;
+    config.store = d->committer;
     d->here_max = uv_available_parallelism() > HERE_CORES ? HERE_MAX : SIZE_MAX;
     s->lister = lister_new(&s->kinds, dispatcher_ring, s);
     s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
@@ -113,6 +128,9 @@ bool dispatcher_close(struct shell *s)
     for (size_t i = 0; i < s->dispatcher.worker_count && all; i++) {
         mem_free(s->dispatcher.departed[i].item);
         worker_free(s->dispatcher.worker[i]);
+    }
+    if (all) { // else a worker that is stuck may still give it something
+        committer_free(s->dispatcher.committer);
     }
     return all;
 }

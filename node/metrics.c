@@ -101,6 +101,37 @@ static const struct metrics_word not_broadcasts[] = {
     {"late", offsetof(struct broadcast_stats, late)},
 };
 
+static const struct metrics_row stored[] = {
+    {{"ringhold_node_store_waiting",
+      "Loads and commits of durable actors that wait for the store, or are being done.",
+      METRIC_GAUGE},
+     offsetof(struct committer_stats, waiting),
+     false},
+    {{"ringhold_node_store_transactions_total",
+      "Transactions of the store; each has all that came during the one before.",
+      METRIC_COUNTER},
+     offsetof(struct committer_stats, transactions),
+     false},
+    {{"ringhold_node_store_commits_total",
+      "Commits of durable actors that were done.",
+      METRIC_COUNTER},
+     offsetof(struct committer_stats, commits),
+     false},
+    {{"ringhold_node_store_loads_total", "Durable actors that were loaded.", METRIC_COUNTER},
+     offsetof(struct committer_stats, claims),
+     false},
+};
+
+static const struct metric not_stored = {
+    "ringhold_node_store_refused_total",
+    "Loads and commits that were not done, or perhaps not, by reason.",
+    METRIC_COUNTER};
+static const struct metrics_word not_stored_words[] = {
+    {"fenced", offsetof(struct committer_stats, fenced)},
+    {"unavailable", offsetof(struct committer_stats, unavailable)},
+    {"unknown", offsetof(struct committer_stats, unknown)},
+};
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static void put_unserved(const struct host_stats *f, struct metrics *m)
@@ -145,4 +176,10 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     metrics_put_words(m, &not_ok, "outcome", outcomes, COUNT(outcomes), calls);
     metrics_put_rows(m, broadcasts, COUNT(broadcasts), told);
     metrics_put_words(m, &not_broadcast, "reason", not_broadcasts, COUNT(not_broadcasts), told);
+}
+
+void node_store_metrics(const struct committer_stats *f, struct metrics *m)
+{
+    metrics_put_rows(m, stored, COUNT(stored), f);
+    metrics_put_words(m, &not_stored, "reason", not_stored_words, COUNT(not_stored_words), f);
 }

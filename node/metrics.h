@@ -7,11 +7,14 @@
 
 #include "base/metrics.h"
 #include "node/calls/broadcasts.h"
+#include "node/durable/committer_uv.h"
 #include "node/host/host.h"
 #include "route/router.h"
 
 /* `vnodes`: that it owns. `calls`, `told`: what its actors asked of others. */
 void node_metrics(const struct host_stats *f, size_t vnodes, const struct router_stats *calls,
                   const struct broadcast_stats *told, struct metrics *m);
+/* Of its store, if it has one. */
+void node_store_metrics(const struct committer_stats *f, struct metrics *m);
 
 #endif

@@ -264,6 +264,12 @@ static void put_metrics(void *owner, struct metrics *m)
     calls_broadcasts(s->calls, &told);
     told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
     node_metrics(&host, host_vnodes(s->host), &calls, &told, m);
+    if (s->dispatcher.committer != NULL) {
+        struct committer_stats stored;
+
+        committer_stats(s->dispatcher.committer, &stored);
+        node_store_metrics(&stored, m);
+    }
 }
 
 static const char *why_not_ready(const struct shell *s, char text[64])

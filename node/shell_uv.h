@@ -92,6 +92,7 @@ struct departed {
 /* Where the actors are: the workers, and what is known of each actor. */
 struct dispatcher {
     struct limits limits;
+    struct committer *committer;      /* owned; NULL = the node has no store */
     struct broadcasting broadcasting; /* of all workers */
     struct numbering numbering;       /* likewise */
     struct worker *worker[DISPATCHER_WORKERS_MAX];

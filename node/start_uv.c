@@ -94,6 +94,14 @@ static bool make_host(struct shell *s)
     return dispatcher_open(s);
 }
 
+static bool has_store(const struct shell *s)
+{
+    const char *kind = kinds_durable(&s->kinds);
+
+    return s->options->node.store != NULL || kind == NULL ||
+           shell_complain("a durable kind needs a store (--store sqlite:PATH): ", kind);
+}
+
 static bool add_kinds(struct shell *s)
 {
     const struct rh_node_options *o = &s->options->node;
@@ -113,7 +121,7 @@ static bool add_kinds(struct shell *s)
         kinds_add_named(&s->kinds, 0, o->actor == NULL ? "kv" : o->actor) != ERR_OK) {
         return false;
     }
-    return kinds_start(&s->kinds, o->name) == ERR_OK;
+    return has_store(s) && kinds_start(&s->kinds, o->name) == ERR_OK;
 }
 
 static bool is_reachable(const char *address)

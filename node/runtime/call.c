@@ -46,7 +46,9 @@ static void hand_out(struct open_call *c, struct bytes payload)
     const struct rh_answer answer = {c->status, {payload.data, payload.size}};
 
     call_free(c); // First: it may call again, up to the limit.
+    actor_enter_code(a);
     then(a, a->instance, &answer, argument);
+    actor_leave_code(a, true);
 }
 
 void call_end(struct open_call *c)
@@ -196,7 +198,7 @@ static void tell_call(struct rh_actor *a, struct call *call)
         x->session = atomic_fetch_add(&a->runtime->config.numbering->callers, 1) + 1;
     }
     call->session = x->session;
-    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    actor_say(a, &event);
 }
 
 // NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it

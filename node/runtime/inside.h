@@ -60,7 +60,9 @@ struct latch {
     pthread_mutex_t lock; /* all below */
     struct table deferrals;
     struct arrivals arrived;
-    void (*on_later)(void *context); /* NULL = nobody is there */
+    struct list stored; /* struct store_task, which came back */
+    bool open;          /* false: nobody is there */
+    void (*on_later)(void *context);
     void *context;
     struct latch *next_free;
 };
@@ -184,7 +186,8 @@ struct extras {
     struct client_bond *told;   /* of whom a session callback is told, runs or deferred; or NULL */
     uint64_t yielded[YIELDED_MAX]; /* whose places were given away last; 0 = nobody's */
     uint32_t yielded_count;
-    uint64_t session; /* of its calls; 0 = it has made none */
+    uint64_t session;        /* of its calls; 0 = it has made none */
+    struct durable *durable; /* owned; of an actor of a durable kind; or NULL */
     struct extras *spare;
 };
 /* The empty extras of actors that have none. Never written. */
@@ -236,6 +239,47 @@ static inline struct at_once *at_once_of(const struct runtime *s)
     return s->config.at_once == NULL ? NULL : *s->config.at_once;
 }
 
+/* ---- durable.c: actors whose values are in a store (durable.h) */
+
+struct store_task;
+/* What the actor says leaves when it may; of a durable one. */
+void durable_tell(struct rh_actor *a, const struct completion *c);
+/* A callback of the actor begins, in which it may change its values … */
+void durable_enter(struct rh_actor *a);
+/* … and returns; not `good`: it has failed, and what it changed is undone. */
+void durable_leave(struct rh_actor *a, bool good);
+/* Load the actor, which is then started as the entry says. */
+void durable_load(struct rh_actor *a, const struct runtime_entry *entry);
+/* True: it is not started yet. */
+bool durable_is_loading(const struct rh_actor *a);
+/* The actor ends: what it says from now on waits for nothing. */
+void durable_end(struct rh_actor *a);
+void durable_free(struct rh_actor *a);
+/* Take what came back from the store, and free it. */
+void durable_take(struct store_task *t);
+
+/* Say something of the actor's. */
+static inline void actor_say(struct rh_actor *a, const struct completion *c)
+{
+    if (a->extra->durable != NULL) {
+        durable_tell(a, c);
+    } else {
+        a->runtime->config.on_completion(a->runtime->config.context, c);
+    }
+}
+static inline void actor_enter_code(struct rh_actor *a)
+{
+    if (a->extra->durable != NULL) {
+        durable_enter(a);
+    }
+}
+static inline void actor_leave_code(struct rh_actor *a, bool good)
+{
+    if (a->extra->durable != NULL) {
+        durable_leave(a, good);
+    }
+}
+
 /* The flags and the ticket of the message that the actor runs. */
 static inline uint8_t flags_of(const struct rh_actor *a)
 {
@@ -257,6 +301,11 @@ void runtime_tell_gone(const struct runtime *s, void *name, enum verb verb);
 void runtime_enter(const struct runtime *s, struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */
 void actor_go_on(struct rh_actor *a, int result);
+/* Call its activate, with a state of that version; NULL = afresh. False: it said no, and is gone.
+ */
+bool actor_start(struct rh_actor *a, const struct bytes *state, uint32_t version);
+/* Nothing of the actor is left on the runtime. */
+void actor_free(struct rh_actor *a);
 /* A callback has returned: it is through with `result`, or deferred. */
 void actor_returned(struct rh_actor *a, int result);
 void actor_flush(struct rh_actor *a, enum rh_why why);
@@ -294,6 +343,8 @@ void extras_fini(struct runtime *s);
 
 /* The message that runs was answered: its task is over. */
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
+/* The request that is done at once has come to that; the body is borrowed until the next. */
+void run_end_at_once(struct runtime *s, enum err error, enum answer_code code, struct bytes body);
 
 /* ---- move.c */
 
@@ -328,6 +379,8 @@ void later_take(struct runtime *s);
 
 /* Answer the message that runs, too big or not. */
 int reply_put(struct rh_actor *a, const struct rh_value *v);
+/* Write an integer or an error to the runtime's buffer, as the message wants it. */
+enum answer_code reply_write(struct rh_actor *a, const struct rh_value *v);
 bool reply_makes_sense(const struct rh_value *v);
 bool reply_fits(const struct rh_value *v);
 struct rh_value reply_too_big(void);

@@ -113,7 +113,6 @@ static void is_back(struct client_bond *c)
 static void kick_former(const struct client_bond *c)
 {
     static const char why[] = "the session was resumed elsewhere";
-    const struct runtime *s = c->actor->runtime;
     const struct bond *b = &c->bond;
     const struct push_record push = {.gateway = b->gateway,
                                      .connection = b->connection,
@@ -124,7 +123,7 @@ static void kick_former(const struct client_bond *c)
                                      .payload = bytes_of(why, sizeof why - 1)};
     const struct completion event = {.verb = VERB_PUSH, .actor = name_of(c->actor), .push = &push};
 
-    s->config.on_completion(s->config.context, &event);
+    actor_say(c->actor, &event);
 }
 
 void keep_return(struct client_bond *c, const struct note *note)

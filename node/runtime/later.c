@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "storage/actors/store.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -34,20 +35,33 @@ struct latch *latch_open(const struct runtime_config *config)
     if (l == NULL) {
         l = mem_new(1, sizeof *l);
         (void)pthread_mutex_init(&l->lock, NULL);
+        list_init(&l->stored);
     }
     (void)pthread_mutex_lock(&l->lock);
+    l->open = true;
     l->on_later = config->on_later;
     l->context = config->context;
     (void)pthread_mutex_unlock(&l->lock);
     return l;
 }
 
+static void free_stored(struct list *stored)
+{
+    struct list_link *link;
+
+    while ((link = list_pop_front(stored)) != NULL) {
+        store_task_free(CONTAINER_OF(link, struct store_task, link));
+    }
+}
+
 void latch_close(struct latch *l)
 {
     (void)pthread_mutex_lock(&l->lock);
+    l->open = false;
     l->on_later = NULL;
     l->arrived.count = 0;
     buffer_clear(&l->arrived.bytes);
+    free_stored(&l->stored);
     (void)pthread_mutex_unlock(&l->lock);
     (void)pthread_mutex_lock(&pool_lock);
     l->next_free = pool;
@@ -252,18 +266,42 @@ static void take(struct runtime *s, struct group_arrival *arrival)
     runtime_enter(s, NULL);
 }
 
+void runtime_stored(struct store_task *task)
+{
+    struct latch *l = task->to;
+
+    (void)pthread_mutex_lock(&l->lock);
+    const bool there = l->open;
+    if (there && list_empty(&l->stored) && l->on_later != NULL) {
+        l->on_later(l->context);
+    }
+    if (there) {
+        list_push_back(&l->stored, &task->link);
+    }
+    (void)pthread_mutex_unlock(&l->lock);
+    if (!there) {
+        store_task_free(task);
+    }
+}
+
 void later_take(struct runtime *s)
 {
     const struct arrivals empty = s->taken;
+    struct list stored = LIST_INIT(stored);
+    struct list_link *link;
 
     (void)pthread_mutex_lock(&s->latch->lock);
-    if (s->latch->arrived.count == 0) {
+    if (s->latch->arrived.count == 0 && list_empty(&s->latch->stored)) {
         (void)pthread_mutex_unlock(&s->latch->lock);
         return;
     }
     s->taken = s->latch->arrived;
     s->latch->arrived = empty;
+    list_splice_back(&stored, &s->latch->stored);
     (void)pthread_mutex_unlock(&s->latch->lock);
+    while ((link = list_pop_front(&stored)) != NULL) {
+        durable_take(CONTAINER_OF(link, struct store_task, link));
+    }
     for (size_t i = 0; i < s->taken.count; i++) {
         take(s, &s->taken.item[i]);
     }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static void end_at_once(struct runtime *s, enum err error, enum answer_code code, struct bytes body)
+void run_end_at_once(struct runtime *s, enum err error, enum answer_code code, struct bytes body)
 {
     struct at_once *now = *s->config.at_once;
 
@@ -39,8 +39,10 @@ __attribute__((noinline)) static void complete(struct rh_actor *a, enum answer_c
     if (!list_empty(&a->extra->after)) {
         timers_drop_after(a);
     }
-    if (at_once_of(a->runtime) != NULL) {
-        end_at_once(a->runtime, ERR_OK, code, body);
+    if (a->extra->durable != NULL) {
+        durable_tell(a, &event);
+    } else if (at_once_of(a->runtime) != NULL) {
+        run_end_at_once(a->runtime, ERR_OK, code, body);
     } else {
         a->runtime->config.on_completion(a->runtime->config.context, &event);
     }
@@ -57,7 +59,7 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
     }
     a->answered = true;
     a->ending = a->passivate;
-    end_at_once(a->runtime, ERR_OK, code, body);
+    run_end_at_once(a->runtime, ERR_OK, code, body);
 }
 
 static uint32_t message_flags(uint8_t flags)
@@ -76,6 +78,9 @@ static void open_message(struct rh_actor *a, const struct runtime_message *m)
         a->runtime->message = m;
     } else {
         extras_note(a->extra, m);
+        if ((m->flags & REQUEST_SESSION) == 0) { // else session.c calls its code
+            actor_enter_code(a);
+        }
     }
 }
 
@@ -156,7 +161,7 @@ __attribute__((noinline)) static void refuse(struct rh_actor *a, uint64_t ticket
 
     ASSERT(a->task == VERB_NONE && !a->frozen);
     if (at_once_of(a->runtime) != NULL) {
-        end_at_once(a->runtime, ERR_BUSY, ANSWER_OK, (struct bytes){0});
+        run_end_at_once(a->runtime, ERR_BUSY, ANSWER_OK, (struct bytes){0});
     } else {
         a->runtime->config.on_completion(a->runtime->config.context, &refused);
     }
@@ -178,6 +183,7 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
     call(a, m);
     if (!a->answered && a->extra->deferral != NULL) {
         a->runtime->message = NULL;
+        actor_leave_code(a, true);
         a->deferred = true;
         runtime_tell(a, VERB_DEFER);
         calls_pump(a);
@@ -193,5 +199,6 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
         return;
     }
     actor_end_task(a);
+    actor_leave_code(a, true);
     actor_want_turn(a);
 }

@@ -17,10 +17,9 @@ _Static_assert((int)RH_KICK_REPLACED == (int)KICK_REPLACED &&
 
 static void tell(const struct client_bond *c, const struct push_record *push)
 {
-    const struct runtime *s = c->actor->runtime;
     const struct completion event = {.verb = VERB_PUSH, .actor = name_of(c->actor), .push = push};
 
-    s->config.on_completion(s->config.context, &event);
+    actor_say(c->actor, &event);
 }
 
 static struct push_record record_of(const struct bond *b, enum push_type type)

@@ -115,22 +115,26 @@ static void put_integer(struct rh_actor *a, int64_t integer)
     actor_ran(a, ANSWER_OK, bytes_of(at, 1 + sizeof(uint64_t)));
 }
 
+enum answer_code reply_write(struct rh_actor *a, const struct rh_value *v)
+{
+    struct buffer *out = &a->runtime->body;
+
+    buffer_clear(out);
+    return (flags_of(a) & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
+}
+
 /* Of another type, or too big. */
 // NOLINTNEXTLINE(misc-no-recursion): what says that it was too big is not
 __attribute__((noinline)) static int put_other(struct rh_actor *a, const struct rh_value *v)
 {
-    struct buffer *out = &a->runtime->body;
-
     if (!reply_fits(v)) {
         const struct rh_value error = reply_too_big();
 
         (void)reply_put(a, &error);
         return RH_TOO_BIG;
     }
-    buffer_clear(out);
-    const enum answer_code code =
-        (flags_of(a) & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
-    actor_ran(a, code, buffer_bytes(out));
+    const enum answer_code code = reply_write(a, v);
+    actor_ran(a, code, buffer_bytes(&a->runtime->body));
     return RH_OK;
 }
 

@@ -22,7 +22,7 @@ void runtime_tell(struct rh_actor *a, enum verb verb)
     const struct completion event = {
         .verb = (uint8_t)verb, .actor = name_of(a), .kept = &a->extra->kept};
 
-    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    actor_say(a, &event);
 }
 
 void runtime_tell_gone(const struct runtime *s, void *name, enum verb verb)
@@ -43,7 +43,7 @@ void runtime_tell_error(struct rh_actor *a, enum verb verb, enum err error)
 {
     const struct completion event = {.verb = (uint8_t)verb, .actor = name_of(a), .error = error};
 
-    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    actor_say(a, &event);
 }
 
 void actor_complain(const struct rh_actor *a, const char *event, const char *what)
@@ -160,7 +160,7 @@ bool actor_may_ask(const struct rh_actor *a)
            a->callback == CALLBACK_SESSION;
 }
 
-static void actor_free(struct rh_actor *a)
+void actor_free(struct rh_actor *a)
 {
     const struct completion gone = {
         .verb = VERB_END_CALLS, .actor = name_of(a), .number = a->extra->session};
@@ -174,6 +174,9 @@ static void actor_free(struct rh_actor *a)
     bonds_drop_all(a);
     if (a->extra->out != NULL) {
         out_drop(a);
+    }
+    if (a->extra->durable != NULL) {
+        durable_free(a);
     }
     a->runtime->actor_count--;
     a->runtime->saved_count -= a->saved ? 1 : 0;
@@ -190,6 +193,9 @@ static void actor_free(struct rh_actor *a)
 static void deactivate(struct rh_actor *a, enum rh_why why)
 {
     (void)deferral_drop(a);
+    if (a->extra->durable != NULL) {
+        durable_end(a);
+    }
     session_stop(a, why);
     a->callback = CALLBACK_END;
     role_of(a)->ops->deactivate(a, a->instance, why);
@@ -248,26 +254,40 @@ static struct rh_actor *take_activation(struct runtime *s, const struct runtime_
     return a;
 }
 
-struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry)
+bool actor_start(struct rh_actor *a, const struct bytes *state, uint32_t version)
 {
-    struct rh_actor *a = take_activation(s, entry);
-    struct rh_bytes state = {entry->state.data, entry->state.size};
+    struct rh_bytes given = {0};
     struct rh_out *kept = NULL;
     int result = RH_FAILED;
 
-    bonds_arrive(a, entry->bond, !entry->has_state);
-    a->task = VERB_ACTIVATE;
-    const bool readable =
-        !entry->has_state || actor_upgrade(a, entry->state_version, &state, &kept);
+    if (state != NULL) {
+        given = (struct rh_bytes){state->data, state->size};
+    }
+    const bool readable = state == NULL || actor_upgrade(a, version, &given, &kept);
     a->callback = CALLBACK_ACTIVATE;
+    actor_enter_code(a);
     if (readable) {
         result =
-            role_of(a)->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
+            role_of(a)->ops->activate(a, state == NULL ? NULL : &given, a->fence, &a->instance);
     }
-    actor_upgrade_end(s, kept);
+    actor_upgrade_end(a->runtime, kept);
     const bool refused = result != RH_OK && (result != RH_PENDING || a->extra->deferral == NULL);
+    actor_leave_code(a, !refused);
     actor_returned(a, result);
-    return refused ? NULL : a;
+    return !refused;
+}
+
+struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry)
+{
+    struct rh_actor *a = take_activation(s, entry);
+
+    bonds_arrive(a, entry->bond, !entry->has_state);
+    a->task = VERB_ACTIVATE;
+    if (role_of(a)->ops->durable != 0) {
+        durable_load(a, entry);
+        return a;
+    }
+    return actor_start(a, entry->has_state ? &entry->state : NULL, entry->state_version) ? a : NULL;
 }
 
 /* ---- turns ---- */
@@ -278,7 +298,7 @@ static void end_turn(struct rh_actor *a)
         .verb = VERB_TURN, .actor = name_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
 
     actor_end_task(a);
-    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    actor_say(a, &event);
     actor_want_turn(a);
 }
 
@@ -371,7 +391,8 @@ void runtime_discard(struct rh_actor *a, enum rh_why why)
         a->deferred = false;
         runtime_tell(a, VERB_FINISH);
     }
-    if (a->task != VERB_ACTIVATE || !failed) { // else there is no instance any more
+    // Else there is no instance any more, or not yet.
+    if ((a->task != VERB_ACTIVATE || !failed) && !durable_is_loading(a)) {
         deactivate(a, why);
     }
     actor_free(a);

@@ -15,9 +15,12 @@
  *     ABSENT -activate-> LIVE <-run, turn-> busy (one of them at a time, perhaps deferred)
  *     LIVE -export-> FROZEN -unfreeze-> LIVE      LIVE -retire-> gone      any -discard-> gone
  *
- * Files: runtime.c life; perform.c submissions; activation.c records; extras.c what few need;
- * message.c messages; move.c leaving for another node; later.c what finishes later; reply.c
- * answers; timer.c timers; call.c calls of other actors.
+ * A durable actor's values are in a store (durable.h): it comes to life when they are loaded, and
+ * says nothing of what it has changed before that is saved.
+ *
+ * Files: runtime.c life; durable.c, withheld.c, state.c durable actors; perform.c submissions;
+ * activation.c records; extras.c what few need; message.c messages; move.c leaving for another
+ * node; later.c what finishes later; reply.c answers; timer.c timers; call.c calls of other actors.
  */
 #ifndef NODE_RUNTIME_RUNTIME_H
 #define NODE_RUNTIME_RUNTIME_H
@@ -32,6 +35,7 @@
 #include <stdbool.h>
 
 struct runtime;
+struct store_task; /* storage/actors/store.h */
 
 enum {
     RUNTIME_STATE_DEFAULT = 1024 * 1024,  /* rh_actor_ops.state_max of 0 */
@@ -59,6 +63,10 @@ struct runtime_config {
     struct broadcasting
         *broadcasting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
     struct numbering *numbering; /* likewise; NULL = the node has no other runtime */
+    /* Have the store do a task, which comes back by runtime_stored(), from whatever thread, or is
+     * freed. NULL: no kind here is durable. */
+    void (*on_store)(void *store, struct store_task *task);
+    void *store;
 };
 
 struct runtime *runtime_new(const struct runtime_config *config);
@@ -67,6 +75,8 @@ struct runtime *runtime_new(const struct runtime_config *config);
 void runtime_set_now(struct runtime *s, uint64_t now_us);
 /* Run what is due, finish what was finished, and keep the time for timers to be set. */
 void runtime_tick(struct runtime *s, uint64_t now_us);
+/* A task that was given to on_store() is done: from any thread. Takes it, and calls `on_later`. */
+void runtime_stored(struct store_task *task);
 /* When the next timer is due; UINT64_MAX = none. */
 uint64_t runtime_next_us(const struct runtime *s);
 

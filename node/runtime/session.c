@@ -31,7 +31,7 @@ void session_tell_bound(const struct client_bond *c)
     const struct completion event = {
         .verb = VERB_BIND, .actor = name_of(c->actor), .number = c->bond.gateway};
 
-    c->actor->runtime->config.on_completion(c->actor->runtime->config.context, &event);
+    actor_say(c->actor, &event);
 }
 
 /* ---- telling its code ---- */
@@ -39,8 +39,13 @@ void session_tell_bound(const struct client_bond *c)
 static int call_session(struct rh_actor *a, const struct rh_session *event)
 {
     a->callback = CALLBACK_SESSION;
-    return role_of(a)->ops->session == NULL ? RH_OK
-                                            : role_of(a)->ops->session(a, a->instance, event);
+    if (role_of(a)->ops->session == NULL) {
+        return RH_OK;
+    }
+    actor_enter_code(a);
+    const int result = role_of(a)->ops->session(a, a->instance, event);
+    actor_leave_code(a, true);
+    return result;
 }
 
 /* `c`: of which it is, if that is there still. */

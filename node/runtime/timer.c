@@ -102,7 +102,9 @@ static void run_after(struct timer *t)
         return; // Whom it belonged to is over, and may have freed the instance.
     }
     runtime_enter(s, a);
+    actor_enter_code(a);
     call(a, a->instance, argument);
+    actor_leave_code(a, true);
     runtime_enter(s, NULL);
 }
 
@@ -152,7 +154,9 @@ void timer_fire(struct timer *t)
                    &t->alarm,
                    next_us > a->runtime->now_us ? next_us : a->runtime->now_us + t->every_us);
     }
+    actor_enter_code(a);
     role_of(a)->ops->timer(a, a->instance, number, argument);
+    actor_leave_code(a, true);
 }
 
 /* ---- ringhold.h ---- */

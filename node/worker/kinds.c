@@ -122,6 +122,13 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (wrong != NULL) {
         return complain(name, wrong, ERR_INVALID);
     }
+    if (ops.durable > 1 || (ops.durable != 0 && ops.flush != NULL)) {
+        return complain(name,
+                        "its `durable` must be 0 or 1, and a durable kind has no `flush`: what it "
+                        "puts is saved "
+                        "when its callback is through",
+                        ERR_INVALID);
+    }
     if (ops.sessions > RH_SESSIONS_ALLOW || ops.sessions_max > RH_SESSIONS_MAX) {
         return complain(
             name, "its `sessions` value is unknown, or sessions_max is over 16", ERR_INVALID);
@@ -371,6 +378,16 @@ const struct kind *kinds_find(const struct kinds *k, uint16_t number)
     for (size_t i = 0; i < k->count; i++) {
         if (k->hosted[i].number == number) {
             return &k->kind[i];
+        }
+    }
+    return NULL;
+}
+
+const char *kinds_durable(const struct kinds *k)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        if (k->kind[i].ops.durable != 0) {
+            return k->kind[i].ops.name;
         }
     }
     return NULL;

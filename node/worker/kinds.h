@@ -54,6 +54,9 @@ MUST_CHECK enum err kinds_start(struct kinds *k, const char *node);
 /* NULL = not hosted here. */
 const struct kind *kinds_find(const struct kinds *k, uint16_t number);
 
+/* Find the name of a kind that is durable; NULL = none is. */
+const char *kinds_durable(const struct kinds *k);
+
 /* Stop what was started, close what was loaded. No actor may be left. */
 void kinds_fini(struct kinds *k);
 

@@ -36,6 +36,8 @@ struct worker *worker_new(const struct worker_config *config)
         .broadcasting = config->broadcasting,
         .numbering = config->numbering,
         .worker = config->index,
+        .on_store = config->on_store,
+        .store = config->store,
     };
     pthread_condattr_t monotonic;
 

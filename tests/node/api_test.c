@@ -116,6 +116,8 @@ static void groups(void)
 
 static void life(void)
 {
+    struct rh_bytes at_null = lost;
+
     assert_int_equal(rh_timer_start(NULL, 1, 0, NULL), 0);
     assert_int_equal(rh_timer_stop(NULL, 1), RH_INVALID);
     assert_int_equal(rh_passivate(NULL), RH_INVALID);
@@ -124,6 +126,11 @@ static void life(void)
     assert_int_equal(rh_flush_soon(NULL), RH_INVALID);
     assert_null(rh_id(NULL).data);
     assert_int_equal(rh_fence(NULL), 0);
+    assert_int_equal(rh_state_get(NULL, id, &at_null), RH_INVALID);
+    assert_int_equal(rh_state_next(NULL, none, &at_null, &at_null), RH_INVALID);
+    assert_int_equal(rh_state_put(NULL, id, none), RH_INVALID);
+    assert_int_equal(rh_state_delete(NULL, id), RH_INVALID);
+    assert_int_equal(rh_state_undo(NULL), RH_INVALID);
     assert_null(rh_shared(NULL));
     rh_out_put(NULL, "x", 1);
     rh_ids_put(NULL, id);

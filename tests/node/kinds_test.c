@@ -319,6 +319,34 @@ static void an_actor_may_refuse_to_start(void **state)
     assert_int_equal(stopped, 1); // Only what was started.
 }
 
+static int never_flushes(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)
+{
+    (void)actor;
+    (void)instance;
+    (void)why;
+    (void)fence;
+    return RH_FAILED;
+}
+
+static void a_durable_kind_has_no_flush(void **state)
+{
+    struct kinds k = {0};
+    struct rh_actor_ops ops = actor_echo;
+    const struct rh_kind kind = {.number = 3, .ops = &ops};
+
+    (void)state;
+    ops.durable = 2;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    ops.durable = 1;
+    ops.flush = never_flushes;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    assert_null(kinds_durable(&k));
+    ops.flush = NULL;
+    assert_int_equal(kinds_add(&k, &kind), ERR_OK);
+    assert_string_equal(kinds_durable(&k), ops.name);
+    kinds_fini(&k);
+}
+
 static void too_many_sessions_are_refused(void **state)
 {
     struct rh_actor_ops ops = actor_echo;
@@ -339,6 +367,7 @@ static void too_many_sessions_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_durable_kind_has_no_flush),
         cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),
         cmocka_unit_test(a_kind_whose_ids_hash_may_be_remembered),

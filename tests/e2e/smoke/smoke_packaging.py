@@ -283,7 +283,7 @@ def the_package_is_built_with_what_the_build_needs(_binary):
 def who_links_statically_has_what_that_takes(_binary):
     """What pkg-config --static says, is there with the development package."""
     libraries = re.search(r"^lib_libs := (.*)", text_of("Makefile"), re.M).group(1).replace("-l", "").split()
-    brings = {"ssl": "libssl-dev", "crypto": "libssl-dev", "uv": "libuv1-dev", "nng": "libnng-dev",
+    brings = {"ssl": "libssl-dev", "crypto": "libssl-dev", "uv": "libuv1-dev", "sqlite3": "libsqlite3-dev", "nng": "libnng-dev",
               "protobuf-c": "libprotobuf-c-dev", "pthread": None, "dl": None, "m": None}  # fmt: skip
     control = text_of("packaging", "debian", "control")
     depends = re.search(r"^Package: libringhold-dev\n.*?^Depends:(.*?)^Desc", control, re.S | re.M).group(1)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A durable actor on the runtime: its named values, its commits, and what waits for them.
+ *
+ * What a durable actor says (struct completion) goes into one of three queues, or out at once:
+ *
+ *     a callback runs           -> `said`
+ *     it is through, and        -> out, if it changed nothing and no commit is on its way
+ *       changed values          -> `next`, its changes to `sealed`
+ *       changed nothing         -> behind the last that waits
+ *     a commit is acknowledged  -> `waiting` goes out; the next commit takes `sealed`, `next`
+ *                                  becomes `waiting`
+ *
+ * So the answer of a request, its sends, calls and pushes leave in their order, and none before
+ * what they tell of is durable. The host sees a task that takes a while, so the actor gets no
+ * other. A commit of a callback that was deferred may be on its way while another callback of the
+ * same task runs; what comes together meanwhile is one commit.
+ *
+ *     LOADING -claimed-> (activate) REST <-> a callback, perhaps with a commit on its way
+ *     LOADING -refused-> gone          any commit that is refused -> broken: nothing of it is left
+ */
+#ifndef NODE_RUNTIME_DURABLE_H
+#define NODE_RUNTIME_DURABLE_H
+
+#include "node/durable/values.h"
+#include "node/runtime/inside.h"
+#include "storage/actors/store.h"
+
+struct durable {
+    struct named_values values;
+    struct buffer sealed;    /* changes of callbacks that are through, for the next commit */
+    struct store_task *task; /* at the store, which owns it; NULL = none is on its way */
+    uint64_t number;         /* of the last commit that is known to be done */
+    struct list said;        /* struct withheld, as those below */
+    struct list waiting;     /* for `task` */
+    struct list next;        /* for the commit after that */
+    struct buffer state;     /* LOADING: what activate gets … */
+    uint32_t state_version;
+    bool has_state;
+    bool loading;
+    bool runs;  /* a callback does */
+    bool ended; /* a commit was refused: what is said now goes out at once */
+};
+
+/* ---- durable.c */
+
+/* Return what the request that ran is answered, and the answer's code, when its changes could not
+ * be saved. Valid until the runtime makes another answer. */
+struct bytes durable_failed_answer(struct rh_actor *a, enum store_result why,
+                                   enum answer_code *code);
+
+/* ---- withheld.c: what an actor said, kept until it may leave */
+
+/* Append a copy. */
+void withheld_put(struct list *to, const struct completion *c);
+/* Say all of it, in order. */
+void withheld_say(struct rh_actor *a, struct list *from);
+/* Say only how the actor's task ended: a request that its changes could not be saved. The rest is
+ * forgotten. */
+void withheld_fail(struct rh_actor *a, struct list *from, enum store_result why);
+/* What was answered before the actor failed was dropped: its answer says so now. */
+void withheld_deny(struct rh_actor *a, struct list *in);
+/* Forget the calls and pushes. */
+void withheld_mute(const struct rh_actor *a, struct list *from);
+/* Forget all of it. */
+void withheld_drop(const struct rh_actor *a, struct list *from);
+bool withheld_has(const struct list *in, enum verb verb);
+
+#endif
