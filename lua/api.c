@@ -187,6 +187,7 @@ void api_open(lua_State *L)
     luaL_setfuncs(L, api_actor_functions, 0);
     luaL_setfuncs(L, api_call_functions, 0);
     luaL_setfuncs(L, api_session_functions, 0);
+    luaL_setfuncs(L, api_state_functions, 0);
     (void)lua_pushstring(L, lua_vm_of(L)->game->argument);
     lua_setfield(L, -2, "argument");
     push_mark(L, lua_actor_busy);

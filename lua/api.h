@@ -11,10 +11,11 @@
 void api_open(lua_State *L);
 
 /* Functions that only an actor's code may call, NULL-terminated: those of api_actor.c, api_call.c,
- * api_session.c. */
+ * api_session.c, api_state.c. */
 extern const luaL_Reg api_actor_functions[];
 extern const luaL_Reg api_call_functions[];
 extern const luaL_Reg api_session_functions[];
+extern const luaL_Reg api_state_functions[];
 
 /* Implements ringhold.refuse("NOITEM you have none"): raises what the caller gets as an error, word
  * by word. */

@@ -137,7 +137,7 @@ static void fill(struct game *g, const struct kind_decl *d)
         .resume = lua_actor_resume,
         .deactivate = lua_actor_deactivate,
         .timer = lua_actor_timer,
-        .flush = lua_actor_flush,
+        .flush = d->durable ? NULL : lua_actor_flush,
         .list = d->remembers ? lua_actor_list : NULL,
         .remember = d->remember ? 1 : 0,
         .mailbox = d->mailbox,
@@ -151,6 +151,7 @@ static void fill(struct game *g, const struct kind_decl *d)
         .session = d->sessions ? lua_actor_session : NULL,
         .sessions = d->policy,
         .sessions_max = d->sessions_max,
+        .durable = d->durable ? 1 : 0,
     };
     g->shown[g->kind_count++] = (struct rh_kind){
         .number = d->number, .ops = &k->ops, .placement = d->placement, .daemons = d->daemons};

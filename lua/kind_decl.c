@@ -64,6 +64,7 @@ static const struct field {
     {"timeout", FIELD_COUNT, offsetof(struct kind_decl, call_ms), 1, CALL_MAX_MS},
     {"limit", FIELD_COUNT, offsetof(struct kind_decl, limit_ms), 1, 3600000},
     {"raw", FIELD_SWITCH, offsetof(struct kind_decl, raw), 0, 0},
+    {"durable", FIELD_SWITCH, offsetof(struct kind_decl, durable), 0, 0},
     {"remembered", FIELD_IDS, offsetof(struct kind_decl, remembers), 0, 0},
 };
 
@@ -179,7 +180,7 @@ static void read_field(lua_State *L, const struct field *f, struct kind_decl *d)
         if (lua_type(L, -1) != LUA_TBOOLEAN) {
             refuse(L, d, f->name, "must be true or false");
         }
-        d->raw = lua_toboolean(L, -1) != 0;
+        *(bool *)target(d, f) = lua_toboolean(L, -1) != 0;
         return;
     case FIELD_IDS:
         d->remember = lua_type(L, -1) == LUA_TBOOLEAN && lua_toboolean(L, -1);
@@ -264,6 +265,9 @@ void kind_decl_learn(lua_State *L, struct kind_decl *d)
 {
     d->sessions = has_method(L, "on_session");
     d->upgrades = has_method(L, "on_upgrade");
+    if (d->durable && has_method(L, "on_flush")) {
+        refuse(L, d, "durable", "goes with no on_flush: what a method puts is saved at once");
+    }
 }
 
 const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl *now)
@@ -276,6 +280,9 @@ const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl
     }
     if (was->remember != now->remember) {
         return now->remember ? "has remembered = true now" : "has no remembered = true any more";
+    }
+    if (was->durable != now->durable) {
+        return now->durable ? "is durable now" : "is not durable any more";
     }
     if (was->state_version != now->state_version ||
         was->state_version_least != now->state_version_least ||

@@ -27,6 +27,7 @@ struct kind_decl {
     uint32_t call_ms;  /* time-out of ringhold.call() */
     uint32_t limit_ms; /* of a callback that waits */
     bool raw;          /* payloads are not split into words */
+    bool durable;      /* its actors have named values in the node's store */
     bool remembers;    /* `remembered` says which ids are always alive */
     bool remember;     /* `remembered` is true: the fleet remembers which ids live */
     uint32_t policy;   /* enum rh_sessions */

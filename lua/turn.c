@@ -145,6 +145,10 @@ static void on_failed(struct lua_actor *p, struct task *t, bool is_main)
     char error[LUA_VM_ERROR_SIZE];
     const bool refused = task_error(t, error);
 
+    if (!p->answered) {                // else what it has answered stays true
+        (void)rh_state_undo(p->actor); // of a durable kind: an error leaves nothing half done
+    }
+
     if (!is_main) {
         lua_actor_log(p, t->name, error);
     } else if (refused && p->type == TURN_MESSAGE) {

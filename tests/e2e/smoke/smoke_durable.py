@@ -2,15 +2,46 @@
 """Durable actors in a SQLite file that three nodes share: what was answered is in the file, as SQL alone says it, while
 nodes are killed and ids move; and it is there again after everything was killed."""
 import os
+import re
 import signal
 import sqlite3
 import sys
 import threading
+import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import Fleet, Resp, RespError, healthy, main, until
 
 NODES = ("n1", "n2", "n3")
+GAME = """
+local chest = ringhold.kind("chest", {durable = true})
+
+function chest.add(self, item, count)
+    local now = (tonumber(ringhold.get(item)) or 0) + tonumber(count)
+    ringhold.put(item, now)
+    return now
+end
+
+function chest.spoil(self)
+    ringhold.put("gold", "all of it")
+    error("on purpose")
+end
+
+function chest.list(self)
+    local all = {}
+    local item, count = ringhold.next()
+    while item do
+        all[#all + 1] = item .. "=" .. count
+        item, count = ringhold.next(item)
+    end
+    return table.concat(all, " ")
+end
+
+function chest.drop(self, item)
+    ringhold.put(item, nil)
+    return "dropped"
+end
+"""
 
 
 def inventory(binary):
@@ -181,8 +212,44 @@ def a_durable_kind_needs_a_store(binary):
         assert code == 1 and f"can't use {fleet.folder}: " in err, err
 
 
+def a_script_has_named_values_too(binary):
+    with Fleet(binary) as fleet:
+        script = os.path.join(fleet.folder, "game.lua")
+        with open(script, "w") as f:
+            f.write(GAME)
+        with open(script + ".bad", "w") as f:
+            f.write(GAME + "\nfunction chest.on_flush(self) end\n")
+        code, _, err = fleet.run("node", "--lua-check", script + ".bad")
+        assert code != 0 and "kind 'chest': durable goes with no on_flush" in err, err
+        admin = f"127.0.0.1:{fleet.port()}"
+        words = ["--lua", script, "--store", f"sqlite:{fleet.folder}/actors.db", "--admin", admin]
+        fleet.coordinators(1)
+        node = fleet.node("n1", words)
+        redis = Resp(fleet.gateway("g1").resp, timeout=120)
+        fleet.settled(["n1"])
+        assert int(redis("CALL", "ann", "add gold 5")) == 5
+        assert int(redis("CALL", "ann", "add axe 1")) == 1
+        try:
+            redis("CALL", "ann", "spoil")
+            raise AssertionError("no error")
+        except RespError as error:
+            assert "on purpose" in str(error), error
+        assert redis("CALL", "ann", "list") == "axe=1 gold=5"
+        assert redis("CALL", "ann", "drop axe") == "dropped"
+        with urllib.request.urlopen(f"http://{admin}/metrics", timeout=60) as page:
+            text = page.read().decode()
+        assert re.search(r"^ringhold_node_store_commits_total 3$", text, re.M), text
+        assert re.search(r'^ringhold_node_store_refused_total\{reason="fenced"\} 0$', text, re.M), text
+        node.kill(signal.SIGKILL)
+        node.wait()
+        fleet.node("n1", words)
+        fleet.settled(["n1"])
+        assert redis("CALL", "ann", "list") == "gold=5"
+
+
 main([
     what_was_answered_is_in_the_file_whatever_dies,
     a_store_that_is_locked_changes_nothing,
     a_durable_kind_needs_a_store,
+    a_script_has_named_values_too,
 ])
