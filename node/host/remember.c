@@ -94,6 +94,16 @@ bool remember_holds(struct host *h, struct actor *a)
     return a->memory != MEMORY_NONE && !h->remember.unsure;
 }
 
+bool remember_puts_off(struct host *h, struct actor *a)
+{
+    if (!remember_holds(h, a)) {
+        return false;
+    }
+    wake_unlist(h, a);
+    a->wanted = false;
+    return true;
+}
+
 void remember_started(struct host *h, struct actor *a)
 {
     if (is_remembered(h, a) && a->memory == MEMORY_NONE) {
@@ -121,13 +131,11 @@ bool remember_arrived(struct host *h, struct actor *a)
         a->memory = put(h, a, true) ? MEMORY_LEAVING : MEMORY_NONE;
         return false;
     }
-    if (a->memory == MEMORY_ASKED) {
+    if (a->memory == MEMORY_ASKED) { // perhaps nobody was ever let in to it
         a->memory = MEMORY_NONE;
-        if (!has_state) { // perhaps nobody was ever let in to it: it starts when it is known
-            ask(h, a);
-        }
+        ask(h, a);
     }
-    return a->memory == MEMORY_KNOWN || has_state;
+    return a->memory == MEMORY_KNOWN || (a->memory == MEMORY_NONE && has_state);
 }
 
 /* A row as it leaves. */
@@ -280,22 +288,20 @@ static void ask_page(struct host *h)
     host_tell(h, leader_of(&h->membership), &c);
 }
 
+/* It is told once more before it starts, as the page may have been read before it was forgotten:
+ * rows of a page leave together. */
 static void wake(struct host *h, uint16_t kind, struct bytes id)
 {
     const struct image_name name = {.position = host_position(h, kind, id), .kind = kind, .id = id};
     struct actor *a = actor_find(&h->actors, name);
 
-    if (a != NULL && a->memory != MEMORY_NONE) {
-        if (a->memory == MEMORY_KNOWN) {
-            wake_on_wake(h, kind, id);
-        }
+    if (a != NULL && (a->memory == MEMORY_ASKED || a->memory == MEMORY_LEAVING)) {
         return; // what is on its way says what becomes of it
     }
     wake_on_wake(h, kind, id);
     a = actor_find(&h->actors, name);
-    if (a != NULL) {
-        actor_changed(a);
-        a->memory = MEMORY_KNOWN;
+    if (a != NULL && a->wanted && a->state == ACTOR_ABSENT) {
+        (void)remember_puts_off(h, a);
     }
 }
 
@@ -357,8 +363,8 @@ void remember_tick(struct host *h)
         h->now_us - r->heard_us >= (uint64_t)REMEMBER_PATIENCE_MS * 1000) {
         lose_patience(h);
     }
-    if (led && r->recalling && h->now_us >= r->ask_us && h->autostart.count < RECALL_BELOW &&
-        h->membership.life == LIFE_SERVING) {
+    if (led && r->recalling && h->now_us >= r->ask_us &&
+        h->autostart.count + r->count < RECALL_BELOW && h->membership.life == LIFE_SERVING) {
         ask_page(h);
     }
 }

@@ -63,6 +63,9 @@ void remember_forget(struct remember *r);
 /* A request would start the ABSENT actor. True: not yet, and when it may, actor_proceed() is
  * called. */
 bool remember_holds(struct host *h, struct actor *a);
+/* The actor that waits to be woken would start. True: not yet, and it waits no more: it is woken
+ * when the fleet knows it. */
+bool remember_puts_off(struct host *h, struct actor *a);
 /* The actor has an instance now. */
 void remember_started(struct host *h, struct actor *a);
 /* The actor has ended because it asked to. */

@@ -126,8 +126,10 @@ static void start_some(struct host *h, const struct actor_list *list, size_t cou
     for (;
          count > 0 && lease_policy_may_start(h) && (a = actor_list_front(&h->actors, list)) != NULL;
          count--) {
-        actor_activate(h, a);
-        h->autostart.woken++;
+        if (!remember_puts_off(h, a)) {
+            actor_activate(h, a);
+            h->autostart.woken++;
+        }
     }
 }
 
