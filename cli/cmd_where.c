@@ -2,6 +2,7 @@
  *
  * `ringhold where`: which node owns an id, does it live there, and how did it get there?
  */
+#include "base/clock.h"
 #include "base/history.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -10,13 +11,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { ID_SIZE_MAX = 255, KIND_MAX = 65535, LIFE_WAIT_MS = 1000 /* for an owner that hangs */ };
+enum {
+    SINCE_SIZE = 128,
+    ID_SIZE_MAX = 255,
+    KIND_MAX = 65535,
+    LIFE_WAIT_MS = 1000 /* for an owner that hangs */
+};
 
 /* How it lives at its owner; "none": it does not, "unknown": the owner does not tell. */
 struct liveness {
     char state[32];
     uint64_t unused_ms; /* UINT64_MAX: it does not live, or is not known to */
+    uint32_t came;      /* enum resident_came; 0 = the owner does not tell */
+    uint64_t here_ms;   /* MOVED: since then; 0 = not known */
 };
 
 static struct liveness ask_life(const struct query *q, const char *node, const Rh__AdminWhere *whom)
@@ -35,6 +44,8 @@ static struct liveness ask_life(const struct query *q, const char *node, const R
 
         (void)snprintf(life.state, sizeof life.state, "%s", row->state);
         life.unused_ms = row->unused_ms;
+        life.came = row->came;
+        life.here_ms = row->here_ms;
     } else if (reply != NULL && reply->actors != NULL) {
         (void)snprintf(life.state, sizeof life.state, "none");
     }
@@ -42,10 +53,48 @@ static struct liveness ask_life(const struct query *q, const char *node, const R
     return life;
 }
 
+/* By this machine's clock. */
+static const char *since_text(const struct liveness *life, char out[SINCE_SIZE])
+{
+    const time_t at = (time_t)((clock_wall_us() / 1000 - life->here_ms) / 1000);
+    struct tm tm;
+    char when[32] = "";
+    char ago[32];
+
+    out[0] = '\0';
+    if (life->came == RESIDENT_STARTED) {
+        (void)snprintf(out, SINCE_SIZE, ", where it was started");
+    } else if (life->here_ms > 0 && gmtime_r(&at, &tm) != NULL &&
+               strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0) {
+        (void)snprintf(out,
+                       SINCE_SIZE,
+                       "%s since %s (%s)",
+                       strcmp(life->state, "arrived") == 0 ? "" : ", by a move,",
+                       when,
+                       span_text(life->here_ms, ago, sizeof ago));
+    }
+    return out;
+}
+
+static void print_coming_json(const struct liveness *life)
+{
+    (void)printf(",\"came\":");
+    json_print_string(life->came == RESIDENT_STARTED ? "start"
+                      : life->came == RESIDENT_MOVED ? "move"
+                                                     : "");
+    (void)printf(",\"here_ms\":");
+    if (life->here_ms > 0) {
+        (void)printf("%" PRIu64, life->here_ms);
+    } else {
+        (void)printf("null");
+    }
+}
+
 static void print_life(const struct query *q, const struct liveness *life)
 {
     const bool lives = life->unused_ms != UINT64_MAX;
     char text[32];
+    char since[SINCE_SIZE];
 
     if (q->json) {
         (void)printf(",\"state\":");
@@ -56,10 +105,13 @@ static void print_life(const struct query *q, const struct liveness *life)
         } else {
             (void)printf("null");
         }
+        print_coming_json(life);
     } else if (strcmp(life->state, "arrived") == 0) {
-        (void)printf("it came there by a move, and its next message starts it\n");
+        (void)printf("it came there by a move%s, and its next message starts it\n",
+                     since_text(life, since));
     } else if (lives) {
-        (void)printf("it lives there: %s, unused for %s\n",
+        (void)printf("it lives there%s: %s, unused for %s\n",
+                     since_text(life, since),
                      life->state,
                      duration_text(life->unused_ms * 1000, text, sizeof text));
     } else if (strcmp(life->state, "none") == 0) {

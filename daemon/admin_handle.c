@@ -214,6 +214,8 @@ static void list_row(struct roll *l, const char *node, const Rh__ActorRow *row)
                                  .id = {row->id.data, row->id.len},
                                  .state = row->state,
                                  .unused_ms = row->unused_ms,
+                                 .came = (uint16_t)row->came,
+                                 .here_ms = row->here_ms,
                                  .kind = (uint16_t)row->kind};
 
     l->left -= l->left != UINT32_MAX;

@@ -862,6 +862,9 @@ struct rh_live {
     const char *state;  /* "idle", "running", …, as `ringhold actors` prints them */
     uint64_t unused_ms; /* since its last request */
     uint16_t kind;
+    uint16_t came;    /* 1: it was started at that node; 2: a move brought it there, and it has
+                         lived on since; 0: the node is older and does not tell */
+    uint64_t here_ms; /* of 2: since that move; else 0 */
 };
 
 /* Which of them. All 0 but `size`: all that live. */

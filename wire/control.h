@@ -17,7 +17,9 @@
 #include <stdbool.h>
 
 enum { CONTROL_SIZE_MAX = 16 * 1024 * 1024 }; /* of one encoded message */
-enum { ADMIN_REASON_MAX = 200 };              /* bytes of an operator's reason: control_reason() */
+/* ActorRow.came: how an actor that lives at a node came to live there. */
+enum resident_came { RESIDENT_STARTED = 1, RESIDENT_MOVED = 2 };
+enum { ADMIN_REASON_MAX = 200 }; /* bytes of an operator's reason: control_reason() */
 
 /* Append the encoded message to `out`. A Commit of MOVEs becomes Moves on its way, and a Commit
  * again. */

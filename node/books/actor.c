@@ -190,7 +190,8 @@ struct actor *actor_new(struct actors *a, struct image_name name)
 
     ASSERT(name.id.size >= 1 && name.id.size <= RECORD_ID_MAX);
     struct actor *actor = pool_take(&a->pool, head_size + name.id.size, &handle);
-    actor->handle = handle;
+    ASSERT(handle <= ACTOR_HANDLE_MAX);
+    actor->handle = handle & ACTOR_HANDLE_MAX;
     actor->position = name.position;
     actor->kind = name.kind;
     actor->id_size = (uint8_t)name.id.size;

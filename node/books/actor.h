@@ -98,6 +98,8 @@ struct actor_work {
     struct actor_work *spare;   /* in the list of those that are lent to nobody */
 };
 
+enum { ACTOR_HANDLE_MAX = INT32_MAX };
+
 struct actor {
     uint64_t position;
     uint64_t fence; /* that its instance was given */
@@ -106,7 +108,8 @@ struct actor {
         struct image *image; /* owned; `packed`: handed over */
     };
     struct actor_work *work; /* NULL = just idle */
-    uint32_t handle;         /* of the record, in its pool */
+    uint32_t handle : 31;    /* of the record, in its pool */
+    bool came : 1;           /* it began with what a move brought: it has lived on since then */
     uint32_t same;           /* in the table by position */
     struct strand_link cell; /* in the list of its cell; of the dead, when discarded */
     struct strand_link idle; /* live: in its kind's wheel; ABSENT: in a list of those to wake */

@@ -180,7 +180,7 @@ static void admit_elsewhere(struct host *h, struct admission *in, uint64_t posit
     const struct cell_state *state = &h->cells.state[cell];
     const struct view_member *owner = view_member(v, ring_hit_node(v->ring.cell[cell]));
     const bool had_it =
-        state->gave_us != 0 && h->now_us - state->gave_us <= (uint64_t)h->config.linger_ms * MS;
+        state->since_us != 0 && h->now_us - state->since_us <= (uint64_t)h->config.linger_ms * MS;
 
     if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->membership.slot) {
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);

@@ -73,11 +73,12 @@ bool cells_mark(struct host *h, struct span at)
         const bool mine = host_owns(h, c);
 
         if (h->cells.state[c].mine && !mine) {
-            h->cells.state[c].gave_us = h->now_us;
+            h->cells.state[c].since_us = h->now_us;
             h->cells.mine_count--;
             lost = true;
         } else if (!h->cells.state[c].mine && mine) {
             h->cells.mine_count++;
+            h->cells.state[c].since_us = h->now_us;
             h->cells.state[c].requests = 0;
             wake_came(h, c);
         }

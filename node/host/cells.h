@@ -15,7 +15,7 @@
 /* State that the node keeps for each cell beside the ring. */
 struct cell_state {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
-    uint64_t gave_us;  /* when it was given away last; 0 = never */
+    uint64_t since_us; /* when it came, if it is mine, or was given away last; 0 = never */
     uint64_t fence;    /* greatest that an actor here was activated under */
     uint32_t requests; /* begun here since that was told last */
     bool mine;         /* by the configuration adopted last */

@@ -29,6 +29,19 @@ static bool is_wanted(const Rh__AdminActors *what, const struct actor *a)
            bytes_match(a->id, what->prefix.data, what->prefix.len);
 }
 
+/* A record has no room for the time of its start. But that it came by a move takes one bit of it,
+ * and what moves comes when its cell does. */
+static void tell_coming(const struct host *h, const struct actor *a, Rh__ActorRow *row)
+{
+    const struct cell_state *state = &h->cells.state[ring_point_cell(actor_position(a))];
+    const bool here = a->live || a->state == ACTOR_ACTIVATING;
+
+    row->came = here && !a->came ? RESIDENT_STARTED : RESIDENT_MOVED;
+    if (row->came == RESIDENT_MOVED && state->mine && state->since_us != 0) {
+        row->here_ms = (h->now_us - state->since_us) / 1000;
+    }
+}
+
 static void add_row(const struct host *h, Rh__ActorsAnswer *out, const struct actor *a)
 {
     Rh__ActorRow *row = mem_new(1, sizeof *row);
@@ -39,6 +52,7 @@ static void add_row(const struct host *h, Rh__ActorsAnswer *out, const struct ac
     row->id.data = mem_copy(a->id, a->id_size);
     row->state = mem_string(state_of(a));
     row->unused_ms = a->live ? idle_age_ms(a, h->now_us) : 0;
+    tell_coming(h, a, row);
     out->rows = mem_resize(out->rows, (out->n_rows + 1) * sizeof(Rh__ActorRow *));
     out->rows[out->n_rows++] = row;
 }

@@ -125,6 +125,7 @@ void actor_activate(struct host *h, struct actor *a)
         e->submission.head_size = (uint32_t)image->bond.size;
         host_emit_bytes(h, e, image_carried(image));
     }
+    a->came = image != NULL;
     h->work.live++;
     retire_for_room(h);
 }

@@ -355,6 +355,15 @@ static void a_page_has_who_is_wanted(void **state)
     assert_int_equal(said->actors_answer->rows[0]->id.len, 6);
     assert_int_equal(said->actors_answer->rows[0]->unused_ms, 250);
     assert_string_equal(said->actors_answer->rows[0]->state, "frozen");
+    assert_int_equal(said->actors_answer->rows[0]->came, RESIDENT_STARTED);
+    assert_int_equal(said->actors_answer->rows[0]->here_ms, 0); // nothing keeps when
+    control_free(said);
+    struct cell_state *cell = &s.host->cells.state[ring_point_cell(actor_position(a))];
+    a->came = cell->mine = true;
+    cell->since_us = s.now_us - 90000;
+    said = page_of(&s, &what);
+    assert_int_equal(said->actors_answer->rows[0]->came, RESIDENT_MOVED);
+    assert_int_equal(said->actors_answer->rows[0]->here_ms, 90);
     control_free(said);
     what.any_kind = true;
     assert_int_equal(rows_of(&s, &what), 2);

@@ -74,6 +74,7 @@ def a_list_has_who_is_asked_for(binary):
             if "%" not in r["id"]:  # `where` takes an id as it is
                 where = fleet.ask("where", "--kind", str(r["kind"]), r["id"])
                 assert (where["node"], where["state"]) == (r["node"], "idle"), (r, where)
+                assert (where["came"], where["here_ms"]) == ("start", None), where
         assert sorted(fleet.names("--kind", "4")) == [(4, "ann"), (4, "zoe")]
         assert sorted(fleet.names("--prefix", "an", "--kind", "3"))[1:] == [(3, "ann"), (3, "anton")]
         assert sorted(fleet.names("--prefix", "ann")) == [(3, "ann"), (4, "ann")]
@@ -85,6 +86,24 @@ def a_list_has_who_is_asked_for(binary):
         assert code == 0 and len(out.splitlines()) == 3 and "first 2" in err, (code, out, err)
         code, out, err = fleet.run("actors", "--limit", "6", "--coordinators", fleet.addresses)
         assert code == 0 and len(out.splitlines()) == 7 and out.split()[:3] == ["NODE", "KIND", "ID"], (out, err)
+
+
+def where_says_who_came_by_a_move(binary):
+    with Game(binary) as fleet:
+        redis = fleet.begin("n1", "n2")
+        names = [f"b{i}" for i in range(20)]  # some of them live at either node
+        wake(redis, 4, names)
+        at = {i: fleet.ask("where", "--kind", "4", i)["node"] for i in names}
+        assert set(at.values()) == {"n1", "n2"}, at
+        assert "where it was started" in fleet.tell("where", "--kind", "4", names[0])
+        fleet.tell("node", "drain", "n2", "--wait", "60")
+        wake(redis, 4, names)
+        for i in names:
+            where = fleet.ask("where", "--kind", "4", i)
+            moved = where["came"] == "move" and where["here_ms"] > 0
+            assert where["node"] == "n1" and (moved if at[i] == "n2" else where["came"] == "start"), where
+        moved = next(i for i in names if at[i] == "n2")
+        assert "by a move, since 2" in fleet.tell("where", "--kind", "4", moved)
 
 
 def who_stays_is_listed_once_while_others_come_and_go(binary):
@@ -193,7 +212,7 @@ def what_can_not_be_listed_is_said(binary):
 
 
 main([
-    a_list_has_who_is_asked_for,
+    a_list_has_who_is_asked_for, where_says_who_came_by_a_move,
     who_stays_is_listed_once_while_others_come_and_go,
     a_program_reads_it_page_by_page,
     what_can_not_be_listed_is_said,
