@@ -319,9 +319,9 @@ run-linearizable: $(binary)
 bots: setup-build-check ## players who drop the line and resume (BOTS=10000, SECONDS=); four minutes
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_bots.py $(binary)
-balance: setup-build-check ## a Zipf load on four nodes is shared out by --balance load; a minute or three
+balance: setup-build-check ## a Zipf load on four nodes is shared out by --balance load; a minute or three; MINUTES=10 goes on to see that nothing moves to and fro
 	+@$(submake) $(binary)
-	@tests/e2e/campaign/campaign_balance.py $(binary)
+	@tests/e2e/campaign/campaign_balance.py $(binary) $(if $(MINUTES),--minutes $(MINUTES))
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done

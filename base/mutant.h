@@ -138,7 +138,8 @@
     X(M_COLDLOST, "a restore forgets who was taken over before it")                   \
     X(M_LATEREFUSAL, "who said before its election that it does not lead, does not")  \
     X(M_SLEEPERASKED, "what is only for who is awake is asked again of who sleeps")   \
-    X(M_PUTOFFRUNS, "a call that was refused for a circle runs by a copy put off")
+    X(M_PUTOFFRUNS, "a call that was refused for a circle runs by a copy put off")    \
+    X(M_RESTLESS, "what moved for the load's sake may be moved again at once")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \
@@ -178,14 +179,16 @@
     X(M_FORGETFWD, "a stream is forgotten though a forward of it is unanswered")      \
     X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same")
 
-/* Of the coordinators: tests/txn/roles_test.c, tests/txn/suspect_test.c and tests/txn/fence_test.c
+/* Of the coordinators: tests/txn/roles_test.c, suspect_test.c, fence_test.c and coordinator_test.c
+ * there
  * --mutants.
  */
 #define MUTANT_STATE_LIST(X)                                                     \
     X(M_TWONAMES, "a number is another kind on each node")                       \
     X(M_LASTKINDS, "who registers last says what all nodes of its role host")    \
     X(M_ANYSTRIKE, "a node strikes actors that its former process did not have") \
-    X(M_OTHERMAP, "a node with another ring at its version gets leases")
+    X(M_OTHERMAP, "a node with another ring at its version gets leases")         \
+    X(M_BELIEVED, "a node is believed what it tells of the vnodes of others")
 
 /* Of clocks beyond the promise: tests/txn/drift_test.c --mutants. */
 #define MUTANT_CLOCK_LIST(X)                                                \

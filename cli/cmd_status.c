@@ -339,21 +339,26 @@ static void print_balance(const Rh__AdminReply *reply)
 {
     const Rh__BalanceRow *b = reply->balance;
 
-    if (b == NULL || (strcmp(b->by, "load") != 0 && b->unknown_why[0] != '\0')) {
+    if (b == NULL || (strcmp(b->by, "hash") == 0 && b->unknown_why[0] != '\0')) {
         return;
     }
     (void)printf("\nbalance by %s: ", b->by);
+    const bool by_memory = strcmp(b->by, "memory") == 0;
+    const char *what = by_memory ? "memory" : "load";
     if (b->unknown_why[0] != '\0') {
-        (void)printf("the load is not known yet: %s\n", b->unknown_why);
+        (void)printf("the %s is not known yet: %s\n", what, b->unknown_why);
         return;
     }
-    (void)printf("%s has %.2f of its share of the load; vnode %" PRIu32 " at %s alone %.2f%s\n",
+    (void)printf("%s has %.2f of its share of the %s; vnode %" PRIu32 " at %s alone %.2f%s\n",
                  b->node,
                  b->permille / 1000.0,
+                 what,
                  b->vnode,
                  b->vnode_node,
                  b->vnode_permille / 1000.0,
-                 b->vnode_permille > 1000 ? ", which is too hot: ringhold top --hot" : "");
+                 b->vnode_permille <= 1000 ? ""
+                 : by_memory               ? ", which is too large to move"
+                                           : ", which is too hot: ringhold top --hot");
 }
 
 static void print_balance_json(const Rh__AdminReply *reply)

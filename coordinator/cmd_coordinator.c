@@ -334,11 +334,11 @@ static struct option peers_option(char *peers, size_t size)
 static struct option balance_option(char *text, size_t size)
 {
     return option_text("balance",
-                       "hash|load",
+                       "hash|load|memory",
                        text,
                        size,
-                       "hash: each node has its share of the ids; load: of what their vnodes cost "
-                       "(%)");
+                       "hash: each node has its share of the ids; load: of what their vnodes cost; "
+                       "memory: of what their actors take (%)");
 }
 
 static struct option balance_moves_option(uint32_t *moves)
@@ -353,12 +353,14 @@ static struct option balance_moves_option(uint32_t *moves)
 /* Prints what is wrong. */
 static bool take_balance(struct coordinator_config *config, const char *text)
 {
-    config->balances_load = strcmp(text, "load") == 0;
-    if (!config->balances_load && strcmp(text, "hash") != 0) {
-        fault_print("coordinator", "--balance must be hash or load, not '%s'", text);
-        return false;
+    for (enum balance_by by = BALANCE_BY_HASH; by <= BALANCE_BY_MEMORY; by++) {
+        if (strcmp(text, balance_by_name(by)) == 0) {
+            config->balance_by = by;
+            return true;
+        }
     }
-    return true;
+    fault_print("coordinator", "--balance must be hash, load or memory, not '%s'", text);
+    return false;
 }
 
 struct coordinator_settings {

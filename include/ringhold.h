@@ -652,6 +652,11 @@ struct rh_actor_ops {
      * handoff may be NULL: the new owner loads the values from the store. What handoff writes goes
      * along beside them, for memory that is in no value. */
     uint32_t durable;
+
+    /* Bytes of memory that one actor of this kind takes, about: its instance, with what belongs to
+     * it. `ringhold coordinator --balance memory` shares these out over the nodes. 0 = next to
+     * nothing. */
+    uint32_t memory;
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

@@ -141,6 +141,7 @@ static void fill(struct game *g, const struct kind_decl *d)
         .list = d->remembers ? lua_actor_list : NULL,
         .remember = d->remember ? 1 : 0,
         .mailbox = d->mailbox,
+        .memory = d->memory,
         .idle_ms = d->idle_ms,
         .flush_ms = d->flush_ms,
         .state_max = d->state_max,

@@ -44,6 +44,7 @@ static const struct field {
     {"idle", FIELD_SECONDS, offsetof(struct kind_decl, idle_ms), 1, SECONDS_MAX},
     {"flush", FIELD_SECONDS, offsetof(struct kind_decl, flush_ms), 1, SECONDS_MAX},
     {"mailbox", FIELD_COUNT, offsetof(struct kind_decl, mailbox), 1, 1000000},
+    {"memory", FIELD_COUNT, offsetof(struct kind_decl, memory), 1, UINT32_MAX},
     {"state_max", FIELD_COUNT, offsetof(struct kind_decl, state_max), 64, STATE_MAX},
     {"state_version", FIELD_COUNT, offsetof(struct kind_decl, state_version), 1, UINT32_MAX},
     {"state_version_least",

@@ -20,6 +20,7 @@ struct kind_decl {
     uint32_t idle_ms; /* as in rh_actor_ops; 0 = the library's default, as below */
     uint32_t flush_ms;
     uint32_t mailbox;
+    uint32_t memory;
     uint32_t state_max;
     uint32_t placement; /* enum rh_placement */
     uint32_t daemons;

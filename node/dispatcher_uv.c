@@ -319,6 +319,11 @@ static void on_completion(struct shell *s, const struct completion *c)
             calls_drop_call(s->calls, c->call);
         }
         return;
+    case VERB_SPENT:
+        if (activation_owner(c->actor) != NULL) {
+            host_count_time(s->host, activation_owner(c->actor), c->number);
+        }
+        return;
     case VERB_END_CALLS:
         calls_close(s->calls, c->number, s->now_us);
         return;

@@ -478,7 +478,7 @@ static void begin(struct scale *s)
     config.id = 1;
     config.grid = s->options.grid;
     coordinator_config_lease(&config, LEASE_MS);
-    config.balances_load = s->options.zipf != 0;
+    config.balance_by = s->options.zipf != 0 ? BALANCE_BY_LOAD : BALANCE_BY_HASH;
     if (s->options.zipf != 0) {
         zipf_init(&s->zipf,
                   &s->state.view.ring,

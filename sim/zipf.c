@@ -64,7 +64,7 @@ static void find_cut(const struct zipf *z, const struct ring *ring, const struct
         if (lesser > best) {
             best = lesser;
             row->cut = c + 1;
-            row->left = (uint64_t)((double)row->requests * left / all);
+            row->left = (uint64_t)(1e6 * left / all);
         }
     }
 }

@@ -36,7 +36,7 @@ bool bridge_complete(const struct completion *c, struct host_event *out)
 {
     struct actor *actor = activation_owner(c->actor);
 
-    if (actor == NULL) {
+    if (actor == NULL || c->verb == VERB_SPENT) {
         return false;
     }
     if (completion_ends(c)) {

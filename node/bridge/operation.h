@@ -66,6 +66,9 @@ enum verb {
     VERB_DEFER,     /* kept: the callback that runs finishes later … */
     VERB_FINISH,    /* kept: … and now it has */
 
+    /* Said of an actor by the worker. */
+    VERB_SPENT, /* number: it ran for so long, in microseconds */
+
     /* The runtime's own. */
     VERB_SAVE, /* the node stops: flush */
 };

@@ -79,7 +79,7 @@ bool cells_mark(struct host *h, struct span at)
         } else if (!h->cells.state[c].mine && mine) {
             h->cells.mine_count++;
             h->cells.state[c].since_us = h->now_us;
-            h->cells.state[c].requests = 0;
+            cells_forget_costs(&h->cells, c);
             wake_came(h, c);
         }
         h->cells.state[c].mine = mine;
@@ -87,21 +87,32 @@ bool cells_mark(struct host *h, struct span at)
     return lost;
 }
 
-uint64_t cells_requests(const struct host_cells *c, struct span at)
+void cells_count_time(struct host_cells *c, uint32_t cell, uint64_t us)
 {
-    uint64_t sum = 0;
+    uint32_t *busy_us = &c->state[cell].busy_us;
 
-    for (uint32_t cell = at.from; cell < at.to; cell++) {
-        sum += c->state[cell].requests;
-    }
-    return sum;
+    *busy_us = us < UINT32_MAX - *busy_us ? *busy_us + (uint32_t)us : UINT32_MAX;
 }
 
-void cells_forget_requests(struct host_cells *c, struct span at)
+uint32_t cells_memory_of(const struct host *h, uint16_t kind)
 {
-    for (uint32_t cell = at.from; cell < at.to; cell++) {
-        c->state[cell].requests = 0;
-    }
+    const struct kind_state *known = host_kind_find(h, kind);
+    const uint32_t own = known == NULL ? 0 : known->how->memory;
+
+    return 1 + own / CELL_MEMORY_UNIT + (own % CELL_MEMORY_UNIT != 0 ? 1 : 0);
+}
+
+void cells_count_live(struct host *h, const struct actor *a, bool lives)
+{
+    struct cell_state *state = &h->cells.state[ring_point_cell(actor_position(a))];
+    const uint32_t memory = cells_memory_of(h, a->kind);
+
+    state->memory += lives ? memory : -memory;
+}
+
+void cells_forget_costs(struct host_cells *c, uint32_t cell)
+{
+    c->state[cell].requests = c->state[cell].busy_us = 0;
 }
 
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold)

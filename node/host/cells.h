@@ -18,8 +18,12 @@ struct cell_state {
     uint64_t since_us; /* when it came, if it is mine, or was given away last; 0 = never */
     uint64_t fence;    /* greatest that an actor here was activated under */
     uint32_t requests; /* begun here since that was told last */
+    uint32_t busy_us;  /* its actors ran for so long since then, as far as that is known by actor */
+    uint32_t memory;   /* that its live actors take, in CELL_MEMORY_UNITs */
     bool mine;         /* by the configuration adopted last */
 };
+
+enum { CELL_MEMORY_UNIT = 256 /* bytes: about what an actor takes that has nothing */ };
 
 struct kind_state {
     uint16_t kind;
@@ -61,10 +65,14 @@ static inline void cells_count_request(struct host_cells *c, uint32_t cell)
 {
     c->state[cell].requests++;
 }
-/* Requests for all of these cells since they were forgotten last. */
-uint64_t cells_requests(const struct host_cells *c, struct span at);
-/* Count the requests for these cells from 0. */
-void cells_forget_requests(struct host_cells *c, struct span at);
+/* An actor of that cell ran for so long. */
+void cells_count_time(struct host_cells *c, uint32_t cell, uint64_t us);
+/* The actor gets an instance, or has none any more. */
+void cells_count_live(struct host *h, const struct actor *a, bool lives);
+/* Count the requests for the cell, and the time of its actors, from 0. */
+void cells_forget_costs(struct host_cells *c, uint32_t cell);
+/* What an actor of that kind takes, in CELL_MEMORY_UNITs. */
+uint32_t cells_memory_of(const struct host *h, uint16_t kind);
 /* From now on the cell is held by that transaction; NULL = by none. */
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold);
 /* The actor's new fence is the greatest of its cell: I2, a fence never goes down (hole 32). */

@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds up the requests of each cell by vnode.
+ * Adds up by vnode what cells were asked, for how long their actors ran, and what these take.
  */
 #include "node/host/inside.h"
 
 #include "base/mem.h"
+#include "wire/control.h"
 
 #include <string.h>
 
-void costs_begin(struct host *h)
+enum {
+    REQUEST_US = 3,
+    MILLION = 1000000
+}; /* beside its actor's time, a request takes about that */
+
+void costs_fini(struct costs *c)
+{
+    proto_free(c->report == NULL ? NULL : &c->report->base);
+    c->report = NULL;
+}
+
+static void begin_period(struct host *h)
 {
     h->costs.since_us = h->now_us;
     h->costs.due_us = h->now_us + COSTS_PERIOD_US;
     h->costs.busy_at_us = h->costs.busy_us;
+}
+
+void costs_begin(struct host *h)
+{
+    costs_fini(&h->costs);
+    h->costs = (struct costs){.busy_us = h->costs.busy_us, .request_us = REQUEST_US};
+    begin_period(h);
 }
 
 void host_set_busy_time(struct host *h, uint64_t us)
@@ -20,12 +39,30 @@ void host_set_busy_time(struct host *h, uint64_t us)
     h->costs.busy_us = us;
 }
 
-/* Into its place, the most requests first; what falls off the end is not told. */
-static void add_row(Rh__Costs *out, uint32_t vnode, uint64_t requests)
+void host_count_time(struct host *h, const struct actor *actor, uint64_t us)
 {
+    cells_count_time(&h->cells, ring_point_cell(actor_position(actor)), us);
+}
+
+/* ---- rows ---- */
+
+/* What costs most comes first, whichever of the two it is that the leader goes by: as parts of what
+ * all had the last time. */
+static double rank_of(const struct costs *c, const struct costs_vnode *v)
+{
+    const double cost = (double)v->busy_us + (double)v->requests * c->request_us;
+
+    return cost / (c->cost + 1) + (double)v->memory / (c->memory + 1);
+}
+
+/* Into its place; what falls off the end is not told. */
+static void add_row(struct costs *c, const struct costs_vnode *v, uint64_t cost)
+{
+    Rh__Costs *out = c->report;
+    const double rank = rank_of(c, v);
     size_t at = out->n_vnodes;
 
-    while (at > 0 && out->vnodes[at - 1]->requests < requests) {
+    while (at > 0 && c->rank[at - 1] < rank) {
         at--;
     }
     if (at == COSTS_ROWS_MAX) {
@@ -34,66 +71,167 @@ static void add_row(Rh__Costs *out, uint32_t vnode, uint64_t requests)
     Rh__VnodeCost *row =
         out->n_vnodes == COSTS_ROWS_MAX ? out->vnodes[--out->n_vnodes] : mem_new(1, sizeof *row);
     *row = (Rh__VnodeCost)RH__VNODE_COST__INIT;
-    row->vnode = vnode;
-    row->requests = requests;
+    row->vnode = v->id;
+    row->requests = v->requests;
+    row->busy_us = v->busy_us;
+    row->memory = v->memory;
+    row->cut = v->cut;
+    row->left = cost == 0 ? 0 : (uint64_t)((double)v->cut_left * MILLION / (double)cost);
     memmove(&out->vnodes[at + 1], &out->vnodes[at], (out->n_vnodes - at) * sizeof(Rh__VnodeCost *));
+    memmove(&c->rank[at + 1], &c->rank[at], (out->n_vnodes - at) * sizeof *c->rank);
     out->vnodes[at] = row;
+    c->rank[at] = rank;
     out->n_vnodes++;
 }
 
-/* Where a cut parts the requests best. */
-static void find_cut(const struct host *h, Rh__VnodeCost *row)
-{
-    const struct ring *ring = &h->topology.view.ring;
-    const struct ring_vnode *v = ring_find(ring, row->vnode);
-    uint64_t left = 0;
-    uint64_t best = 0;
+/* ---- cells ---- */
 
-    for (uint32_t cell = v->from; cell + 1 < ring_end(ring, v); cell++) {
-        left += h->cells.state[cell].requests;
-        const uint64_t lesser = left < row->requests - left ? left : row->requests - left;
-        if (lesser > best) {
-            best = lesser;
-            row->cut = cell + 1;
-            row->left = left;
+static uint64_t cost_of(const struct costs *c, uint64_t requests, uint64_t busy_us)
+{
+    return busy_us + (uint64_t)((double)requests * c->request_us);
+}
+
+static void add_cell(struct host *h, uint32_t cell)
+{
+    const struct cell_state *state = &h->cells.state[cell];
+    struct costs_vnode *v = &h->costs.at;
+
+    v->requests += state->requests;
+    v->busy_us += state->busy_us;
+    v->memory += (uint64_t)state->memory * CELL_MEMORY_UNIT;
+}
+
+/* The second time: what was counted is forgotten, and parted. */
+static void part_cell(struct host *h, uint32_t cell)
+{
+    const struct cell_state *state = &h->cells.state[cell];
+    struct costs_vnode *v = &h->costs.at;
+    const uint64_t all = cost_of(&h->costs, v->requests, v->busy_us);
+
+    v->left += cost_of(&h->costs, state->requests, state->busy_us);
+    cells_forget_costs(&h->cells, cell);
+    const uint64_t right = all > v->left ? all - v->left : 0; // more may have come between
+    const uint64_t lesser = v->left < right ? v->left : right;
+    if (cell + 1 < v->to && lesser > v->best) {
+        v->best = lesser;
+        v->cut = cell + 1;
+        v->cut_left = v->left;
+    }
+}
+
+static void end_vnode(struct host *h)
+{
+    struct costs *c = &h->costs;
+    const struct costs_vnode *v = &c->at;
+
+    c->report->requests += v->requests;
+    c->report->memory += v->memory;
+    if (v->requests > 0 || v->busy_us > 0 || v->memory > 0) {
+        add_row(c, v, cost_of(c, v->requests, v->busy_us));
+    }
+}
+
+/* Some cells of the vnode, which is mine. Returns how many. */
+static uint32_t go_on(struct host *h, uint32_t most)
+{
+    struct costs *c = &h->costs;
+    const uint32_t begin = c->cell;
+    const uint32_t end = most < c->at.to - begin ? begin + most : c->at.to;
+
+    for (; c->cell < end; c->cell++) {
+        if (c->at.again) {
+            part_cell(h, c->cell);
+        } else {
+            add_cell(h, c->cell);
         }
     }
+    if (c->cell == c->at.to && c->at.again) {
+        end_vnode(h);
+        c->at = (struct costs_vnode){0};
+    } else if (c->cell == c->at.to) {
+        c->cell = c->at.from;
+        c->at.again = true;
+    }
+    return end - begin;
+}
+
+/* The ring may have changed since the last turn: what is another vnode now is begun anew. */
+static uint32_t go_on_at(struct host *h, const struct ring_vnode *v, uint32_t most)
+{
+    struct costs *c = &h->costs;
+    const uint32_t end = ring_end(&h->topology.view.ring, v);
+
+    if (v->owner != h->membership.slot) {
+        c->cell = end;
+        return 1;
+    }
+    if (c->at.to != end || c->at.from != v->from || c->at.id != v->id) {
+        c->at = (struct costs_vnode){.id = v->id, .from = v->from, .to = end};
+        c->cell = v->from;
+    }
+    return go_on(h, most);
+}
+
+/* ---- reports ---- */
+
+static void begin_report(struct host *h)
+{
+    struct costs *c = &h->costs;
+
+    costs_fini(c);
+    c->report = mem_new(1, sizeof *c->report);
+    *c->report = (Rh__Costs)RH__COSTS__INIT;
+    c->report->vnodes = mem_new(COSTS_ROWS_MAX, sizeof(Rh__VnodeCost *));
+    c->cell = 0;
+    c->ready = false;
+    c->at = (struct costs_vnode){0};
+    c->report->period_us = h->now_us - c->since_us;
+    c->report->busy_us = c->busy_us - c->busy_at_us;
+    begin_period(h);
+}
+
+static void end_report(struct host *h)
+{
+    struct costs *c = &h->costs;
+
+    c->report->actors = h->work.live;
+    c->cost = (double)c->report->busy_us + (double)c->report->requests * REQUEST_US;
+    c->request_us = c->report->requests == 0 ? REQUEST_US : c->cost / (double)c->report->requests;
+    c->memory = (double)c->report->memory;
+    c->ready = true;
+}
+
+void costs_turn(struct host *h, uint32_t most)
+{
+    const struct ring *ring = &h->topology.view.ring;
+    struct costs *c = &h->costs;
+
+    if (h->cells.state == NULL || ring->vnode_count == 0) {
+        return;
+    }
+    if (h->now_us >= c->due_us) {
+        begin_report(h);
+    }
+    for (uint32_t left = most; c->report != NULL && !c->ready && left > 0;) {
+        left -= go_on_at(h, ring_find(ring, ring_hit_vnode(ring->cell[c->cell])), left);
+        if (c->cell >= h->actors.cell_count) {
+            end_report(h);
+        }
+    }
+}
+
+void costs_tick(struct host *h)
+{
+    costs_turn(h, COSTS_CELLS_A_TURN);
 }
 
 Rh__Costs *costs_take(struct host *h)
 {
-    const struct ring *ring = &h->topology.view.ring;
-    Rh__Costs *out = NULL;
+    Rh__Costs *out = h->costs.ready ? h->costs.report : NULL;
 
-    if (h->cells.state == NULL || h->now_us < h->costs.due_us) {
-        return NULL;
+    if (out != NULL) {
+        h->costs.report = NULL;
+        h->costs.ready = false;
     }
-    out = mem_new(1, sizeof *out);
-    *out = (Rh__Costs)RH__COSTS__INIT;
-    out->vnodes = mem_new(COSTS_ROWS_MAX, sizeof(Rh__VnodeCost *));
-    out->period_us = h->now_us - h->costs.since_us;
-    out->busy_us = h->costs.busy_us - h->costs.busy_at_us;
-    for (size_t i = 0; i < ring->vnode_count; i++) {
-        const struct ring_vnode *v = &ring->vnode[i];
-        const struct span cells = {v->from, ring_end(ring, v)};
-        const uint64_t requests =
-            v->owner == h->membership.slot ? cells_requests(&h->cells, cells) : 0;
-
-        if (requests > 0) {
-            out->requests += requests;
-            add_row(out, v->id, requests);
-        }
-    }
-    for (size_t i = 0; i < out->n_vnodes; i++) {
-        find_cut(h, out->vnodes[i]);
-    }
-    for (size_t i = 0; i < ring->vnode_count; i++) {
-        const struct ring_vnode *v = &ring->vnode[i];
-
-        if (v->owner == h->membership.slot) {
-            cells_forget_requests(&h->cells, (struct span){v->from, ring_end(ring, v)});
-        }
-    }
-    costs_begin(h);
     return out;
 }

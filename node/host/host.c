@@ -230,6 +230,7 @@ void host_free(struct host *h)
     actors_fini(&h->actors);
     links_fini(&h->links);
     view_fini(&h->topology.view);
+    costs_fini(&h->costs);
     cells_fini(&h->cells);
     buffer_fini(&h->inspection.trace);
     mem_free(h);
@@ -297,6 +298,7 @@ static void on_tick(struct host *h)
         always_tick(h);
         wake_tick(h);
         remember_tick(h);
+        costs_tick(h);
     }
 }
 
@@ -530,6 +532,7 @@ struct tally {
     size_t retiring;
     size_t activating;
     size_t requests; /* running */
+    uint32_t memory; /* of one cell */
 };
 
 static void check_actor(const struct host *h, const struct actor *a, struct tally *tally)
@@ -537,7 +540,6 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     const struct hold *hold = actor_held(a);
     const bool none = a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING;
 
-    (void)h;
     ASSERT(a->work == NULL || a->work->actor == a);
     ASSERT(IMPLIES(a->packed, a->state == ACTOR_ABSENT && a->work == NULL && a->image != NULL));
     ASSERT(IMPLIES(a->state == ACTOR_FROZEN || a->state == ACTOR_BUSY, hold != NULL));
@@ -554,7 +556,10 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
                    delay_runs(&a->work->delay))); // it will go on
     ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->work->leaseless)));
     ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, actor_listed(a)));
-    tally->live += a->live || a->state == ACTOR_ACTIVATING ? 1 : 0;
+    if (a->live || a->state == ACTOR_ACTIVATING) {
+        tally->live++;
+        tally->memory += cells_memory_of(h, a->kind);
+    }
     tally->tasks += actor_has_task(a) ? 1 : 0;
     tally->activating += a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;
@@ -566,6 +571,7 @@ static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tall
     const struct cell_state *state = &h->cells.state[cell];
     size_t count = 0;
 
+    tally->memory = 0;
     for (const struct actor *a = cell_first(&h->actors, cell); a != NULL;
          a = cell_next(&h->actors, cell, a)) {
         const bool prepared = state->hold != NULL && state->hold->part->state == PART_PREPARED;
@@ -578,6 +584,7 @@ static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tall
         check_actor(h, a, tally);
         count++;
     }
+    ASSERT(tally->memory == state->memory);
     return count;
 }
 

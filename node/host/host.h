@@ -86,6 +86,7 @@ struct host_kind {
     uint16_t number;
     uint32_t idle_ms; /* unused for so long it is retired; 0 or UINT32_MAX = never */
     uint32_t mailbox; /* requests that may wait for one of them; 0 = host_config.queue_count_max */
+    uint32_t memory;  /* bytes that one of them takes, about, beside what each takes in the node */
     bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
     bool remember;    /* the fleet remembers which ids live, and gives them back: remember.h */
@@ -385,6 +386,9 @@ void host_set_calls(struct host *h, const struct router_stats *calls);
 /* Since the process began its actors ran for so long, in microseconds; said before a tick, it is
  * told with what the node's vnodes cost. Where a shell never says so, requests alone count. */
 void host_set_busy_time(struct host *h, uint64_t us);
+/* The actor ran for so long, in microseconds, of the time that host_set_busy_time() tells: so much
+ * is its vnode's alone. Between steps; where a shell never says so, requests share it. */
+void host_count_time(struct host *h, const struct actor *actor, uint64_t us);
 /* Return what a call waits for whose probe came by that link: of another node, or of its own
  * actors. */
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);

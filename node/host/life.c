@@ -374,6 +374,7 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
     if (a->live || a->state == ACTOR_ACTIVATING) {
         host_submit(h, a, VERB_DISCARD)->submission.why = (uint8_t)why;
         h->work.live--;
+        cells_count_live(h, a, false);
         h->work.retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
     }
     if (a->live && actor_listed(a)) {

@@ -207,6 +207,7 @@ void retire_on_retired(struct host *h, struct actor *a, const struct completion 
         return;
     }
     h->work.live--;
+    cells_count_live(h, a, false);
     h->work.retired_total++;
     if (a->wish == WISH_ASKED) {
         remember_ended(h, a);

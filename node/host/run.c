@@ -127,6 +127,7 @@ void actor_activate(struct host *h, struct actor *a)
     }
     a->came = image != NULL;
     h->work.live++;
+    cells_count_live(h, a, true);
     retire_for_room(h);
 }
 
@@ -618,6 +619,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     if (error != ERR_OK) {
         fail_complain(h, a, "actor_not_started", error);
         h->work.live--;
+        cells_count_live(h, a, false);
         actor_end(h, a, ACTOR_ABSENT); // a state handed over is kept for the next try
         fail_again(h, a);
         return;

@@ -101,6 +101,17 @@ void worker_on_completion(void *context, const struct completion *c)
     worker_complete(w, c);
 }
 
+/* To the host, for the cost of its vnode. Not while requests are served: their answers are given
+ * back at once only as long as nothing else was told. */
+static void tell_spent(struct worker *w, uint64_t us)
+{
+    const struct completion c = {.verb = VERB_SPENT, .actor = w->entered, .number = us};
+
+    if (w->doing != NULL || !w->runs_inline) {
+        worker_complete(w, &c);
+    }
+}
+
 void worker_note_busy(struct worker *w, uint64_t us)
 {
     const struct rh_actor *r = w->entered;
@@ -117,6 +128,7 @@ void worker_note_busy(struct worker *w, uint64_t us)
     (void)pthread_mutex_lock(&w->profile_lock);
     profile_add(&w->profile, w->now_us, &c);
     (void)pthread_mutex_unlock(&w->profile_lock);
+    tell_spent(w, c.busy_us);
 }
 
 void worker_enter(struct worker *w, struct rh_actor *r)

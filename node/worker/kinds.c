@@ -151,6 +151,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .number = kind->number,
         .idle_ms = kind->ops->idle_ms == 0 ? IDLE_DEFAULT_MS : kind->ops->idle_ms,
         .mailbox = kind->ops->mailbox,
+        .memory = ops.memory,
         .remembered = kind->ops->list != NULL,
         .remember = ops.remember != 0 && is_hashed(kind),
         .always = kind->placement == RH_PLACE_SINGLETON || kind->placement == RH_PLACE_DAEMONS,

@@ -13,6 +13,7 @@
 #include "txn/leader/coordinator.h"
 #include "wire/control.h"
 
+#include "tests/planted.h"
 #include "tests/txn/proposed.h"
 
 #include <stdio.h>
@@ -60,6 +61,7 @@ static struct {
     unsigned barriers;
     uint64_t requests_of[ROWS]; /* in a calm fleet: what each vnode is asked in a report's time */
     bool by_load;
+    bool by_memory; /* what nodes tell is memory */
 } w;
 
 /* What a node tells of its vnodes. */
@@ -395,8 +397,14 @@ static void tell_truly(unsigned number, Rh__Renew *renew)
             tell(v->id, 50000);
         }
     }
-    if (number == 0) {
-        told.costs.requests -= 50000 * (ring->vnode_count - ring_owned_count(ring, node->slot));
+    for (size_t i = 0; w.by_memory && i < told.costs.n_vnodes; i++) {
+        told.row[i].memory = told.row[i].requests * 1024;
+        told.row[i].requests = 0;
+    }
+    if (w.by_memory) {
+        told.costs.memory = told.costs.requests * 1024;
+        told.costs.requests = 0;
+        told.costs.actors = 1000;
     }
     w.node[number].costs_us = w.now_us + COSTS_US;
 }
@@ -443,7 +451,8 @@ static void start(uint64_t seed, uint32_t lease_ms)
     config.key = (struct ring_key){1, seed};
     config.vnodes_per_weight = 16;
     config.prepare_ms = 2000;
-    config.balances_load = w.by_load = seed % 2 == 0;
+    w.by_load = seed % 2 == 0;
+    config.balance_by = w.by_load ? BALANCE_BY_LOAD : BALANCE_BY_HASH;
     if (lease_ms > 0) {
         coordinator_config_lease(&config, lease_ms);
     }
@@ -589,9 +598,8 @@ static uint64_t worst_permille(void)
 }
 
 /* The last node's vnodes are asked three times as often as others. */
-static void what_vnodes_cost_is_shared_out_once_all_nodes_tell(void **state)
+static void start_uneven(void)
 {
-    (void)state;
     log_set_level(LOG_ERROR);
     start(2, 3000);
     w.storm = false;
@@ -604,35 +612,107 @@ static void what_vnodes_cost_is_shared_out_once_all_nodes_tell(void **state)
     }
     for (unsigned i = 0; i < NODES; i++) {
         w.node[i].renew_us = w.now_us + (uint64_t)i * 1000;
-        w.node[i].costs_us = i == NODES - 1 ? 0 : w.now_us;
+        w.node[i].costs_us = w.now_us;
     }
     assert_true(worst_permille() > 1700);
-    const uint64_t version = ring->version;
-    for (int s = 0; s < 60; s++) { // the last one does not tell: nobody knows enough
+}
+
+static void run_calm(int seconds)
+{
+    for (int s = 0; s < seconds; s++) {
         (void)run_calm_second();
     }
+}
+
+static void what_vnodes_cost_is_shared_out_once_all_nodes_tell(void **state)
+{
+    (void)state;
+    start_uneven();
+    const struct ring *ring = &w.state.view.ring;
+    const uint64_t version = ring->version;
+    w.node[NODES - 1].costs_us = 0;
+    run_calm(60); // the last one does not tell: nobody knows enough
     assert_int_equal(ring->version, version);
     w.node[NODES - 1].costs_us = w.now_us;
-    for (int s = 0; s < 60; s++) {
-        (void)run_calm_second();
-    }
+    run_calm(60);
     print_message("max/mean %u / 1000\n", (unsigned)worst_permille());
     assert_true(worst_permille() <= 1150);
     assert_int_equal(state_pending_count(&w.state), 0);
     const uint64_t settled = ring->version;
-    for (int s = 0; s < 600; s++) {
-        (void)run_calm_second();
-    }
+    run_calm(600);
     assert_int_equal(ring->version, settled); // and there it stays
     stop();
 }
 
-int main(void)
+static uint16_t owner_of(uint32_t vnode)
+{
+    const struct ring_vnode *v = ring_find(&w.state.view.ring, vnode);
+
+    return v == NULL ? 0 : v->owner;
+}
+
+/* Then just what moved is asked ten times as often: others make room for it. */
+static void what_moved_for_its_load_stays_for_three_minutes(void **state)
+{
+    uint16_t before[ROWS];
+    uint16_t after[ROWS];
+    size_t moved = 0;
+
+    (void)state;
+    start_uneven();
+    for (uint32_t id = 0; id < ROWS; id++) {
+        before[id] = owner_of(id);
+    }
+    run_calm(60);
+    for (uint32_t id = 0; id < ROWS; id++) {
+        after[id] = owner_of(id);
+        if (after[id] != before[id]) {
+            moved++;
+            w.requests_of[id] *= 10;
+        }
+    }
+    assert_true(moved > 0);
+    run_calm(100);
+    for (uint32_t id = 0; id < ROWS; id++) {
+        assert_true(after[id] == before[id] || owner_of(id) == after[id]);
+    }
+    stop();
+}
+
+/* Of as many requests each, the last node's vnodes have actors that take three times as much. */
+static void what_actors_take_is_shared_out(void **state)
+{
+    struct coordinator_config config = coordinator_config_default();
+
+    (void)state;
+    start_uneven();
+    w.by_memory = true;
+    config.balance_by = BALANCE_BY_MEMORY;
+    coordinator_configure(w.c, &config);
+    run_calm(60);
+    print_message("max/mean %u / 1000\n", (unsigned)worst_permille());
+    assert_true(worst_permille() <= 1150);
+    const uint64_t settled = w.state.view.ring.version;
+    run_calm(300);
+    assert_int_equal(w.state.view.ring.version, settled);
+    stop();
+}
+
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(after_any_storm_everything_comes_to_rest),
         cmocka_unit_test(nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier),
         cmocka_unit_test(what_vnodes_cost_is_shared_out_once_all_nodes_tell),
+        cmocka_unit_test(what_moved_for_its_load_stays_for_three_minutes),
+        cmocka_unit_test(what_actors_take_is_shared_out),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant planted[] = {M_BELIEVED, M_RESTLESS};
+
+    return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

@@ -26,7 +26,7 @@ void admin_add_balance(struct coordinator *c, Rh__AdminReply *reply)
     Rh__BalanceRow *row = mem_new(1, sizeof *row);
 
     *row = (Rh__BalanceRow)RH__BALANCE_ROW__INIT;
-    row->by = mem_string(c->config.balances_load ? "load" : "hash");
+    row->by = mem_string(balance_by_name(c->config.balance_by));
     row->unknown_why = mem_string(state.why == NULL ? "" : state.why);
     row->permille = number(state.permille);
     row->node = mem_string(name_at(c, state.node));

@@ -131,9 +131,11 @@ static struct plan_node *nodes_then(struct coordinator *c, const Rh__AdminPrevie
 struct preview preview_of(struct coordinator *c, struct plan_node *nodes, size_t count,
                           const struct plan_wishes *more)
 {
-    return (struct preview){
-        .of = {.nodes = nodes, .count = count, .more = more, .by_load = c->config.balances_load},
-        .added = ""};
+    return (struct preview){.of = {.nodes = nodes,
+                                   .count = count,
+                                   .more = more,
+                                   .by_load = c->config.balance_by != BALANCE_BY_HASH},
+                            .added = ""};
 }
 
 void preview_plan(struct coordinator *c, Rh__AdminReply *reply, const struct preview *p)

@@ -43,6 +43,9 @@ struct coordinator_config coordinator_config_default(void)
         .slow_ms = 100,
         .yield_ms = 300,
         .balance_moves = 6,
+        .balance_warm_ms = 20000,
+        .balance_period_ms = 10000,
+        .balance_rest_ms = 180000,
     };
 }
 
@@ -57,6 +60,13 @@ void coordinator_effects_fini(struct coordinator_effects *e)
     mem_free(e->item);
     buffer_fini(&e->bytes);
     *e = (struct coordinator_effects){0};
+}
+
+const char *balance_by_name(enum balance_by by)
+{
+    static const char *const names[] = {"hash", "load", "memory"};
+
+    return names[by];
 }
 
 /* ---- life ---- */
@@ -82,7 +92,10 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.least_count = config->least_count;
     memcpy(c->config.zone, config->zone, sizeof c->config.zone);
     c->config.zone_count = config->zone_count;
-    c->config.balances_load = config->balances_load;
+    if (config->balance_by != c->config.balance_by) {
+        loads_reset(c); // what is known is in the other's unit
+    }
+    c->config.balance_by = config->balance_by;
     c->config.balance_moves = config->balance_moves;
     rebalance_touch(c);
 }

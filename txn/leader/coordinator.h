@@ -119,6 +119,14 @@ struct coordinator_zone {
     char zone[VIEW_NAME_MAX + 1];
 };
 
+/* What nodes share, by weight. */
+enum balance_by {
+    BALANCE_BY_HASH,   /* the cells */
+    BALANCE_BY_LOAD,   /* what their vnodes cost in time */
+    BALANCE_BY_MEMORY, /* what the actors of their vnodes take */
+};
+const char *balance_by_name(enum balance_by by);
+
 struct coordinator_config {
     uint64_t id;                                /* my voter id */
     uint64_t identity;                          /* of my folder; 0 = not recorded */
@@ -149,8 +157,14 @@ struct coordinator_config {
     struct coordinator_zone zone[COORDINATOR_ZONES_MAX]; /* roles not named here: any */
     size_t zone_count;
     uint32_t remember_max;  /* ids that the fleet remembers; 100000 */
-    bool balances_load;     /* nodes share what vnodes cost; else the cells, by weight */
-    uint32_t balance_moves; /* for that a node gives so many vnodes a minute, on the average; 6 */
+    enum balance_by balance_by;
+    uint32_t balance_warm_ms; /* that a node has told what its vnodes cost for, before that counts;
+                                 20000 */
+    uint32_t
+        balance_period_ms;    /* from one plan that moves for the load's sake to the next; 10000 */
+    uint32_t balance_rest_ms; /* what moved for the load's sake stays so long; 180000 */
+    uint32_t balance_moves;   /* for LOAD and MEMORY a node gives so many vnodes a minute, on the
+                                 average; 6 */
 };
 struct coordinator_config coordinator_config_default(void);
 /* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */

@@ -5,17 +5,21 @@
 #include "txn/leader/inside.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
 enum {
     DECAY_PART = 4,
+    MILLION = 1000000,
     GAP_US = 3 * LOADS_DECAY_US, /* a node that told nothing for so long is not known any more */
     REQUESTS_MIN = 1000, /* of a node on the average, in `requests`: with fewer, chance counts */
+    ACTORS_MIN = 100,    /* likewise, of those that live */
     REQUEST_US = 3,      /* of its node's time, beside that of its actor, is about what one takes */
     UNEVEN_PERMILLE = 1100, /* worth a plan: plan_by_load's own bound */
     IN_VAIN_PERIODS = 2,    /* after a plan with nothing to do */
-    PLANS_A_MINUTE = 60000000 / LOADS_PERIOD_US,
+    MINUTE_MS = 60000,
+    MS = 1000,
 };
 
 static void make_room(struct leader_loads *own, uint32_t vnode)
@@ -38,21 +42,36 @@ static uint64_t at_most(uint64_t value, uint64_t most)
     return value < most ? value : most;
 }
 
-/* What some of a report's requests cost, as the part of it that is added to what is known. */
-static uint32_t cost_of(const Rh__Costs *costs, uint64_t requests)
+/* What a report tells, or what is left of it for the vnodes that it does not name. */
+struct told {
+    uint64_t requests;
+    uint64_t busy_us;
+    uint64_t memory;
+};
+
+/* More than this no node has; so what is reckoned with them fits. */
+static struct told told_of(const Rh__Costs *costs)
 {
-    const uint64_t us =
-        at_most(costs->busy_us, UINT32_MAX) + at_most(costs->requests, UINT32_MAX) * REQUEST_US;
+    return (struct told){.requests = at_most(costs->requests, UINT32_MAX),
+                         .busy_us = at_most(costs->busy_us, UINT32_MAX),
+                         .memory = at_most(costs->memory, UINT64_C(1) << 50)};
+}
+
+static bool covers(const struct told *t, const Rh__VnodeCost *row)
+{
+    return row->requests <= t->requests && row->busy_us <= t->busy_us && row->memory <= t->memory;
+}
+
+/* A rate, in microseconds of the report's time, as the part of it that is added to what is known.
+ */
+static uint32_t rate_of(const Rh__Costs *costs, double us)
+{
     // Of a report that is of more time than others the part of that time.
     const uint64_t period_us =
         costs->period_us < LOADS_DECAY_US ? LOADS_DECAY_US : costs->period_us;
-    const double part = (double)us * 1e6 / (double)period_us;
 
-    return costs->requests == 0
-               ? 0
-               : (uint32_t)at_most((uint64_t)(part * LOADS_UNIT / DECAY_PART * (double)requests /
-                                              (double)costs->requests),
-                                   UINT32_MAX);
+    return (uint32_t)at_most((uint64_t)(us * 1e6 / (double)period_us * LOADS_UNIT / DECAY_PART),
+                             UINT32_MAX);
 }
 
 static void add(struct plan_load *l, uint32_t cost)
@@ -65,21 +84,37 @@ static const struct ring_vnode *owned_vnode(const struct coordinator *c,
 {
     const struct ring_vnode *v = ring_find(&c->state->view.ring, id);
 
-    return v != NULL && v->owner == node->slot ? v : NULL;
+    return v != NULL && (v->owner == node->slot || mutant(M_BELIEVED)) ? v : NULL;
 }
 
+static bool goes_by_memory(const struct coordinator *c)
+{
+    return c->config.balance_by == BALANCE_BY_MEMORY;
+}
+
+static uint32_t kib(uint64_t bytes)
+{
+    return (uint32_t)at_most(bytes / 1024, UINT32_MAX);
+}
+
+/* `request_us`: what each of the report's requests takes, beside the time that rows name. */
 static void take_row(struct coordinator *c, const Rh__Costs *costs, const Rh__VnodeCost *row,
-                     const struct ring_vnode *v)
+                     double request_us)
 {
     struct leader_loads *own = &c->loads;
     struct plan_load *l = &own->of[row->vnode];
+    const struct ring_vnode *v = ring_find(&c->state->view.ring, row->vnode);
 
-    add(l, cost_of(costs, row->requests));
     l->cut = 0;
-    if (row->cut > v->from && row->cut < ring_end(&c->state->view.ring, v) && row->requests > 0 &&
-        row->left <= row->requests) {
+    if (goes_by_memory(c)) {
+        l->cost = kib(row->memory);
+        return;
+    }
+    add(l, rate_of(costs, (double)row->busy_us + (double)row->requests * request_us));
+    if (row->cut > v->from && row->cut < ring_end(&c->state->view.ring, v) &&
+        row->left <= MILLION) {
         l->cut = row->cut;
-        l->left = (uint32_t)((double)l->cost * (double)row->left / (double)row->requests);
+        l->left = (uint32_t)((uint64_t)l->cost * row->left / MILLION);
     }
 }
 
@@ -90,7 +125,7 @@ static void take_rest(struct coordinator *c, const struct state_node *node, cons
     const struct ring *ring = &c->state->view.ring;
     size_t others = 0;
 
-    if (cost == 0) {
+    if (cost == 0 && !goes_by_memory(c)) {
         return;
     }
     for (size_t i = 0; i < ring->vnode_count; i++) {
@@ -100,40 +135,65 @@ static void take_rest(struct coordinator *c, const struct state_node *node, cons
         const struct ring_vnode *v = &ring->vnode[i];
 
         if (v->owner == node->slot && named[v->id] == 0) {
-            add(&c->loads.of[v->id], cost / (uint32_t)others);
+            struct plan_load *l = &c->loads.of[v->id];
+
+            l->cost = goes_by_memory(c) ? 0 : l->cost; // a rate is added up, an amount is not
+            add(l, cost / (uint32_t)others);
         }
     }
 }
 
 /* A node tells of what it owns: what it says of others' vnodes counts for nothing, and of one vnode
- * only what it says first. */
+ * only what it says first. Its rows take no more than it has in all. */
+static void take_costs(struct coordinator *c, const struct state_node *node, const Rh__Costs *costs)
+{
+    const struct told all = told_of(costs);
+    struct told rest = all;
+    uint8_t *named = mem_new(c->loads.count, 1);
+    const Rh__VnodeCost **taken = mem_new(costs->n_vnodes + 1, sizeof(Rh__VnodeCost *));
+    size_t count = 0;
+
+    for (size_t i = 0; i < costs->n_vnodes; i++) {
+        const Rh__VnodeCost *row = costs->vnodes[i];
+        const struct ring_vnode *v = owned_vnode(c, node, row->vnode);
+
+        if (v != NULL && named[v->id] == 0 && covers(&rest, row)) {
+            named[v->id] = 1;
+            taken[count++] = row;
+            rest.requests -= row->requests;
+            rest.busy_us -= row->busy_us;
+            rest.memory -= row->memory;
+        }
+    }
+    // What no row says of the actors' time goes to all requests alike, or, where there are none, to
+    // all vnodes that no row names.
+    const double request_us =
+        REQUEST_US + (all.requests == 0 ? 0 : (double)rest.busy_us / (double)all.requests);
+    const double rest_us =
+        all.requests == 0 ? (double)rest.busy_us : (double)rest.requests * request_us;
+    for (size_t i = 0; i < count; i++) {
+        take_row(c, costs, taken[i], request_us);
+    }
+    take_rest(c, node, named, goes_by_memory(c) ? kib(rest.memory) : rate_of(costs, rest_us));
+    mem_free(taken);
+    mem_free(named);
+}
+
 void loads_told(struct coordinator *c, const struct state_node *node, const Rh__Costs *costs)
 {
     const struct ring *ring = &c->state->view.ring;
-    uint64_t rest = costs->requests;
 
     if (costs->period_us == 0 || ring->vnode_count == 0) {
         return;
     }
     make_room(&c->loads, (uint32_t)ring->slot_count);
-    uint8_t *named = mem_new(c->loads.count, 1);
-    for (size_t i = 0; i < costs->n_vnodes; i++) {
-        const Rh__VnodeCost *row = costs->vnodes[i];
-        const struct ring_vnode *v = owned_vnode(c, node, row->vnode);
-
-        if (v != NULL && named[v->id] == 0 && row->requests <= rest) {
-            named[v->id] = 1;
-            rest -= row->requests;
-            take_row(c, costs, row, v);
-        }
-    }
-    take_rest(c, node, named, cost_of(costs, rest));
+    take_costs(c, node, costs);
     c->loads.requests += at_most(costs->requests, UINT32_MAX);
+    c->loads.actors[node->slot] = (uint32_t)at_most(costs->actors, UINT32_MAX);
     if (c->now_us - c->loads.told_us[node->slot] > GAP_US) {
         c->loads.tells_us[node->slot] = c->now_us;
     }
     c->loads.told_us[node->slot] = c->now_us;
-    mem_free(named);
 }
 
 /* ---- what changes ---- */
@@ -146,12 +206,17 @@ static void on_op(struct coordinator *c, const Rh__RingOp *op, bool for_load)
     struct plan_load *l = &own->of[op->vnode];
     struct plan_load *other = &own->of[op->other];
     if (op->kind == RING_MOVE) {
-        own->rests_us[op->vnode] = for_load ? c->now_us + LOADS_REST_US : 0;
+        own->rests_us[op->vnode] = for_load && !mutant(M_RESTLESS)
+                                       ? c->now_us + (uint64_t)c->config.balance_rest_ms * MS
+                                       : 0;
         return;
     }
     if (op->kind == RING_MERGE) {
         add(l, other->cost);
         other->cost = 0;
+        if (own->rests_us[op->other] > own->rests_us[op->vnode]) {
+            own->rests_us[op->vnode] = own->rests_us[op->other]; // part of it moved then
+        }
     } else {
         const uint32_t left = l->cut == op->at ? l->left : l->cost / 2;
 
@@ -234,6 +299,21 @@ static uint64_t permille_of(const struct sums *s, const struct state_node *n, ui
     return share < 1 ? 0 : (uint64_t)((double)cost * 1000 / share);
 }
 
+/* So few that chance decides who has them. */
+static const char *has_too_few(const struct coordinator *c)
+{
+    const uint64_t nodes = c->state->node_count;
+    uint64_t actors = 0;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        actors += c->loads.actors[c->state->node[i].slot];
+    }
+    if (goes_by_memory(c)) {
+        return actors < ACTORS_MIN * nodes ? "there are too few actors" : NULL;
+    }
+    return c->loads.requests < REQUESTS_MIN * nodes ? "there are too few requests" : NULL;
+}
+
 static const char *unknown_why(struct coordinator *c)
 {
     for (size_t i = 0; i < c->state->node_count; i++) {
@@ -245,14 +325,11 @@ static const char *unknown_why(struct coordinator *c)
         if (c->now_us - c->loads.told_us[n->slot] > GAP_US) {
             return "a node does not tell what its vnodes cost: it has just come, or is older";
         }
-        if (c->now_us - c->loads.tells_us[n->slot] < LOADS_WARM_US) {
+        if (c->now_us - c->loads.tells_us[n->slot] < (uint64_t)c->config.balance_warm_ms * MS) {
             return "this leader was elected just now, or a node has just come";
         }
     }
-    if (c->loads.requests < REQUESTS_MIN * (uint64_t)c->state->node_count) {
-        return "there are too few requests";
-    }
-    return NULL;
+    return has_too_few(c);
 }
 
 struct loads_state loads_state(struct coordinator *c)
@@ -303,17 +380,18 @@ uint32_t loads_moves(struct coordinator *c)
 {
     const uint64_t a_minute = (uint64_t)c->config.balance_moves * c->state->node_count;
 
-    if (!c->config.balances_load || c->now_us < c->loads.look_us || unknown_why(c) != NULL) {
+    if (c->config.balance_by == BALANCE_BY_HASH || c->now_us < c->loads.look_us ||
+        unknown_why(c) != NULL) {
         return 0;
     }
-    return (uint32_t)(a_minute / PLANS_A_MINUTE + 1);
+    return (uint32_t)(a_minute * c->config.balance_period_ms / MINUTE_MS + 1);
 }
 
 void loads_planned(struct coordinator *c, uint32_t moves, size_t txns)
 {
     if (moves > 0) {
-        c->loads.look_us =
-            c->now_us + (uint64_t)LOADS_PERIOD_US * (txns == 0 ? IN_VAIN_PERIODS : 1);
+        c->loads.look_us = c->now_us + (uint64_t)c->config.balance_period_ms * MS *
+                                           (txns == 0 ? IN_VAIN_PERIODS : 1);
     }
 }
 
@@ -324,13 +402,13 @@ void loads_run(struct coordinator *c)
     if (c->now_us - own->decayed_us >= LOADS_DECAY_US) {
         own->decayed_us = c->now_us;
         own->requests -= own->requests / DECAY_PART;
-        for (size_t i = 0; i < own->count; i++) {
+        for (size_t i = 0; i < own->count && !goes_by_memory(c); i++) {
             own->of[i].cost -= own->of[i].cost / DECAY_PART;
             own->of[i].left -= own->of[i].left / DECAY_PART;
         }
     }
-    if (!c->config.balances_load || c->now_us < own->look_us || rebalance_planning(c) ||
-        rebalance_planned(c) > 0 || state_pending_count(c->state) > 0) {
+    if (c->config.balance_by == BALANCE_BY_HASH || c->now_us < own->look_us ||
+        rebalance_planning(c) || rebalance_planned(c) > 0 || state_pending_count(c->state) > 0) {
         return;
     }
     const struct loads_state state = loads_state(c);

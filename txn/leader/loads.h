@@ -5,7 +5,10 @@
  * Nodes tell it with their renewals. Each report adds a quarter of its rate to what was known, and
  * every LOADS_DECAY_US a quarter of that is forgotten: what is known is the average of the last
  * twenty seconds or so. None of it is replicated; who comes to lead knows nothing, and moves
- * nothing for the load's sake until all nodes have told for LOADS_WARM_US.
+ * nothing for the load's sake until all nodes have told for balance_warm_ms.
+ *
+ * With `--balance memory` a cost is what the actors of a vnode take, in KiB, as it was told last:
+ * an amount, of which there is no average.
  */
 #ifndef TXN_LEADER_LOADS_H
 #define TXN_LEADER_LOADS_H
@@ -14,11 +17,8 @@
 #include "txn/leader/coordinator.h"
 
 enum {
-    LOADS_DECAY_US = 5000000,   /* as often as nodes tell */
-    LOADS_WARM_US = 20000000,   /* that a node has told for; before, its average is too low */
-    LOADS_PERIOD_US = 10000000, /* from one plan that moves for the load's sake to the next */
-    LOADS_REST_US = 180000000,  /* what moved for the load's sake stays so long */
-    LOADS_UNIT = 64,            /* a cost is in parts of a microsecond of each second */
+    LOADS_DECAY_US = 5000000, /* as often as nodes tell */
+    LOADS_UNIT = 64,          /* a cost in time is in such parts of a microsecond a second */
 };
 
 struct leader_loads {
@@ -28,6 +28,7 @@ struct leader_loads {
     uint64_t requests;    /* of all nodes, decayed as costs are: those of some twenty seconds */
     uint64_t decayed_us;  /* when that was last */
     uint64_t look_us;     /* not before that another plan that moves for the load's sake */
+    uint32_t actors[RING_NODES_MAX + 1];   /* by slot: that live there, as told last */
     uint64_t told_us[RING_NODES_MAX + 1];  /* by slot: when it told last; 0 = never; … */
     uint64_t tells_us[RING_NODES_MAX + 1]; /* … it tells without a gap since then */
 };

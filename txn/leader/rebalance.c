@@ -165,7 +165,7 @@ static enum planned_reason reason_of(const struct coordinator *c, const struct r
     if (ring_owned_count(ring, t->target) == 0) {
         return REASON_JOIN;
     }
-    return c->config.balances_load ? REASON_LOAD : REASON_REBALANCE;
+    return c->config.balance_by != BALANCE_BY_HASH ? REASON_LOAD : REASON_REBALANCE;
 }
 
 static size_t greater_id(size_t greatest, const struct ring_op *op)
@@ -373,7 +373,7 @@ static void make_plan(struct coordinator *c)
     struct plan_node *nodes = rebalance_nodes(c, 0);
     const struct rebalance_question question = {.nodes = nodes,
                                                 .count = c->state->node_count,
-                                                .by_load = c->config.balances_load,
+                                                .by_load = c->config.balance_by != BALANCE_BY_HASH,
                                                 .moves = loads_moves(c)};
     struct ring ring;
 
