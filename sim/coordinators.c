@@ -146,6 +146,7 @@ static struct coordinator_config config_of(struct fleet *f, struct sim_coordinat
     config.lease_margin_us = f->lease_us / 10;
     config.suspect_ms = f->lease_us == 0 ? 3000 : (uint32_t)(f->lease_us / 2000);
     roles_zones(f, &config);
+    balance_configure(f, &config);
     if (f->leases_differ && f->lease_us != 0) {
         draw_lease(f, c, &config);
     }
@@ -161,6 +162,7 @@ void coordinator_start(struct fleet *f, struct sim_coordinator *c)
     const struct coordinator_config config = config_of(f, c);
     const unsigned number = c->process.number;
 
+    c->config = config;
     c->process.up = true;
     c->process.life++;
     maintenance_forget(c);

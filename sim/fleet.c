@@ -129,11 +129,15 @@ static void on_down(void *context, struct net_end *end)
 /* Coordinators of a release that knows of no versions pass over what is told of them. */
 static void coordinator_hears(struct fleet *f, struct net_end *end, Rh__Control *message)
 {
-    const bool passes = f->versions_untold && message->body_case == RH__CONTROL__BODY_RENEW;
+    const bool renews = message->body_case == RH__CONTROL__BODY_RENEW;
+    const bool passes = f->versions_untold && renews;
     const size_t states = passes ? message->renew->n_states : 0;
 
     if (passes) {
         message->renew->n_states = 0;
+    }
+    if (renews && end->other->role == ROLE_NODE) {
+        balance_tell(f, fleet_node(end->other), message->renew);
     }
     coordinator_message(f, fleet_coordinator(end->me), end, message);
     if (passes) {
@@ -397,6 +401,7 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < fleet_size(f); i++) {
         world_gate_fini(&fleet_process(f, i)->gate);
     }
+    balance_free(f);
     sim_players_fini(f);
     group_fini(f);
     raft_model_fini(&f->raft);

@@ -143,6 +143,7 @@ struct fleet_faults {
 struct sim_coordinator {
     struct process process;
     struct coordinator *core;          /* NULL while down */
+    struct coordinator_config config;  /* that it was started with */
     uint64_t lease_us;                 /* its setting, in fleets where these differ */
     uint64_t tick_max_us;              /* from one look at the time to the next */
     uint64_t step_us;                  /* its clock at its last step, … */
@@ -395,6 +396,11 @@ struct fleet {
     bool apart_rest;             /* … until all do */
     bool remembers;              /* the fleet remembers the ids of actors in memory, … */
     bool unsure;                 /* … and a node told it late */
+    enum balance_by balance_by;  /* sim/balance.c: what nodes share … */
+    struct prng loads;           /* … of what they say, which this draws, … */
+    uint64_t *rest_us;           /* … owned; by cell: what moved for that rests until then … */
+    uint64_t rest_lead_us;       /* … if its leader was elected then */
+    uint64_t balanced;           /* moves for that */
     bool versioned;        /* states have versions, and each life of a node one of its own … */
     bool versions_rest;    /* … until all have the newest */
     bool versions_untold;  /* … and their coordinators don't know of it */
@@ -700,6 +706,21 @@ void lives_recall(struct fleet *f, struct sim_node *n);
 /* Forget what was given for this actor; NULL = for all. */
 void lives_drop(struct sim_node *n, const struct actor *a);
 
+/* ---- seeds whose nodes share what vnodes cost: sim/balance.c ---- */
+
+/* Draw whether the fleet's nodes share what their vnodes cost, or take. */
+void balance_draw(struct fleet *f);
+void balance_configure(const struct fleet *f, struct coordinator_config *config);
+/* From now on its nodes share the cells again. */
+void balance_heal(struct fleet *f);
+/* In such a fleet, a coordinator is to hear costs that are made up, with that renewal of the node.
+ */
+void balance_tell(struct fleet *f, const struct sim_node *n, Rh__Renew *renew);
+/* Checker `rest`: a command came out of the log. */
+void balance_committed(struct fleet *f, const Rh__Command *command,
+                       const struct state_result *result);
+void balance_free(struct fleet *f);
+
 /* ---- seeds with a second role: sim/roles.c ---- */
 
 /* Is a seed that draws its profile one of them? Drawn aside, so that all others stay as they are.
@@ -716,6 +737,7 @@ void roles_end_lacks(struct fleet *f);
 void roles_entities(struct fleet *f);
 /* The zones in which its roles are kept. */
 void roles_zones(const struct fleet *f, struct coordinator_config *config);
+
 /* The operator resizes the set. */
 void roles_start(struct fleet *f);
 void roles_told(struct fleet *f, const Rh__AdminReply *reply);

@@ -507,6 +507,7 @@ void nemesis_heal(struct fleet *f)
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
     group_heal(f);
+    balance_heal(f);
     if (f->maintenance_ms > 0) {
         coordinators_start_all(f);
     }

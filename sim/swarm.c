@@ -386,6 +386,7 @@ void nemesis_draw(struct fleet *f)
     draw_lull(f);
     draw_probes(f);
     draw_versions(f);
+    balance_draw(f);
     if (world_chance(&f->world, 400)) {
         draw_lives(f);
     }

@@ -49,6 +49,7 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->noticed += f->noticed;
     t->hands_asked += f->hands_asked;
     t->hands_done += f->hands_done;
+    t->balanced += f->balanced;
     t->leader_changes += f->raft.changes;
     t->groups += f->group != NULL;
     count_voters(&t->voters, group_counts(f));
@@ -99,6 +100,7 @@ void totals_add(struct totals *t, const struct totals *more)
     t->noticed += more->noticed;
     t->hands_asked += more->hands_asked;
     t->hands_done += more->hands_done;
+    t->balanced += more->balanced;
     t->leader_changes += more->leader_changes;
     t->groups += more->groups;
     count_voters(&t->voters, more->voters);
@@ -151,6 +153,7 @@ static void print_requests(const struct totals *t)
     (void)printf("decisions and repairs that an operator asked for %" PRIu64 ", done %" PRIu64 "\n",
                  t->hands_asked,
                  t->hands_done);
+    (void)printf("vnodes that moved for what they cost %" PRIu64 "\n", t->balanced);
     print_times("holds of an actor", &t->hold);
     print_times("vnodes without a server after a crash", &t->stall);
 }

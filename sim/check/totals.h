@@ -34,6 +34,7 @@ struct totals {
     uint64_t noticed;
     uint64_t hands_asked;
     uint64_t hands_done;
+    uint64_t balanced; /* vnodes that moved for what they cost */
     uint64_t leader_changes;
     uint64_t groups; /* of shipped replicas */
     struct group_counts voters;

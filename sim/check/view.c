@@ -453,6 +453,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     }
     f->ledger.aborts += result->aborted_count;
     roles_committed(f, result);
+    balance_committed(f, command, result);
     poison_committed(f, command, result);
     if (result->accepted && command->body_case == RH__COMMAND__BODY_DESIRE) {
         operator_committed(f, command->desire, result);
