@@ -1,17 +1,26 @@
 #!/usr/bin/env python3
 """Placement by load on four real nodes: hash leaves one of them with most of a Zipf load, and `--balance load` shares it out.
 The leader's figure says so, and so do the requests themselves, of which this script knows how many it sends for each id. (A
-node that shares its processor with others needs more time for each: the two are not quite the same.)"""
+node that shares its processor with others needs more time for each: the two are not quite the same.)
+
+With --minutes N the load goes on for that long after it was shared out, and no vnode may move to and fro: the owner of each
+cell is looked at every second, and changes once at most."""
 import os
 import signal
 import sys
 import threading
+import time
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import Fleet, Resp, healthy, main, until
 
 NODES = ["n1", "n2", "n3", "n4"]
 IDS = 400
+MINUTES = 0  # to watch after the balance
+if "--minutes" in sys.argv:
+    at = sys.argv.index("--minutes")
+    MINUTES = float(sys.argv[at + 1])
+    del sys.argv[at : at + 2]
 BATCH = 200
 
 
@@ -67,6 +76,31 @@ def max_to_mean(fleet, parts):
     return max(own.values()) * len(NODES) / sum(own.values())
 
 
+def owners(fleet):
+    """(first cell, cell behind the last, owner), of each vnode."""
+    return [(v["from"], v["to"], v["owner"]) for v in fleet.ask("ring")["vnodes"]]
+
+
+def watch(fleet, parts, minutes):
+    """A load that stays as it is moves nothing twice. Returns how many cells moved, and the worst figures seen."""
+    now = owners(fleet)
+    ways = [[] for _ in range(max(to for _, to, _ in now))]  # of each cell: its owners, and when each came
+    worst = [0.0, 0.0]
+    begin = time.monotonic()
+    while time.monotonic() - begin < minutes * 60:
+        for first, to, who in now:
+            for way in ways[first:to]:
+                if not way or way[-1][0] != who:
+                    way.append((who, round(time.monotonic() - begin)))
+        twice = [(cell, way) for cell, way in enumerate(ways) if len(way) > 2]
+        assert not twice, (len(twice), twice[0])
+        b = fleet.status()["balance"]
+        worst = [max(worst[0], b["max_permille"] / 1000), max(worst[1], max_to_mean(fleet, parts))]
+        time.sleep(1)
+        now = owners(fleet)
+    return sum(len(way) - 1 for way in ways), worst
+
+
 def a_zipf_load_is_shared_out(binary):
     with Fleet(binary) as fleet:
         path = os.path.join(fleet.folder, "ringhold.ini")
@@ -115,6 +149,10 @@ def a_zipf_load_is_shared_out(binary):
 
         by_load = until("the load is shared out", shared_out, deadline=180, pause=0.5)
         print(f"max/mean: {by_hash:.2f} of requests by hash; {by_load[1]:.2f} by load, {by_load[0]:.2f} of the time")
+        if MINUTES > 0:
+            moved, worst = watch(fleet, load.parts, MINUTES)
+            print(f"{MINUTES:g} minutes after that: {moved} cells moved once, none twice; "
+                  f"at most {worst[1]:.2f} of requests, {worst[0]:.2f} of the time")
         load.stop()
         assert "balance by load" in fleet.tell("status")
         fleet.settled(NODES)
@@ -124,7 +162,7 @@ def a_zipf_load_is_shared_out(binary):
 def what_is_no_balance_is_refused(binary):
     with Fleet(binary) as fleet:
         code, _, err = fleet.run("coordinator", "--data", fleet.data("c1"), "--balance", "luck")
-        assert code != 0 and "--balance must be hash or load" in err, (code, err)
+        assert code != 0 and "--balance must be hash, load or memory" in err, (code, err)
 
 
 main([a_zipf_load_is_shared_out, what_is_no_balance_is_refused])
