@@ -156,7 +156,7 @@ struct coordinator_config {
     size_t least_count;
     struct coordinator_zone zone[COORDINATOR_ZONES_MAX]; /* roles not named here: any */
     size_t zone_count;
-    uint32_t remember_max;  /* ids that the fleet remembers; 100000 */
+    uint32_t remember_max; /* ids that the fleet remembers; 100000 */
     enum balance_by balance_by;
     uint32_t balance_warm_ms; /* that a node has told what its vnodes cost for, before that counts;
                                  20000 */

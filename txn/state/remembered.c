@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A row of a command. */
-struct told {
+struct remembered_row {
     struct state_remembered row; /* its id is borrowed */
     size_t at; /* its place in the command: of two about one id the later counts */
     bool forget;
@@ -37,8 +37,8 @@ static int compare(const struct state_remembered *a, const struct state_remember
 
 static int by_place(const void *a, const void *b)
 {
-    const struct told *x = a;
-    const struct told *y = b;
+    const struct remembered_row *x = a;
+    const struct remembered_row *y = b;
     const int order = compare(&x->row, &y->row);
 
     return order != 0 ? order : x->at < y->at ? -1 : 1;
@@ -95,7 +95,7 @@ bool remembered_has(const struct state *s, uint16_t kind, struct bytes id)
 
 /* Of the command's rows those that change something, sorted: at most one of an id. */
 static size_t read_rows(const struct state *s, const struct state_node *node,
-                        const Rh__CommandRemember *in, struct told *told)
+                        const Rh__CommandRemember *in, struct remembered_row *told)
 {
     size_t count = 0;
     size_t kept = 0;
@@ -107,11 +107,11 @@ static size_t read_rows(const struct state *s, const struct state_node *node,
             (node == NULL
                  ? in->rows[i]->forget != 0
                  : remembered_owns(s, node, actor) && is_kind(s, node, (uint16_t)actor->kind))) {
-            told[count++] = (struct told){.row = {.kind = (uint16_t)actor->kind,
-                                                  .id_size = (uint8_t)actor->id.len,
-                                                  .id = actor->id.data},
-                                          .at = i,
-                                          .forget = in->rows[i]->forget != 0};
+            told[count++] = (struct remembered_row){.row = {.kind = (uint16_t)actor->kind,
+                                                            .id_size = (uint8_t)actor->id.len,
+                                                            .id = actor->id.data},
+                                                    .at = i,
+                                                    .forget = in->rows[i]->forget != 0};
         }
     }
     qsort(told, count, sizeof *told, by_place);
@@ -127,7 +127,7 @@ static size_t read_rows(const struct state *s, const struct state_node *node,
 }
 
 /* Take out those that are forgotten; all of them are there. */
-static void take_out(struct state *s, const struct told *told, size_t count)
+static void take_out(struct state *s, const struct remembered_row *told, size_t count)
 {
     size_t to = 0;
     size_t next = 0;
@@ -147,7 +147,7 @@ static void take_out(struct state *s, const struct told *told, size_t count)
 }
 
 /* Put `added` of them in, from behind: each row moves once. None is there yet. */
-static void put_in(struct state *s, const struct told *told, size_t count, size_t added)
+static void put_in(struct state *s, const struct remembered_row *told, size_t count, size_t added)
 {
     size_t from = s->remembered_count;
     size_t to = from + added;
@@ -175,7 +175,7 @@ static void put_in(struct state *s, const struct told *told, size_t count, size_
     }
 }
 
-static void change_rows(struct state *s, const struct told *told, size_t count)
+static void change_rows(struct state *s, const struct remembered_row *told, size_t count)
 {
     size_t added = 0;
     size_t room;
@@ -195,7 +195,7 @@ static void change_rows(struct state *s, const struct told *told, size_t count)
 void apply_remember(struct change *c, const Rh__CommandRemember *in)
 {
     const struct state_node *node = state_node(c->s, (uint16_t)in->slot);
-    struct told *told;
+    struct remembered_row *told;
 
     if (c->s->format < FLEET_FORMAT_PLACEMENT) {
         change_refuse(
