@@ -801,7 +801,7 @@ static void start_what_can(struct coordinator *c)
 }
 
 /* Changes with what the node told: of the states that it reads, and of the parts that it takes. */
-static uint64_t told(const struct coordinator *c, const struct state_node *n)
+static uint64_t told(const struct coordinator *c, const struct state_node *n, bool by_hosts)
 {
     const struct seen *seen = peers_seen(c, n);
 
@@ -809,12 +809,13 @@ static uint64_t told(const struct coordinator *c, const struct state_node *n)
         return 0;
     }
     return (seen->states.count == 0 ? 0 : state_versions_mix(&seen->states)) ^
-           parts_mix(&seen->parts) ^ (seen->states.told && has_hosts_segment(c) ? 1 : 0);
+           parts_mix(&seen->parts) ^ (seen->states.told && by_hosts ? 1 : 0);
 }
 
 /* Changes when someone comes to life or is gone, or tells anew what it reads or takes. */
 static uint64_t lives(struct coordinator *c)
 {
+    const bool by_hosts = has_hosts_segment(c);
     uint64_t sum = 1;
 
     for (size_t i = 0; i < c->state->node_count; i++) {
@@ -822,7 +823,7 @@ static uint64_t lives(struct coordinator *c)
 
         sum = (sum ^ n->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
         sum += (peers_live(c, n) ? 2u : 0u) + (peers_gone(c, n) ? 1u : 0u);
-        sum += told(c, n);
+        sum += told(c, n, by_hosts);
     }
     return sum;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A rolling deploy under load: two kinds more, one of them on some of the nodes only, and a new version of all states; its
-first node is a canary. Then one kind goes again. The judge reads the journals of all processes: nothing is lost, nothing
-runs twice, and what is asked for is answered.
+"""A rolling deploy under load: two kinds more, one of them on some of the nodes only, and a new version of all states;
+its first node is a canary. Then one kind goes again. The judge reads the journals of all processes: nothing is lost,
+nothing runs twice, and what is asked for is answered.
 """
 import os
 import signal

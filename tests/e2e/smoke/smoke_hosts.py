@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nodes of one role host different kinds: a kind that is placed by its hosts lives on these alone, and a canary takes a part."""
+"""Nodes of one role host different kinds: one that is placed by its hosts lives on these alone; a canary takes a part."""
 import sys
 import threading
 
@@ -90,7 +90,7 @@ def a_canary_takes_a_part(binary):
                                  "--listen", "127.0.0.1:0", "--kind", "0@0.1:kv")
         assert code != 0 and "or set the node's weight (`ringhold node weight`)" in err, err
         for part in ("1.1", "2", "0.1234", "0.1x", "x"):
-            code, _, err = fleet.run("node", "--name", "n3", "--join", fleet.addresses, "--data", fleet.data("n3"), "--kind", f"3@{part}:kv")
+            code, _, err = fleet.run("node", "--name", "n3", "--join", fleet.addresses, "--kind", f"3@{part}:kv")
             assert code != 0 and "with a PART of 0 to 1" in err, (part, err)
 
 
