@@ -156,7 +156,7 @@ static void send_rows(struct host *h)
     }
     struct leaving_row *leaving = mem_new(r->sent, sizeof *leaving);
     body.number = r->number;
-    body.rows = mem_new(r->sent, sizeof *body.rows);
+    body.rows = mem_new(r->sent, sizeof(Rh__RememberRow *));
     for (struct list_link *l = list_front(&r->rows); body.n_rows < r->sent;
          l = list_next(&r->rows, l)) {
         struct told_row *told = CONTAINER_OF(l, struct told_row, link);

@@ -92,7 +92,7 @@ bool remembered_forget(struct coordinator *c, const struct leader_peer *peer, Rh
         return false;
     }
     row = mem_new(in->n_actors, sizeof *row);
-    body.rows = mem_new(in->n_actors, sizeof *body.rows);
+    body.rows = mem_new(in->n_actors, sizeof(Rh__RememberRow *));
     for (size_t i = 0; i < in->n_actors; i++) {
         row[i] = (Rh__RememberRow)RH__REMEMBER_ROW__INIT;
         row[i].actor = in->actors[i];

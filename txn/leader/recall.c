@@ -73,7 +73,7 @@ void recall_on_remember(struct coordinator *c, struct leader_peer *peer, const R
     }
     body.slot = node->slot;
     body.incarnation = node->incarnation;
-    body.rows = mem_new(in->n_rows + 1, sizeof *body.rows);
+    body.rows = mem_new(in->n_rows + 1, sizeof(Rh__RememberRow *));
     body.n_rows = in->n_rows;
     leave_out(c, in, body.rows, &nothing);
     command.body_case = RH__COMMAND__BODY_REMEMBER;
