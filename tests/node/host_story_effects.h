@@ -56,6 +56,28 @@ static inline void print_body(struct bytes body)
     hops_kept_size = note.payload.size;
 }
 
+/* "+ID": it lives, "-ID": it has ended. */
+static inline void print_remember(const Rh__Remember *m)
+{
+    (void)fprintf(out, " REMEMBER %" PRIu64, m->number);
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const Rh__Actor *actor = m->rows[i]->actor;
+
+        (void)fprintf(out,
+                      " %s%s",
+                      m->rows[i]->forget ? "-" : "+",
+                      name_of(bytes_of(actor->id.data, actor->id.len)));
+    }
+}
+
+static inline void print_recall(const Rh__Recall *m)
+{
+    (void)fprintf(out, " RECALL");
+    if (m->after.len > 0) {
+        (void)fprintf(out, " after=%s", name_of(bytes_of(m->after.data, m->after.len)));
+    }
+}
+
 static inline void print_control(int coordinator, struct bytes b)
 {
     Rh__Control *c = control_get(b);
@@ -105,22 +127,10 @@ static inline void print_control(int coordinator, struct bytes b)
         }
         break;
     case RH__CONTROL__BODY_REMEMBER:
-        (void)fprintf(out, " REMEMBER %" PRIu64, c->remember->number);
-        for (size_t i = 0; i < c->remember->n_rows; i++) {
-            const Rh__RememberRow *row = c->remember->rows[i];
-
-            (void)fprintf(out,
-                          " %s%s",
-                          row->forget ? "-" : "+",
-                          name_of(bytes_of(row->actor->id.data, row->actor->id.len)));
-        }
+        print_remember(c->remember);
         break;
     case RH__CONTROL__BODY_RECALL:
-        (void)fprintf(out, " RECALL");
-        if (c->recall->after.len > 0) {
-            (void)fprintf(
-                out, " after=%s", name_of(bytes_of(c->recall->after.data, c->recall->after.len)));
-        }
+        print_recall(c->recall);
         break;
     case RH__CONTROL__BODY_BYE:
         (void)fprintf(out, " BYE");
