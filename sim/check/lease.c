@@ -244,8 +244,11 @@ void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_en
         c->granted_us[n - f->node] = c->step_us;
         n->lease_end_us = again && n->lease_end_us > end_us ? n->lease_end_us : end_us;
         n->granted = message->target_incarnation;
-        // When it was decided: who stands still in between sends what is over by then.
-        if (message->grant->lease_us > c->longest_us) {
+        // When it was decided: who stands still in between sends what is over by then. A former
+        // leader that does not know it yet answers what the node sent before its lease was a later
+        // leader's: judge_longest() sees whether the node takes that.
+        if (message->grant->lease_us > c->longest_us &&
+            (f->group != NULL || f->raft.leader == (int)c->process.number)) {
             world_violate(&f->world,
                           "lease",
                           "%s grants %s a lease of %llu us, and the longest in the log has %llu",
@@ -257,6 +260,32 @@ void check_grant(struct fleet *f, struct sim_coordinator *c, const struct net_en
         maintenance_granted(f, c, n, message->grant);
     }
     control_free(message);
+}
+
+/* By what is left of it, which is less than what was granted. Old files have forgotten that leases
+ * were longer. */
+static void judge_longest(struct fleet *f, const struct sim_node *n)
+{
+    const uint64_t longest_us = f->raft.truth.lease_us;
+    const bool judged = n->core != NULL && f->profile != PROFILE_CLOCKS && !f->past;
+    const uint64_t left_us = judged ? check_may_run_us(f, n) : 0;
+
+    // Who said BYE has stopped its actors, and owns nothing.
+    if (left_us > longest_us && n->parted != n->incarnation) {
+        world_violate(&f->world,
+                      "lease",
+                      "%s has a lease for %llu us more, and none is longer than %llu from now on",
+                      n->process.name,
+                      (unsigned long long)left_us,
+                      (unsigned long long)longest_us);
+    }
+}
+
+void check_longest(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        judge_longest(f, &f->node[i]);
+    }
 }
 
 void check_lease(struct fleet *f, struct sim_node *n, const Rh__Control *message)
@@ -275,30 +304,8 @@ void check_lease(struct fleet *f, struct sim_node *n, const Rh__Control *message
                       n->process.name,
                       (unsigned long long)(figures.lease_until_us - n->lease_end_us));
     }
+    judge_longest(f, n);
     maintenance_took(f, n, message->grant);
-}
-
-/* By what is left of it, which is less than what was granted. Old files have forgotten that leases
- * were longer. */
-void check_longest(struct fleet *f)
-{
-    const uint64_t longest_us = f->raft.truth.lease_us;
-
-    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !f->past; i++) {
-        const struct sim_node *n = &f->node[i];
-        const uint64_t left_us = n->core == NULL ? 0 : check_may_run_us(f, n);
-
-        // Who said BYE has stopped its actors, and owns nothing.
-        if (left_us > longest_us && n->parted != n->incarnation) {
-            world_violate(
-                &f->world,
-                "lease",
-                "%s has a lease for %llu us more, and none is longer than %llu from now on",
-                n->process.name,
-                (unsigned long long)left_us,
-                (unsigned long long)longest_us);
-        }
-    }
 }
 
 /* ---- what begins */
