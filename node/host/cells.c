@@ -15,12 +15,14 @@ void cells_init(struct host_cells *c, const struct host_config *config)
     c->kind = mem_new(config->kind_count, sizeof *c->kind);
     for (size_t i = 0; i < config->kind_count; i++) {
         c->kind[i].how = &config->kinds[i];
+        c->kind[i].any = kind_takes_any(&config->kinds[i]);
     }
 }
 
 void cells_fini(struct host_cells *c)
 {
     mem_free(c->state);
+    mem_free(c->cost);
     mem_free(c->kind);
 }
 
@@ -42,6 +44,8 @@ void cells_lay_out(struct host *h)
     actors_set_grid(&h->actors, h->topology.view.ring.grid, h->topology.view.ring.cell_count);
     mem_free(h->cells.state);
     h->cells.state = mem_new(h->actors.cell_count, sizeof *h->cells.state);
+    mem_free(h->cells.cost);
+    h->cells.cost = mem_new(h->actors.cell_count, sizeof *h->cells.cost);
     h->cells.mine_count = 0;
 }
 
@@ -54,6 +58,8 @@ void cells_grow(struct host *h)
         actors_grow(&h->actors, now);
         h->cells.state = mem_resize(h->cells.state, now * sizeof *h->cells.state);
         memset(h->cells.state + before, 0, (now - before) * sizeof *h->cells.state);
+        h->cells.cost = mem_resize(h->cells.cost, now * sizeof *h->cells.cost);
+        memset(h->cells.cost + before, 0, (now - before) * sizeof *h->cells.cost);
     }
 }
 
@@ -61,6 +67,7 @@ void cells_forget(struct host *h)
 {
     for (uint32_t c = 0; h->cells.state != NULL && c < h->actors.cell_count; c++) {
         h->cells.state[c] = (struct cell_state){0};
+        h->cells.cost[c] = (struct cell_cost){0};
     }
     h->cells.mine_count = 0;
 }
@@ -89,7 +96,7 @@ bool cells_mark(struct host *h, struct span at)
 
 void cells_count_time(struct host_cells *c, uint32_t cell, uint64_t us)
 {
-    uint32_t *busy_us = &c->state[cell].busy_us;
+    uint32_t *busy_us = &c->cost[cell].busy_us;
 
     *busy_us = us < UINT32_MAX - *busy_us ? *busy_us + (uint32_t)us : UINT32_MAX;
 }
@@ -104,15 +111,14 @@ uint32_t cells_memory_of(const struct host *h, uint16_t kind)
 
 void cells_count_live(struct host *h, const struct actor *a, bool lives)
 {
-    struct cell_state *state = &h->cells.state[ring_point_cell(actor_position(a))];
     const uint32_t memory = cells_memory_of(h, a->kind);
 
-    state->memory += lives ? memory : -memory;
+    h->cells.cost[ring_point_cell(actor_position(a))].memory += lives ? memory : -memory;
 }
 
 void cells_forget_costs(struct host_cells *c, uint32_t cell)
 {
-    c->state[cell].requests = c->state[cell].busy_us = 0;
+    c->state[cell].requests = c->cost[cell].busy_us = 0;
 }
 
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold)

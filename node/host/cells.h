@@ -18,9 +18,15 @@ struct cell_state {
     uint64_t since_us; /* when it came, if it is mine, or was given away last; 0 = never */
     uint64_t fence;    /* greatest that an actor here was activated under */
     uint32_t requests; /* begun here since that was told last */
-    uint32_t busy_us;  /* its actors ran for so long since then, as far as that is known by actor */
-    uint32_t memory;   /* that its live actors take, in CELL_MEMORY_UNITs */
     bool mine;         /* by the configuration adopted last */
+};
+
+/* What a cell costs beside its requests. Not in its state, which each request reads: that is 32
+ * bytes, so its place takes no multiplication. */
+struct cell_cost {
+    uint32_t busy_us; /* its actors ran for so long, as far as that is known by actor, since that
+                         was told last */
+    uint32_t memory;  /* that its live actors take, in CELL_MEMORY_UNITs */
 };
 
 enum { CELL_MEMORY_UNIT = 256 /* bytes: about what an actor takes that has nothing */ };
@@ -30,6 +36,7 @@ struct kind_state {
     uint32_t first_cell; /* of its segment, when this incarnation began */
     struct ring_key key;
     const struct host_kind *how; /* the configuration's */
+    bool any;                    /* kind_takes_any(how) */
     struct idle idle;
 };
 static inline bool kind_is_always(const struct kind_state *kind)
@@ -40,6 +47,7 @@ static inline bool kind_is_always(const struct kind_state *kind)
 struct host_cells {
     struct kind_state *kind;  /* owned, as many as config.kind_count */
     struct cell_state *state; /* owned, one per cell; NULL = never registered */
+    struct cell_cost *cost;   /* owned, likewise */
     uint32_t mine_count;      /* cells of which `mine` is true */
     uint64_t doubles_total;   /* I1: times an actor lived here that had no right to */
 };
@@ -88,8 +96,7 @@ static inline void cells_count_double(struct host_cells *c)
 /* True: any id may be asked; false: only those of a singleton or a set. */
 static inline bool kind_takes_any(const struct host_kind *kind)
 {
-    return kind->placement == RH_PLACE_HASH || kind->placement == RH_PLACE_TOGETHER ||
-           kind->placement == RH_PLACE_HOSTS;
+    return kind->placement != RH_PLACE_SINGLETON && kind->placement != RH_PLACE_DAEMONS;
 }
 
 /* Find what is known of a kind; NULL: it is not hosted here. */

@@ -93,22 +93,21 @@ static uint64_t cost_of(const struct costs *c, uint64_t requests, uint64_t busy_
 
 static void add_cell(struct host *h, uint32_t cell)
 {
-    const struct cell_state *state = &h->cells.state[cell];
+    const struct cell_cost *cost = &h->cells.cost[cell];
     struct costs_vnode *v = &h->costs.at;
 
-    v->requests += state->requests;
-    v->busy_us += state->busy_us;
-    v->memory += (uint64_t)state->memory * CELL_MEMORY_UNIT;
+    v->requests += h->cells.state[cell].requests;
+    v->busy_us += cost->busy_us;
+    v->memory += (uint64_t)cost->memory * CELL_MEMORY_UNIT;
 }
 
 /* The second time: what was counted is forgotten, and parted. */
 static void part_cell(struct host *h, uint32_t cell)
 {
-    const struct cell_state *state = &h->cells.state[cell];
     struct costs_vnode *v = &h->costs.at;
     const uint64_t all = cost_of(&h->costs, v->requests, v->busy_us);
 
-    v->left += cost_of(&h->costs, state->requests, state->busy_us);
+    v->left += cost_of(&h->costs, h->cells.state[cell].requests, h->cells.cost[cell].busy_us);
     cells_forget_costs(&h->cells, cell);
     const uint64_t right = all > v->left ? all - v->left : 0; // more may have come between
     const uint64_t lesser = v->left < right ? v->left : right;

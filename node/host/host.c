@@ -584,7 +584,7 @@ static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tall
         check_actor(h, a, tally);
         count++;
     }
-    ASSERT(tally->memory == state->memory);
+    ASSERT(tally->memory == h->cells.cost[cell].memory);
     return count;
 }
 

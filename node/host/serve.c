@@ -78,7 +78,7 @@ static inline bool steady_actor(const struct host *h, const struct actor *a)
 /* Every id of it may be asked. */
 static bool steady_kind(const struct kind_state *k)
 {
-    return k != NULL && kind_takes_any(k->how);
+    return k != NULL && k->any;
 }
 
 static struct admission admission(const struct host *h, const struct neighbour *n,

@@ -344,7 +344,17 @@ void extras_fini(struct runtime *s);
 /* The message that runs was answered: its task is over. */
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 /* The request that is done at once has come to that; the body is borrowed until the next. */
-void run_end_at_once(struct runtime *s, enum err error, enum answer_code code, struct bytes body);
+static inline void run_end_at_once(struct runtime *s, enum err error, enum answer_code code,
+                                   struct bytes body)
+{
+    struct at_once *now = *s->config.at_once;
+
+    *s->config.at_once = NULL;
+    now->error = error;
+    now->code = code;
+    now->answer = body;
+    now->done = true;
+}
 
 /* ---- move.c */
 

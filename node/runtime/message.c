@@ -11,17 +11,6 @@
 
 #include <string.h>
 
-void run_end_at_once(struct runtime *s, enum err error, enum answer_code code, struct bytes body)
-{
-    struct at_once *now = *s->config.at_once;
-
-    *s->config.at_once = NULL;
-    now->error = error;
-    now->code = code;
-    now->answer = body;
-    now->done = true;
-}
-
 /* Of a submission, of what finished later, or of an actor that has more to do. */
 __attribute__((noinline)) static void complete(struct rh_actor *a, enum answer_code code,
                                                struct bytes body)

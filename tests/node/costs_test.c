@@ -158,9 +158,9 @@ static void the_time_of_an_actor_is_told_with_its_vnode(void **state)
     row = row_of(costs, vnode);
     assert_true(row == NULL || row->busy_us == 0);
     proto_free(&costs->base);
-    h->cells.state[cell].busy_us = UINT32_MAX - 10; // it does not begin anew
+    h->cells.cost[cell].busy_us = UINT32_MAX - 10; // it does not begin anew
     host_count_time(m.node.host, a, 700);
-    assert_int_equal(h->cells.state[cell].busy_us, UINT32_MAX);
+    assert_int_equal(h->cells.cost[cell].busy_us, UINT32_MAX);
     mill_close(&m);
 }
 

@@ -18,7 +18,7 @@ BODIES = [name for name in SCHEMA["Control"] if name not in ENVELOPE]
 # What an honest one says to a coordinator, a node: docs/security.md.
 TO_COORDINATOR = {
     "node": {"register_", "bye", "renew", "prepared", "refused", "stale", "poll", "draining", "get_config", "inspect_answer",
-             "actors_answer"},
+             "actors_answer", "remember", "recall"},
     "gateway": {"get_config", "inspect_answer", "operator_request_answer"},
     "cli": {"admin"},
 }
