@@ -310,7 +310,7 @@ void remember_on_recalled(struct host *h, const Rh__Recalled *in)
     struct remember *r = &h->remember;
 
     if (!r->recalling || in->kind != h->config.kinds[r->kind].number ||
-        in->after.len != r->after_size || memcmp(in->after.data, r->after, r->after_size) != 0 ||
+        !bytes_equal(bytes_of(in->after.data, in->after.len), bytes_of(r->after, r->after_size)) ||
         in->next.len > RECORD_ID_MAX) {
         return; // of a question before
     }
