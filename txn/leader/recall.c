@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Node's words about ids that are remembered, and their questions for them.
+ * What nodes tell about remembered ids, and their questions for them.
  */
 #include "txn/leader/inside.h"
 
@@ -11,8 +11,10 @@
 #include <inttypes.h>
 
 enum {
-    PAGE = 1000,    /* ids of an answer */
-    LOOKED = 20000, /* rows that are looked at for it: of others' ids there may be many */
+    PAGE = 1000, /* ids of an answer */
+    /* Rows that are looked at for it: of others' ids there may be many. Each takes a look-up, and
+     * any node may ask at any rate. */
+    LOOKED = 2000,
 };
 
 /* ---- Remember ---- */
