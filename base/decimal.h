@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A number as decimal text, without what printf() costs: some hundred instructions, which a
- * request feels.
+ * A number as decimal text. printf() takes some hundred instructions more, which is much of what a
+ * request takes in all.
  */
 #ifndef BASE_DECIMAL_H
 #define BASE_DECIMAL_H
