@@ -211,7 +211,7 @@ void named_values_seal(struct named_values *v, struct buffer *out)
 
     while ((link = list_pop_front(&v->changed)) != NULL) {
         struct named_value *n = CONTAINER_OF(link, struct named_value, in_changed);
-        const struct value_change c = {
+        const struct change c = {
             .key = key_of(n), .gone = !n->now.there, .bytes = bytes_of(n->now.data, n->now.size)};
 
         changes_put(out, &c);
@@ -237,9 +237,12 @@ void named_values_undo(struct named_values *v)
 
 bool named_values_load(struct named_values *v, struct bytes all)
 {
-    struct value_change c;
+    struct change c;
 
     while (changes_next(&all, &c)) {
+        if (c.of != CHANGE_VALUE) {
+            continue;
+        }
         if (v->count > 0 && compare(key_of(v->at[v->count - 1]), c.key) >= 0) {
             return false;
         }

@@ -58,8 +58,8 @@ void named_values_seal(struct named_values *v, struct buffer *out);
 /* Take all changes since the last seal back. */
 void named_values_undo(struct named_values *v);
 
-/* Fill an empty table with what changes_put() wrote, in the order of the keys. False: they are out
- * of order. */
+/* Fill an empty table with the values in what changes_put() wrote, in the order of the keys. False:
+ * they are out of order. */
 bool named_values_load(struct named_values *v, struct bytes all);
 
 #endif

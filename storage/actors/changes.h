@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes of an actor's named values as bytes: what a commit brings to its store, and the values
- * that the store gives back when it loads the actor.
+ * What a durable actor keeps, as bytes: the changes that a commit brings to its store, and all that
+ * the store gives back when it loads the actor. There are three things: named values, saved answers
+ * and alarms. Each has a table of its own in the store; a row is found by kind, id and key.
  *
  * Pure. The bytes stay in one process, between its workers and its store; they are in no file and
  * on no wire.
@@ -12,23 +13,38 @@
 #include "base/bytes.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum {
     CHANGES_KEY_MAX = 255,           /* bytes of a key, 1 or more */
     CHANGES_VALUE_MAX = 1024 * 1024, /* bytes of a value */
 };
 
-/* One value, as it is from now on. Borrowed. */
-struct value_change {
+/* The table that a change is for. */
+enum change_of {
+    CHANGE_VALUE,  /* key: its name. bytes: the value */
+    CHANGE_ANSWER, /* key: the request's name. bytes: its answer (node/durable/answers.h) */
+    CHANGE_ALARM,  /* key: its name. bytes: what it brings */
+};
+enum { CHANGE_COUNT = CHANGE_ALARM + 1 };
+
+/* A row, as it is from now on. Borrowed. */
+struct change {
+    enum change_of of;
     struct bytes key;
-    bool gone; /* there is no such value any more; `bytes` is empty */
+    bool gone; /* there is no such row any more; `bytes` is empty */
     struct bytes bytes;
+    uint64_t due_ms;   /* ALARM: when, in ms since 1970 */
+    uint64_t every_ms; /* ALARM: 0 = once */
 };
 
 /* Append the change to `out`. */
-void changes_put(struct buffer *out, const struct value_change *c);
+void changes_put(struct buffer *out, const struct change *c);
 /* Take the next change off the front of `all`, bytes of changes_put(); it borrows them. False: that
  * was all. */
-bool changes_next(struct bytes *all, struct value_change *c);
+bool changes_next(struct bytes *all, struct change *c);
+/* True if the row is within the limits above, as what somebody else wrote into a store may not be.
+ */
+bool change_is_good(const struct change *c);
 
 #endif

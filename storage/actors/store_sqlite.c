@@ -29,13 +29,38 @@ struct store_sqlite {
 };
 
 static const char schema[] =
-    "CREATE TABLE store (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL,"
-    " read_back INTEGER NOT NULL);"
-    "INSERT INTO store VALUES (1, 1, 0);"
-    "CREATE TABLE actor (kind INTEGER NOT NULL, id BLOB NOT NULL, fence INTEGER NOT NULL,"
-    " number INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;"
-    "CREATE TABLE value (kind INTEGER NOT NULL, id BLOB NOT NULL, key BLOB NOT NULL,"
-    " value BLOB NOT NULL, PRIMARY KEY (kind, id, key)) WITHOUT ROWID;";
+    "CREATE TABLE IF NOT EXISTS store (one INTEGER PRIMARY KEY CHECK (one = 1),"
+    " version INTEGER NOT NULL, read_back INTEGER NOT NULL);"
+    "INSERT OR IGNORE INTO store VALUES (1, 1, 0);"
+    "CREATE TABLE IF NOT EXISTS actor (kind INTEGER NOT NULL, id BLOB NOT NULL,"
+    " fence INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS value (kind INTEGER NOT NULL, id BLOB NOT NULL, key BLOB NOT NULL,"
+    " value BLOB NOT NULL, PRIMARY KEY (kind, id, key)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS answer (kind INTEGER NOT NULL, id BLOB NOT NULL,"
+    " name BLOB NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS alarm (kind INTEGER NOT NULL, id BLOB NOT NULL, name BLOB NOT NULL,"
+    " payload BLOB NOT NULL, due INTEGER NOT NULL, every INTEGER NOT NULL,"
+    " PRIMARY KEY (kind, id, name)) WITHOUT ROWID;"
+    "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (due);";
+
+/* What is done with the rows of one table. */
+struct table_sql {
+    const char *load; /* … of an actor, in the order of their keys */
+    const char *put;
+    const char *drop;
+};
+static const struct table_sql tables[CHANGE_COUNT] = {
+    [CHANGE_VALUE] = {"SELECT key, value FROM value WHERE kind = ? AND id = ? ORDER BY key",
+                      "REPLACE INTO value VALUES (?, ?, ?, ?)",
+                      "DELETE FROM value WHERE kind = ? AND id = ? AND key = ?"},
+    [CHANGE_ANSWER] = {"SELECT name, answer FROM answer WHERE kind = ? AND id = ? ORDER BY name",
+                       "REPLACE INTO answer VALUES (?, ?, ?, ?)",
+                       "DELETE FROM answer WHERE kind = ? AND id = ? AND name = ?"},
+    [CHANGE_ALARM] = {"SELECT name, payload, due, every FROM alarm WHERE kind = ? AND id = ?"
+                      " ORDER BY name",
+                      "REPLACE INTO alarm VALUES (?, ?, ?, ?, ?, ?)",
+                      "DELETE FROM alarm WHERE kind = ? AND id = ? AND name = ?"},
+};
 
 _Static_assert((int)STORE_SQLITE_VERSION == 1, "what the schema says");
 
@@ -108,19 +133,29 @@ static bool run(struct store_sqlite *s, const char *sql)
 
 /* ---- claims ---- */
 
-static bool load_values(struct store_sqlite *s, struct store_task *t)
+static struct change row_of(sqlite3_stmt *row, enum change_of of)
 {
-    struct prepared q =
-        step_of(s, "SELECT key, value FROM value WHERE kind = ? AND id = ? ORDER BY key");
+    const bool alarm = of == CHANGE_ALARM;
+
+    return (struct change){
+        .of = of,
+        .key = bytes_of(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0)),
+        .bytes = bytes_of(sqlite3_column_blob(row, 1), (size_t)sqlite3_column_bytes(row, 1)),
+        .due_ms = alarm ? (uint64_t)sqlite3_column_int64(row, 2) : 0,
+        .every_ms = alarm ? (uint64_t)sqlite3_column_int64(row, 3) : 0,
+    };
+}
+
+/* Load its rows of one table. */
+static bool load_rows(struct store_sqlite *s, struct store_task *t, enum change_of of)
+{
+    struct prepared q = step_of(s, tables[of].load);
 
     put_name(&q, t);
     while (step_next(&q)) {
-        struct value_change c = {.key = bytes_of(sqlite3_column_blob(q.stmt, 0),
-                                                 (size_t)sqlite3_column_bytes(q.stmt, 0)),
-                                 .bytes = bytes_of(sqlite3_column_blob(q.stmt, 1),
-                                                   (size_t)sqlite3_column_bytes(q.stmt, 1))};
+        const struct change c = row_of(q.stmt, of);
 
-        if (c.key.size == 0 || c.key.size > CHANGES_KEY_MAX || c.bytes.size > CHANGES_VALUE_MAX) {
+        if (!change_is_good(&c)) {
             log_error("store",
                       "bad_value",
                       "file=%s kind=%u remedy=\"it is over its limits, so somebody else wrote it: "
@@ -134,6 +169,16 @@ static bool load_values(struct store_sqlite *s, struct store_task *t)
         changes_put(&t->bytes, &c);
     }
     return step_end(&q) && q.code == SQLITE_DONE;
+}
+
+static bool load(struct store_sqlite *s, struct store_task *t)
+{
+    bool read = true;
+
+    for (size_t of = 0; of < CHANGE_COUNT && read && t->result == STORE_DONE; of++) {
+        read = load_rows(s, t, (enum change_of)of);
+    }
+    return read;
 }
 
 /* The fence of a row that is there stays if it is greater. */
@@ -159,22 +204,23 @@ static bool claim(struct store_sqlite *s, struct store_task *t)
     t->number = (uint64_t)sqlite3_column_int64(q.stmt, 1);
     (void)step_end(&q);
     t->result = mine ? STORE_DONE : STORE_FENCED;
-    return !mine || load_values(s, t);
+    return !mine || load(s, t);
 }
 
 /* ---- commits ---- */
 
-static bool put_change(struct store_sqlite *s, const struct store_task *t,
-                       const struct value_change *c)
+static bool put_change(struct store_sqlite *s, const struct store_task *t, const struct change *c)
 {
-    struct prepared q = step_of(s,
-                                c->gone ? "DELETE FROM value WHERE kind = ? AND id = ? AND key = ?"
-                                        : "REPLACE INTO value VALUES (?, ?, ?, ?)");
+    struct prepared q = step_of(s, c->gone ? tables[c->of].drop : tables[c->of].put);
 
     put_name(&q, t);
     put_blob(&q, c->key);
     if (!c->gone) {
         put_blob(&q, c->bytes);
+    }
+    if (!c->gone && c->of == CHANGE_ALARM) {
+        put_number(&q, c->due_ms);
+        put_number(&q, c->every_ms);
     }
     (void)step_next(&q);
     return step_end(&q);
@@ -183,7 +229,7 @@ static bool put_change(struct store_sqlite *s, const struct store_task *t,
 static bool commit(struct store_sqlite *s, struct store_task *t)
 {
     struct bytes all = buffer_bytes(&t->bytes);
-    struct value_change c;
+    struct change c;
     struct prepared q = step_of(s,
                                 "UPDATE actor SET number = ?1 WHERE kind = ?2 AND id = ?3"
                                 " AND number = ?1 - 1 AND (fence = ?4 OR ?5)");
@@ -318,15 +364,20 @@ static uint64_t version_of(struct store_sqlite *s)
     return version;
 }
 
-static bool is_empty(struct store_sqlite *s)
+/* It is new, or a store already; not the file of another program. */
+static bool may_be_ours(struct store_sqlite *s)
 {
     sqlite3_stmt *stmt = NULL;
-    const bool empty =
-        sqlite3_prepare_v2(s->db, "SELECT 1 FROM sqlite_schema", -1, &stmt, NULL) == SQLITE_OK &&
-        sqlite3_step(stmt) == SQLITE_DONE;
+    const bool ours = sqlite3_prepare_v2(s->db,
+                                         "SELECT 1 FROM sqlite_schema WHERE NOT EXISTS"
+                                         " (SELECT 1 FROM sqlite_schema WHERE name = 'store')",
+                                         -1,
+                                         &stmt,
+                                         NULL) == SQLITE_OK &&
+                      sqlite3_step(stmt) == SQLITE_DONE;
 
     (void)sqlite3_finalize(stmt);
-    return empty;
+    return ours;
 }
 
 /* Several nodes may begin with one file at the same time. */
@@ -334,7 +385,7 @@ static bool found(struct store_sqlite *s)
 {
     const bool made =
         sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
-        (!is_empty(s) || sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK) &&
+        (!may_be_ours(s) || sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK) &&
         sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 
     if (!made && sqlite3_get_autocommit(s->db) == 0) {

@@ -19,14 +19,16 @@ struct memory_store {
     size_t count;      /* asked so far */
     uint64_t fence;
     uint64_t number;
-    struct named_values values;
+    struct named_values table[CHANGE_COUNT]; /* without the times of alarms */
 };
 
 static inline void memory_store_open(struct memory_store *s)
 {
     *s = (struct memory_store){0};
     list_init(&s->asked);
-    named_values_init(&s->values);
+    for (size_t of = 0; of < CHANGE_COUNT; of++) {
+        named_values_init(&s->table[of]);
+    }
 }
 
 static inline void memory_store_put(void *context, struct store_task *t)
@@ -47,19 +49,27 @@ static inline size_t memory_store_waiting(const struct memory_store *s)
     return count;
 }
 
-static inline void memory_store_claim(struct memory_store *s, struct store_task *t)
+static inline void memory_store_load(const struct memory_store *s, struct store_task *t,
+                                     enum change_of of)
 {
     struct bytes key = {0};
     struct bytes bytes = {0};
 
+    while (named_values_next(&s->table[of], key, &key, &bytes)) {
+        const struct change c = {.of = of, .key = key, .bytes = bytes};
+
+        changes_put(&t->bytes, &c);
+    }
+}
+
+static inline void memory_store_claim(struct memory_store *s, struct store_task *t)
+{
     t->result = t->fence >= s->fence ? STORE_DONE : STORE_FENCED;
     if (t->result == STORE_DONE) {
         s->fence = t->fence;
         t->number = s->number;
-        while (named_values_next(&s->values, key, &key, &bytes)) {
-            const struct value_change c = {.key = key, .bytes = bytes};
-
-            changes_put(&t->bytes, &c);
+        for (size_t of = 0; of < CHANGE_COUNT; of++) {
+            memory_store_load(s, t, (enum change_of)of);
         }
     }
 }
@@ -67,19 +77,21 @@ static inline void memory_store_claim(struct memory_store *s, struct store_task 
 static inline void memory_store_commit(struct memory_store *s, struct store_task *t)
 {
     struct bytes all = buffer_bytes(&t->bytes);
-    struct value_change c;
+    struct change c;
     struct buffer unused = {0};
 
     t->result = t->fence == s->fence && t->number == s->number + 1 ? STORE_DONE : STORE_FENCED;
     while (t->result == STORE_DONE && changes_next(&all, &c)) {
         if (c.gone) {
-            (void)named_values_delete(&s->values, c.key);
+            (void)named_values_delete(&s->table[c.of], c.key);
         } else {
-            assert_int_equal(named_values_put(&s->values, c.key, c.bytes), NAMED_PUT_DONE);
+            assert_int_equal(named_values_put(&s->table[c.of], c.key, c.bytes), NAMED_PUT_DONE);
         }
     }
     s->number += t->result == STORE_DONE ? 1 : 0;
-    named_values_seal(&s->values, &unused);
+    for (size_t of = 0; of < CHANGE_COUNT; of++) {
+        named_values_seal(&s->table[of], &unused);
+    }
     buffer_fini(&unused);
 }
 
@@ -115,7 +127,7 @@ static inline const char *memory_store_text(const struct memory_store *s, const 
     static char text[64];
     struct bytes bytes = {0};
 
-    (void)named_values_get(&s->values, bytes_of(key, strlen(key)), &bytes);
+    (void)named_values_get(&s->table[CHANGE_VALUE], bytes_of(key, strlen(key)), &bytes);
     assert_true(bytes.size < sizeof text);
     memset(text, 0, sizeof text);
     bytes_copy(text, bytes.data, bytes.size);
@@ -129,7 +141,9 @@ static inline void memory_store_close(struct memory_store *s)
     while ((link = list_pop_front(&s->asked)) != NULL) {
         store_task_free(CONTAINER_OF(link, struct store_task, link));
     }
-    named_values_fini(&s->values);
+    for (size_t of = 0; of < CHANGE_COUNT; of++) {
+        named_values_fini(&s->table[of]);
+    }
 }
 
 #endif

@@ -230,8 +230,9 @@ static void the_values_are_loaded_before_it_starts(void **state)
 
     (void)state;
     build(&a);
-    assert_int_equal(named_values_put(&a.store.values, bytes_of("k", 1), bytes_of("old", 3)),
-                     NAMED_PUT_DONE);
+    assert_int_equal(
+        named_values_put(&a.store.table[CHANGE_VALUE], bytes_of("k", 1), bytes_of("old", 3)),
+        NAMED_PUT_DONE);
     enter(&a, FENCE);
     assert_int_equal(a.started, 0);
     assert_int_equal(a.t.told[VERB_ACTIVATE], 0);
@@ -336,7 +337,7 @@ static void a_value_may_go_again(void **state)
     saves(&a);
     (void)runtime_rig_call(&a.t, "delete");
     saves(&a);
-    assert_int_equal(a.store.values.there, 0);
+    assert_int_equal(a.store.table[CHANGE_VALUE].there, 0);
     assert_string_equal(runtime_rig_call(&a.t, "list"), "");
     close_account(&a);
 }

@@ -104,7 +104,7 @@ static struct store_task *task_of(enum store_verb verb, const char *id, uint64_t
 /* NULL = it goes. */
 static void puts_value(struct store_task *t, const char *key, const char *value)
 {
-    const struct value_change c = {
+    const struct change c = {
         .key = bytes_of(key, strlen(key)),
         .gone = value == NULL,
         .bytes = bytes_of(value, value == NULL ? 0 : strlen(value)),
@@ -124,7 +124,7 @@ static const char *claims(struct fixture *f, const char *id, uint64_t fence)
 {
     static char text[256];
     struct store_task *t = task_of(STORE_CLAIM, id, fence);
-    struct value_change c;
+    struct change c;
 
     if (does(f, t) != STORE_DONE) {
         (void)snprintf(text, sizeof text, "refused %d", t->result);
@@ -185,6 +185,56 @@ static void what_is_committed_is_loaded_in_order(void **state)
     reopen(&f);
     assert_string_equal(claims(&f, "ann", 6), "1 a=one b=2 c=");
     assert_string_equal(claims(&f, "bob", 6), "0");
+    close_store(&f);
+}
+
+/* Answers and alarms are rows of tables of their own, in the same commit. */
+static void answers_and_alarms_are_kept_apart(void **state)
+{
+    static const struct change all[] = {
+        {.of = CHANGE_ALARM, .key = {(const uint8_t *)"n", 1}, .due_ms = 1234, .every_ms = 50},
+        {.of = CHANGE_ANSWER,
+         .key = {(const uint8_t *)"n", 1},
+         .bytes = {(const uint8_t *)"42", 2}},
+        {.of = CHANGE_VALUE, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"v", 1}},
+    };
+    struct fixture f;
+    struct change c;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    struct store_task *t = task_of(STORE_COMMIT, "ann", 5);
+    t->number = 1;
+    for (size_t i = 0; i < CHANGE_COUNT; i++) {
+        changes_put(&t->bytes, &all[i]);
+    }
+    assert_int_equal(does(&f, t), STORE_DONE);
+    store_task_free(t);
+    reopen(&f);
+    t = task_of(STORE_CLAIM, "ann", 5);
+    assert_int_equal(does(&f, t), STORE_DONE);
+    struct bytes loaded = buffer_bytes(&t->bytes);
+    for (size_t of = 0; of < CHANGE_COUNT; of++) {
+        const struct change *want = &all[CHANGE_COUNT - 1 - of];
+
+        assert_true(changes_next(&loaded, &c));
+        assert_int_equal(c.of, want->of);
+        assert_true(bytes_equal(c.key, want->key) && bytes_equal(c.bytes, want->bytes));
+        assert_int_equal(c.due_ms, want->due_ms);
+        assert_int_equal(c.every_ms, want->every_ms);
+    }
+    assert_false(changes_next(&loaded, &c));
+    store_task_free(t);
+    t = task_of(STORE_COMMIT, "ann", 5);
+    t->number = 2;
+    for (size_t i = 0; i < CHANGE_COUNT; i++) {
+        c = (struct change){.of = all[i].of, .key = all[i].key, .gone = true};
+        changes_put(&t->bytes, &c);
+    }
+    assert_int_equal(does(&f, t), STORE_DONE);
+    store_task_free(t);
+    assert_string_equal(claims(&f, "ann", 5), "2");
     close_store(&f);
 }
 
@@ -336,6 +386,7 @@ static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_committed_is_loaded_in_order),
+        cmocka_unit_test(answers_and_alarms_are_kept_apart),
         cmocka_unit_test(who_is_deposed_is_refused),
         cmocka_unit_test(a_number_that_is_not_the_next_is_refused),
         cmocka_unit_test(many_go_in_one_transaction),
