@@ -114,6 +114,7 @@
     X(M_KEPTONCE, "what guards against copies is kept from its making")               \
     X(M_ANYGENERATION, "messages of newer coordinators are followed in place")        \
     X(M_LOWERED, "a leader with shorter leases says so while longer ones last")       \
+    X(M_LACKED, "all nodes of a state that was put back are all there are")           \
     X(M_SHORTMARGIN, "the margin of a longer lease is the leader's own")              \
     X(M_EXTENDEARLY, "leases are extended before the log has their length")           \
     X(M_EXTENDIGNORED, "who waits for a lease takes it for one of the leader's own")  \

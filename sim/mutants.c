@@ -155,6 +155,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_KEPTONCE] = PROFILE_PAUSES,
         [M_ANYGENERATION] = PROFILE_COORDINATORS,
         [M_LOWERED] = PROFILE_LEASE,
+        [M_LACKED] = PROFILE_RESTORE,
         [M_SHORTMARGIN] = PROFILE_LEASE,
         [M_EXTENDEARLY] = PROFILE_LEASE,
         [M_EXTENDTRUSTED] = PROFILE_LEASE,
@@ -307,7 +308,7 @@ static bool is_of_streams(enum mutant m)
 static bool needs_maintenance(enum mutant m)
 {
     return m == M_EXTENDEARLY || m == M_EXTENDIGNORED || m == M_EXTENDDROPPED ||
-           m == M_EXTENDTRUSTED;
+           m == M_EXTENDTRUSTED || m == M_LACKED;
 }
 
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)

@@ -172,11 +172,19 @@ static bool all_have_mine(const struct coordinator *c)
     return true;
 }
 
+/* A state that was put back may be older than a node that has a longer lease: nobody knows of it
+ * here, so what all nodes of the state have tells nothing (holes 52, 54). */
+static bool may_lack_nodes(struct coordinator *c)
+{
+    return (c->state->settling || past_unsure(c)) && !mutant(M_LACKED);
+}
+
 /* What is longer than mine is of earlier leaders, or I extended it. */
-static bool longer_are_over(const struct coordinator *c)
+static bool longer_are_over(struct coordinator *c)
 {
     return (c->now_us >= lease_elders_over_us(c) && extended_are_over(c)) ||
-           ((!extends(c) || mutant(M_EXTENDDROPPED)) && all_have_mine(c)) || mutant(M_LOWERED);
+           ((!extends(c) || mutant(M_EXTENDDROPPED)) && !may_lack_nodes(c) && all_have_mine(c)) ||
+           mutant(M_LOWERED);
 }
 
 void lease_agree(struct coordinator *c)
