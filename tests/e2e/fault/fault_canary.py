@@ -48,10 +48,13 @@ class Deploy:
         return Load(self.gateways, keys=keys_of(*kinds), clients=4, rate=300, patience=60)
 
     def share(self, kind):
-        """What each node has of the kind, by 60 ids, and the row of `status`."""
-        rows = [r for r in self.fleet.status()["roles"] if r["placement"] == "hosts" and r["kinds"] == f"{kind} ledger"]
+        """What each node has of the kind, by 60 ids."""
         lives = [self.fleet.ask("where", "--kind", str(kind), f"probe-{i}")["node"] for i in range(60)]
-        return {name: lives.count(name) / len(lives) for name in NAMES}, rows[0]
+        return {name: lives.count(name) / len(lives) for name in NAMES}
+
+    def row(self, kind):
+        """Of the kind, in `status`."""
+        return next(r for r in self.fleet.status()["roles"] if r["placement"] == "hosts" and r["kinds"] == f"{kind} ledger")
 
 
 def goes_on(*loads):
@@ -66,28 +69,28 @@ def a_deploy_with_a_canary_and_the_end_of_a_kind(binary):
         goes_on(old)
         # The first node: all that is new, and a tenth of its share of kind 3.
         deploy.restart("n1", "ledger_next", "0", "3@0.1", "4", "5@hosts")
-        share, row = deploy.share(3)
+        share, row = deploy.share(3), deploy.row(3)
         assert row["canaries"] == "n1 0.1" and row["nodes"] == 3, row
         assert share["n1"] < 0.25 < share["n2"] and share["n3"] > 0.25, share
         # Who hosts kind 5 alone has all of it; of kind 4 some ids wait, until all nodes host it.
-        assert deploy.share(5)[0] == {"n1": 1, "n2": 0, "n3": 0}
+        assert deploy.share(5) == {"n1": 1, "n2": 0, "n3": 0}
         new, few = deploy.load(4), deploy.load(5)
         goes_on(old, few)
         deploy.restart("n2", "ledger_next", "0", "3@hosts", "4", "5@hosts")
         goes_on(old, few)
         deploy.restart("n3", "ledger_next", "0", "3@hosts", "4")
         goes_on(old, new, few)
-        assert deploy.share(5)[0]["n3"] == 0 and deploy.share(5)[1]["nodes"] == 2
+        assert deploy.share(5)["n3"] == 0 and deploy.row(5)["nodes"] == 2
         # The canary sings: it takes all. Another one takes nothing, the way back.
         deploy.restart("n1", "ledger_next", "0", "3@1", "4", "5@hosts")
-        assert deploy.share(3)[0]["n1"] > 0.1 and deploy.share(3)[1]["canaries"] == ""
+        assert deploy.share(3)["n1"] > 0.1 and deploy.row(3)["canaries"] == ""
         deploy.restart("n2", "ledger_next", "0", "3@0", "4", "5@hosts")
-        assert deploy.share(3)[0]["n2"] == 0 and deploy.share(3)[1]["canaries"] == "n2 0"
+        assert deploy.share(3)["n2"] == 0 and deploy.row(3)["canaries"] == "n2 0"
         goes_on(old, new, few)
         # Kind 5 goes, once nobody asks for it: its first node gives it to the last one, …
         ended = few.finish()
         deploy.restart("n1", "ledger_next", "0", "3@hosts", "4")
-        assert deploy.share(5)[0] == {"n1": 0, "n2": 1, "n3": 0}
+        assert deploy.share(5) == {"n1": 0, "n2": 1, "n3": 0}
         # … which gives all but that when it is drained, says so, and takes it along.
         faults = Faults()
         fleet.tell("node", "drain", "n2")
