@@ -2,6 +2,8 @@
 """Rooms push to their groups while every node is drained in turn: each member gets each push once, and in order.
 
 Rooms and members move by the thousand. PUSHES=N pushes at the least (500000), DRAINS=N (8).
+
+Alone: its 640 clients have to read as fast as they are told, or the gateways cut them off.
 """
 import os
 import selectors
