@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a durable actor keeps, as bytes: the changes that a commit brings to its store, and all that
- * the store gives back when it loads the actor. There are three things: named values, saved answers
- * and alarms. Each has a table of its own in the store; a row is found by kind, id and key.
+ * the store gives back when it loads the actor. There are four things: named values, saved answers,
+ * alarms and sends that are not taken yet. Each has a table of its own in the store; a row is found
+ * by kind, id and key.
  *
  * Pure. The bytes stay in one process, between its workers and its store; they are in no file and
  * on no wire.
@@ -25,8 +26,10 @@ enum change_of {
     CHANGE_VALUE,  /* key: its name. bytes: the value */
     CHANGE_ANSWER, /* key: the request's name. bytes: its answer (node/durable/answers.h) */
     CHANGE_ALARM,  /* key: its name. bytes: what it brings */
+    CHANGE_SEND,   /* key: its number, the greatest byte first. bytes: the kind of its receiver (2
+                      bytes, the least first), the size of the id, the id, the payload */
 };
-enum { CHANGE_COUNT = CHANGE_ALARM + 1 };
+enum { CHANGE_COUNT = CHANGE_SEND + 1 };
 
 /* A row, as it is from now on. Borrowed. */
 struct change {

@@ -41,7 +41,10 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS alarm (kind INTEGER NOT NULL, id BLOB NOT NULL, name BLOB NOT NULL,"
     " payload BLOB NOT NULL, due INTEGER NOT NULL, every INTEGER NOT NULL,"
     " PRIMARY KEY (kind, id, name)) WITHOUT ROWID;"
-    "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (due);";
+    "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (due);"
+    "CREATE TABLE IF NOT EXISTS send (kind INTEGER NOT NULL, id BLOB NOT NULL, number BLOB NOT "
+    "NULL,"
+    " message BLOB NOT NULL, PRIMARY KEY (kind, id, number)) WITHOUT ROWID;";
 
 /* What is done with the rows of one table. */
 struct table_sql {
@@ -60,6 +63,9 @@ static const struct table_sql tables[CHANGE_COUNT] = {
                       " ORDER BY name",
                       "REPLACE INTO alarm VALUES (?, ?, ?, ?, ?, ?)",
                       "DELETE FROM alarm WHERE kind = ? AND id = ? AND name = ?"},
+    [CHANGE_SEND] = {"SELECT number, message FROM send WHERE kind = ? AND id = ? ORDER BY number",
+                     "REPLACE INTO send VALUES (?, ?, ?, ?)",
+                     "DELETE FROM send WHERE kind = ? AND id = ? AND number = ?"},
 };
 
 _Static_assert((int)STORE_SQLITE_VERSION == 1, "what the schema says");

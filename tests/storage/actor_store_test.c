@@ -188,10 +188,11 @@ static void what_is_committed_is_loaded_in_order(void **state)
     close_store(&f);
 }
 
-/* Answers and alarms are rows of tables of their own, in the same commit. */
-static void answers_and_alarms_are_kept_apart(void **state)
+/* Answers, alarms and sends are rows of tables of their own, in the same commit. */
+static void each_thing_has_a_table_of_its_own(void **state)
 {
     static const struct change all[] = {
+        {.of = CHANGE_SEND, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"m", 1}},
         {.of = CHANGE_ALARM, .key = {(const uint8_t *)"n", 1}, .due_ms = 1234, .every_ms = 50},
         {.of = CHANGE_ANSWER,
          .key = {(const uint8_t *)"n", 1},
@@ -386,7 +387,7 @@ static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_committed_is_loaded_in_order),
-        cmocka_unit_test(answers_and_alarms_are_kept_apart),
+        cmocka_unit_test(each_thing_has_a_table_of_its_own),
         cmocka_unit_test(who_is_deposed_is_refused),
         cmocka_unit_test(a_number_that_is_not_the_next_is_refused),
         cmocka_unit_test(many_go_in_one_transaction),
