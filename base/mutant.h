@@ -255,6 +255,7 @@
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
     X(M_OUTBOXLOST, "what an owner before has not delivered is not sent again")          \
+    X(M_SENDTWICE, "what comes again of an outbox is taken again")                       \
     X(M_NOFENCESTORE, "the store does not compare the fence of who writes")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */

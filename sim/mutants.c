@@ -231,6 +231,7 @@ static const struct {
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
     {"M_ANSWERFIRST", "no actor here is durable: runtime_durable_test.c plants it"},
+    {"M_SENDTWICE", "no actor here is durable: outbox_test.c plants it"},
     {"M_OUTBOXLOST", "no actor here is durable: outbox_test.c plants it"},
     {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
     {"M_RESTLESS",

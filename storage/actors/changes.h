@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a durable actor keeps, as bytes: the changes that a commit brings to its store, and all that
- * the store gives back when it loads the actor. There are four things: named values, saved answers,
- * alarms and sends that are not taken yet. Each has a table of its own in the store; a row is found
- * by kind, id and key.
+ * the store gives back when it loads the actor. There are five things: named values, saved answers,
+ * alarms, sends that are not taken yet, and what was taken of others' sends. Each has a table of
+ * its own in the store; a row is found by kind, id and key.
  *
  * Pure. The bytes stay in one process, between its workers and its store; they are in no file and
  * on no wire.
@@ -28,8 +28,9 @@ enum change_of {
     CHANGE_ALARM,  /* key: its name. bytes: what it brings */
     CHANGE_SEND,   /* key: its number, the greatest byte first. bytes: the kind of its receiver (2
                       bytes, the least first), the size of the id, the id, the payload */
+    CHANGE_TAKEN,  /* key: a sender (node/durable/inbox.h). bytes: the number of its last send */
 };
-enum { CHANGE_COUNT = CHANGE_SEND + 1 };
+enum { CHANGE_COUNT = CHANGE_TAKEN + 1 };
 
 /* A row, as it is from now on. Borrowed. */
 struct change {

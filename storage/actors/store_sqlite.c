@@ -44,7 +44,10 @@ static const char schema[] =
     "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (due);"
     "CREATE TABLE IF NOT EXISTS send (kind INTEGER NOT NULL, id BLOB NOT NULL, number BLOB NOT "
     "NULL,"
-    " message BLOB NOT NULL, PRIMARY KEY (kind, id, number)) WITHOUT ROWID;";
+    " message BLOB NOT NULL, PRIMARY KEY (kind, id, number)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS taken (kind INTEGER NOT NULL, id BLOB NOT NULL, sender BLOB NOT "
+    "NULL,"
+    " last BLOB NOT NULL, PRIMARY KEY (kind, id, sender)) WITHOUT ROWID;";
 
 /* What is done with the rows of one table. */
 struct table_sql {
@@ -66,6 +69,9 @@ static const struct table_sql tables[CHANGE_COUNT] = {
     [CHANGE_SEND] = {"SELECT number, message FROM send WHERE kind = ? AND id = ? ORDER BY number",
                      "REPLACE INTO send VALUES (?, ?, ?, ?)",
                      "DELETE FROM send WHERE kind = ? AND id = ? AND number = ?"},
+    [CHANGE_TAKEN] = {"SELECT sender, last FROM taken WHERE kind = ? AND id = ? ORDER BY sender",
+                      "REPLACE INTO taken VALUES (?, ?, ?, ?)",
+                      "DELETE FROM taken WHERE kind = ? AND id = ? AND sender = ?"},
 };
 
 _Static_assert((int)STORE_SQLITE_VERSION == 1, "what the schema says");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The outbox of a durable actor: order for each receiver, tries, numbers, and what is in the store.
+ * And the inbox of another one.
  */
 #include "node/durable/outbox.h"
 
 #include "base/mem.h"
 #include "base/prng.h"
+#include "node/durable/inbox.h"
 #include "storage/actors/changes.h"
 #include "tests/planted.h"
 #include "tests/test.h"
@@ -321,6 +323,68 @@ static void all_are_taken_in_order(void **state)
     }
 }
 
+static void what_was_taken_is_known_by_its_number(void **state)
+{
+    struct inbox box = {0};
+    struct inbox next = {0};
+    struct buffer rows = {0};
+
+    (void)state;
+    inbox_init(&box);
+    inbox_init(&next);
+    assert_false(inbox_has(&box, KIND, of("ann"), 7));
+    inbox_take(&box, KIND, of("ann"), 7);
+    assert_true(inbox_has(&box, KIND, of("ann"), 7));
+    assert_true(inbox_has(&box, KIND, of("ann"), 6));
+    assert_false(inbox_has(&box, KIND, of("ann"), 8));
+    assert_false(inbox_has(&box, KIND + 1, of("ann"), 7));
+    inbox_undo(&box);
+    assert_false(inbox_has(&box, KIND, of("ann"), 7));
+    inbox_take(&box, KIND, of("ann"), 7);
+    inbox_seal(&box, &rows);
+    assert_false(inbox_is_changed(&box));
+    inbox_take(&box, KIND, of("ann"), 9);
+    inbox_undo(&box);
+    assert_true(inbox_has(&box, KIND, of("ann"), 7));
+    assert_false(inbox_has(&box, KIND, of("ann"), 9));
+    assert_true(inbox_load(&next, buffer_bytes(&rows)));
+    assert_true(inbox_has(&next, KIND, of("ann"), 7));
+    assert_false(inbox_is_changed(&next));
+    buffer_fini(&rows);
+    inbox_fini(&next);
+    inbox_fini(&box);
+}
+
+static bool knows(const struct inbox *box, uint32_t sender)
+{
+    return inbox_has(box, KIND, bytes_of(&sender, sizeof sender), 1);
+}
+
+static void who_sent_long_ago_is_forgotten(void **state)
+{
+    struct inbox box = {0};
+    struct buffer rows = {0};
+    const uint32_t first = 0;
+
+    (void)state;
+    inbox_init(&box);
+    for (uint32_t i = 0; i < INBOX_SENDERS_MAX - 1; i++) {
+        inbox_take(&box, KIND, bytes_of(&i, sizeof i), 1);
+    }
+    inbox_seal(&box, &rows);
+    inbox_take(&box, KIND, bytes_of(&first, sizeof first), 2);
+    const uint32_t last = INBOX_SENDERS_MAX - 1;
+    inbox_take(&box, KIND, bytes_of(&last, sizeof last), 1);
+    buffer_clear(&rows);
+    inbox_seal(&box, &rows);
+    assert_true(knows(&box, first) && knows(&box, last) && knows(&box, last - 1));
+    assert_false(knows(&box, 1));
+    assert_true(box.senders.there < INBOX_SENDERS_MAX);
+    assert_true(rows.size > 0);
+    buffer_fini(&rows);
+    inbox_fini(&box);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +394,8 @@ static int all_cases(void)
         cmocka_unit_test(limits_refuse_and_change_nothing),
         cmocka_unit_test(a_row_that_somebody_else_wrote_is_refused),
         cmocka_unit_test(all_are_taken_in_order),
+        cmocka_unit_test(what_was_taken_is_known_by_its_number),
+        cmocka_unit_test(who_sent_long_ago_is_forgotten),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
@@ -337,7 +403,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_OUTBOXLOST};
+    static const enum mutant all[] = {M_OUTBOXLOST, M_SENDTWICE};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

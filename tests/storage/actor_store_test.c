@@ -192,6 +192,7 @@ static void what_is_committed_is_loaded_in_order(void **state)
 static void each_thing_has_a_table_of_its_own(void **state)
 {
     static const struct change all[] = {
+        {.of = CHANGE_TAKEN, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"t", 1}},
         {.of = CHANGE_SEND, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"m", 1}},
         {.of = CHANGE_ALARM, .key = {(const uint8_t *)"n", 1}, .due_ms = 1234, .every_ms = 50},
         {.of = CHANGE_ANSWER,
