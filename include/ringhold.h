@@ -229,6 +229,25 @@ RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
 RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload);
 
+enum { RH_SEND_ONCE_MAX = 1024 * 1024 - 512 /* bytes of a payload */ };
+
+/* Send a message that arrives exactly once, whatever dies; of a durable kind only. It is saved by
+ * the commit of what the callback changes, leaves after that, and goes again until its receiver has
+ * taken it: from this node, or from the actor's next owner. Those to one receiver run there in
+ * order. If its receiver is durable, too, it saves that it took the send in the commit of what the
+ * send changed, so it takes none twice; of another kind it may run again after a crash.
+ *
+ * The receiver gets a message with RH_NO_REPLY, `from` the sender. If it answers an error, calls
+ * rh_fail(), or can't be reached, the send is not taken: what its callback changed is undone, and
+ * the send comes again, with a back-off of up to 5 s, as long as it takes. If it waits for others,
+ * it is taken with what its first callback changed.
+ *
+ * Callbacks that may call rh_state_put() may call it. RH_INVALID: wrong callback, not durable, or a
+ * wrong argument; RH_TOO_BIG: the payload is over RH_SEND_ONCE_MAX, or the actor's own id over 253
+ * bytes; RH_OVERLOADED: 1024 sends of the actor, or 16 MiB, are not taken yet. */
+RH_API int rh_send_once(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
+                        struct rh_bytes payload);
+
 /* ---- sessions: a client that is bound to an actor ---- */
 
 /* A client binds its connection at a gateway to an actor (`BIND id`). Then the actor has a session

@@ -125,15 +125,26 @@ static int api_read(lua_State *L)
     return ask(L, &q, RH_IDEMPOTENT);
 }
 
-static int tell(lua_State *L, const struct request *q)
+static int told(lua_State *L, int sent)
 {
-    const int sent = rh_send(api_current(L)->lua_actor->actor, q->kind, q->id, q->payload);
-
     if (sent != RH_OK) {
         (void)lua_pushstring(L, turn_refusal(sent));
         return lua_error(L);
     }
     return 0;
+}
+
+static int tell(lua_State *L, const struct request *q)
+{
+    return told(L, rh_send(api_current(L)->lua_actor->actor, q->kind, q->id, q->payload));
+}
+
+/* ringhold.send_once(kind, id, method, ...): of a durable kind; arrives, and once */
+static int api_send_once(lua_State *L)
+{
+    const struct request q = check_request(L, 1, false);
+
+    return told(L, rh_send_once(api_current(L)->lua_actor->actor, q.kind, q.id, q.payload));
 }
 
 /* ringhold.send(kind, id, method, ...) */
@@ -158,5 +169,6 @@ const luaL_Reg api_call_functions[] = {
     {"rawsend", api_rawsend},
     {"read", api_read},
     {"send", api_send},
+    {"send_once", api_send_once},
     {NULL, NULL},
 };

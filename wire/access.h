@@ -65,7 +65,8 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(RENEW,  "RENEW",  0, 0, TO_N, TO_N, 0) \
     X(ACK,    "ACK",    0, 0, TO_N, TO_N, 0) \
     X(KICK,   "KICK",   0, 0, TO_N, TO_N, 0) \
-    X(TRACE,  "TRACE",  0, 0, TO_N, TO_N, 0)
+    X(TRACE,  "TRACE",  0, 0, TO_N, TO_N, 0) \
+    X(SEND,   "SEND",   0, 0, TO_N, 0,    0)
 
 /* Bodies of Control; _NOT_SET is one that has none that we know. */
 #define ACCESS_BODIES(X)                                                              \

@@ -173,13 +173,15 @@ enum err bond_get(struct bytes in, struct bond *b)
 /* Not of one client: there is nothing but, of a KICK, the code, and a payload to the end. */
 static bool is_for_anyone(const struct note *n)
 {
-    return n->type == NOTE_PUSH || n->type == NOTE_KICK || n->type == NOTE_TRACE;
+    return n->type == NOTE_PUSH || n->type == NOTE_KICK || n->type == NOTE_TRACE ||
+           n->type == NOTE_SEND;
 }
 
 static size_t payload_max(const struct note *n)
 {
     return n->type == NOTE_PUSH   ? PUSH_SIZE_MAX
            : n->type == NOTE_KICK ? PUSH_TEXT_MAX
+           : n->type == NOTE_SEND ? NOTE_SEND_MAX
                                   : TRACE_SIZE_MAX;
 }
 
@@ -215,6 +217,8 @@ void note_put(struct buffer *out, const struct note *n)
     }
     if (n->type == NOTE_KICK) {
         put_u32(&w, n->code);
+    } else if (n->type == NOTE_SEND) {
+        put_u64(&w, n->number);
     }
     if (has_round(n)) {
         put_u32(&w, n->round);
@@ -252,6 +256,8 @@ enum err note_get(struct bytes in, struct note *n)
     *n = (struct note){.type = get_u8(&r)};
     if (is_for_anyone(n)) {
         n->code = n->type == NOTE_KICK ? get_u32(&r) : 0;
+        n->number = n->type == NOTE_SEND ? get_u64(&r) : 0;
+        r.bad = r.bad || (n->type == NOTE_SEND && n->number == 0);
         n->payload = bytes_of(r.at, r.left);
         return !r.bad && r.left <= payload_max(n) ? ERR_OK : ERR_CORRUPT;
     }

@@ -19,10 +19,11 @@
 #include <stdint.h>
 
 enum {
-    PUSH_SIZE_MAX = 256 * 1024, /* bytes of one push */
-    PUSH_TEXT_MAX = 255,        /* of a kick */
-    BOND_SIZE = 48,             /* as it travels with its actor … */
-    BOND_KEPT_SIZE = 72,        /* … at least, if it is kept without its connection */
+    PUSH_SIZE_MAX = 256 * 1024,        /* bytes of one push */
+    PUSH_TEXT_MAX = 255,               /* of a kick */
+    NOTE_SEND_MAX = 1024 * 1024 - 512, /* of a send: with its sender and number it fits a body */
+    BOND_SIZE = 48,                    /* as it travels with its actor … */
+    BOND_KEPT_SIZE = 72,               /* … at least, if it is kept without its connection */
     REBIND_ID_MAX = 255,
     REBIND_SIZE_MAX = 2 + REBIND_ID_MAX,
     BOND_UNACKED_MAX = 64 * 1024, /* bytes of the pushes that go along */
@@ -106,7 +107,8 @@ enum note_type {
     NOTE_ACK = 8,    /* its client has what it was pushed */
     NOTE_KICK = 9,   /* an operator ends the session of whoever is bound */
     NOTE_TRACE = 10, /* an operator follows it on its way: wire/trace.h */
-    NOTE_TYPE_LAST = NOTE_TRACE,
+    NOTE_SEND = 12,  /* of an actor's outbox (node/durable/outbox.h): again until it is taken */
+    NOTE_TYPE_LAST = NOTE_SEND,
 };
 
 /* Why a client has gone; as in enum rh_lost_why. */
@@ -126,7 +128,8 @@ struct note {
     uint32_t round;          /* BIND, RESUME, KEEP, RETURN, RENEW, ACK */
     struct bond_stamp stamp; /* RESUME, RENEW */
     struct bytes payload;    /* PUSH: at most PUSH_SIZE_MAX; KICK: the text, at most PUSH_TEXT_MAX;
-                                TRACE: hops, at most TRACE_SIZE_MAX */
+                                TRACE: hops, at most TRACE_SIZE_MAX; SEND: at most NOTE_SEND_MAX */
+    uint64_t number;         /* SEND: its sender's number of it, not 0 */
     uint32_t code;           /* KICK */
     uint64_t key;            /* KEEP, RETURN: of the bond; RENEW: if it has to be made anew */
     uint64_t session;        /* the same: of the client's requests */
@@ -138,12 +141,15 @@ struct note {
 /* Append one: u8 type; BIND: u64 gateway, u64 connection, u32 round; RESUME: the same, u64 fence,
  * u64 count; LOST: u64 gateway, u64 connection, u8 why; PUSH: the payload. KEEP: as BIND, u64 key,
  * u64 session; RETURN: as KEEP, u64 got; RENEW: as RESUME, u64 key, u64 session, u32 epoch,
- * u32 got_round, u64 got; ACK: as BIND, u64 got. KICK: u32 code, the text. TRACE: its hops. */
+ * u32 got_round, u64 got; ACK: as BIND, u64 got. KICK: u32 code, the text. TRACE: its hops. SEND:
+ * u64 number, the payload. */
 void note_put(struct buffer *out, const struct note *n);
 MUST_CHECK enum err note_get(struct bytes in, struct note *n);
 
 /* Body of the answer to KICK: one byte, 1 = somebody was bound and is told to go, 0 = nobody was.
  */
+
+/* Body of the answer to SEND: one byte, 1 = it is taken; none: it is not, and is to come again. */
 
 /* How BIND and RESUME end. */
 enum bound_result {

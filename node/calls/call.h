@@ -37,6 +37,7 @@ struct call {
     struct bytes payload;
     size_t count;        /* of a broadcast: id is so many of them, each u8 size, bytes; else 0 */
     bool push;           /* rh_push_ids(): payload is a session note, for an actor that is awake */
+    bool outgoing;       /* rh_send_once(): payload is a note of it, for the actor's runtime */
     uint32_t timeout_ms; /* 1..60000; 0 = rh_send() */
     uint32_t flags;      /* enum rh_message_flags: NO_REPLY = rh_send(), IDEMPOTENT */
     /* Of the message that the caller runs: the actors whose calls led to it, without the caller

@@ -218,7 +218,8 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
         .chain_count = chain_of(c, call, chain),
         .timeout_ms = ms,
         .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0) |
-                           (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0)),
+                           (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0) |
+                           (call->outgoing ? REQUEST_SESSION : 0)),
     };
     calls_step(c, event, c->now_us);
     note_wait(c, call, ms);

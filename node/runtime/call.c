@@ -21,7 +21,7 @@ static void call_free(struct open_call *c)
 {
     table_remove(&c->actor->runtime->calls, &c->by_number);
     list_remove(&c->in_actor);
-    c->actor->extra->call_count--;
+    c->actor->extra->call_count -= c->send == 0 ? 1 : 0;
     if (list_linked(&c->due.link)) {
         list_remove(&c->due.link);
     }
@@ -133,6 +133,13 @@ void runtime_answer(struct runtime *s, const struct call_answer *answer)
     struct open_call *c = CONTAINER_OF(found, struct open_call, by_number);
     struct rh_actor *a = c->actor;
 
+    if (c->send != 0) {
+        const uint64_t send = c->send;
+
+        call_free(c);
+        durable_send_ended(a, send, answer);
+        return;
+    }
     if (answer->status == RH_NO_KIND) {
         actor_complain(a, "unknown_kind", "the actor called an actor of a kind that no node hosts");
     } else if (answer->status == RH_DEADLOCK) {
@@ -171,7 +178,6 @@ static struct call call_of(struct rh_actor *a, uint16_t kind, struct rh_bytes id
                            struct rh_bytes payload)
 {
     struct call call = {
-        .worker = a->runtime->config.worker,
         .from_kind = a->kind,
         .from = bytes_of(a->id, a->id_size),
         .kind = kind,
@@ -189,16 +195,53 @@ static struct call call_of(struct rh_actor *a, uint16_t kind, struct rh_bytes id
     return call;
 }
 
-static void tell_call(struct rh_actor *a, struct call *call)
+static struct completion complete_call(struct rh_actor *a, struct call *call)
 {
     struct extras *x = extra_of(a);
-    const struct completion event = {.verb = VERB_CALL, .actor = name_of(a), .call = call};
 
     if (x->session == 0) {
         x->session = atomic_fetch_add(&a->runtime->config.numbering->callers, 1) + 1;
     }
+    call->worker = a->runtime->config.worker;
     call->session = x->session;
+    return (struct completion){.verb = VERB_CALL, .actor = name_of(a), .call = call};
+}
+
+static void tell_call(struct rh_actor *a, struct call *call)
+{
+    const struct completion event = complete_call(a, call);
+
     actor_say(a, &event);
+}
+
+void call_tell(struct rh_actor *a, struct call *call)
+{
+    const struct completion event = complete_call(a, call);
+
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
+}
+
+static struct open_call *open_call_new(struct rh_actor *a)
+{
+    struct runtime *s = a->runtime;
+    uint32_t handle = 0;
+    struct open_call *c = pool_take(&s->call_memory, sizeof *c, &handle);
+
+    c->handle = handle;
+    c->actor = a;
+    c->number = atomic_fetch_add(&s->config.numbering->calls, 1) + 1;
+    c->number |= role_of(a)->ops->brief != 0 ? CALL_BRIEF : 0;
+    table_put(&s->calls, &c->by_number, table_mix(c->number));
+    list_push_back(&extra_of(a)->calls, &c->in_actor);
+    return c;
+}
+
+uint64_t call_open_send(struct rh_actor *a, uint64_t send)
+{
+    struct open_call *c = open_call_new(a);
+
+    c->send = send;
+    return c->number;
 }
 
 // NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it
@@ -208,7 +251,6 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     if (actor == NULL) {
         return RH_INVALID;
     }
-    struct runtime *s = actor->runtime;
     struct call call = call_of(actor, kind, id, payload);
     const int checked = check(actor, &call);
     const bool is_itself = kind == actor->kind && bytes_equal(call.id, call.from);
@@ -228,18 +270,11 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     if (actor->extra->call_count == RUNTIME_CALLS_MAX) {
         return RH_OVERLOADED;
     }
-    uint32_t handle = 0;
-    struct open_call *c = pool_take(&s->call_memory, sizeof *c, &handle);
-    c->handle = handle;
-    c->actor = actor;
-    call.number = atomic_fetch_add(&s->config.numbering->calls, 1) + 1;
-    call.number |= role_of(actor)->ops->brief != 0 ? CALL_BRIEF : 0;
-    c->number = call.number;
+    struct open_call *c = open_call_new(actor);
     c->then = then;
     c->argument = argument;
-    table_put(&s->calls, &c->by_number, table_mix(c->number));
-    list_push_back(&extra_of(actor)->calls, &c->in_actor);
     actor->extra->call_count++;
+    call.number = c->number;
     call.timeout_ms = timeout_ms;
     call.flags = flags;
     tell_call(actor, &call);

@@ -42,7 +42,18 @@ static void commit(struct rh_actor *a)
     t->bytes = d->sealed;
     d->sealed = (struct buffer){0};
     list_splice_back(&d->waiting, &d->next);
+    outbox_submitted(&d->outbox);
     submit(a, t);
+}
+
+void durable_save(struct rh_actor *a)
+{
+    struct durable *d = a->extra->durable;
+
+    if (!d->runs && d->task == NULL && outbox_is_changed(&d->outbox)) {
+        durable_sends_seal(a, &d->sealed);
+        commit(a);
+    }
 }
 
 /* ---- what it says ---- */
@@ -76,17 +87,21 @@ void durable_leave(struct rh_actor *a, bool good)
 {
     struct durable *d = a->extra->durable;
 
-    d->runs = false;
-    if (a->broken && named_values_are_changed(&d->values)) {
+    const bool stays = good && !a->broken && !d->refuses;
+
+    d->runs = d->refuses = false;
+    if (a->broken && (named_values_are_changed(&d->values) || durable_sends_are_changed(d))) {
         withheld_deny(a, &d->said);
     }
-    if (a->broken) {
+    if (a->broken || (good && !stays)) {
         withheld_mute(a, &d->said);
     }
-    if (a->broken || !good) {
+    if (!stays) {
         named_values_undo(&d->values);
+        durable_sends_undo(d);
     }
     named_values_seal(&d->values, &d->sealed);
+    durable_sends_seal(a, &d->sealed);
     if (d->sealed.size > 0) {
         list_splice_back(&d->next, &d->said);
     } else if (d->task != NULL) {
@@ -203,10 +218,12 @@ static void committed(struct rh_actor *a)
     struct durable *d = a->extra->durable;
 
     d->number++;
+    outbox_committed(&d->outbox);
     withheld_say(a, &d->waiting);
     if (d->sealed.size > 0) {
         commit(a);
     }
+    durable_sends_go(a);
 }
 
 static void claimed(struct rh_actor *a, struct store_task *t)
@@ -214,8 +231,9 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     struct durable *d = a->extra->durable;
     struct buffer state = d->state;
     const struct bytes given = buffer_bytes(&state);
-    const bool good =
-        t->result == STORE_DONE && named_values_load(&d->values, buffer_bytes(&t->bytes));
+    const bool good = t->result == STORE_DONE &&
+                      named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
+                      durable_sends_load(a, buffer_bytes(&t->bytes));
     struct runtime *s = a->runtime;
     void *name = name_of(a);
 
@@ -224,6 +242,7 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     d->number = t->number;
     withheld_say(a, &d->waiting); // what was said of it while it was loaded
     if (good) {
+        durable_sends_go(a);
         (void)actor_start(a, d->has_state ? &given : NULL, d->state_version);
     } else {
         complain(a, t->result == STORE_DONE ? STORE_UNAVAILABLE : (enum store_result)t->result);
@@ -270,6 +289,8 @@ void durable_load(struct rh_actor *a, const struct runtime_entry *entry)
 
     ASSERT(a->runtime->config.on_store != NULL); // kinds.h sees to that
     named_values_init(&d->values);
+    outbox_init(&d->outbox);
+    inbox_init(&d->inbox);
     list_init(&d->said);
     list_init(&d->waiting);
     list_init(&d->next);
@@ -295,6 +316,7 @@ void durable_free(struct rh_actor *a)
 {
     struct durable *d = a->extra->durable;
 
+    durable_sends_free(a);
     a->extra->durable = NULL;
     if (d->task != NULL) {
         d->task->actor = NULL; // It is done all the same, and nobody hears of it.

@@ -22,12 +22,20 @@
 #ifndef NODE_RUNTIME_DURABLE_H
 #define NODE_RUNTIME_DURABLE_H
 
+#include "node/durable/inbox.h"
+#include "node/durable/outbox.h"
 #include "node/durable/values.h"
 #include "node/runtime/inside.h"
 #include "storage/actors/store.h"
 
+/* Alarms whose names begin so are the runtime's own. */
+#define SENDS_ALARM "\0send"
+
 struct durable {
     struct named_values values;
+    struct actor_outbox outbox;
+    struct inbox inbox;
+    struct timer again;      /* of the outbox: the next try */
     struct buffer sealed;    /* changes of callbacks that are through, for the next commit */
     struct store_task *task; /* at the store, which owns it; NULL = none is on its way */
     uint64_t number;         /* of the last commit that is known to be done */
@@ -38,8 +46,10 @@ struct durable {
     uint32_t state_version;
     bool has_state;
     bool loading;
-    bool runs;  /* a callback does */
-    bool ended; /* a commit was refused: what is said now goes out at once */
+    bool runs;      /* a callback does */
+    bool has_alarm; /* SENDS_ALARM is in the store */
+    bool refuses;   /* what runs is a send that is not taken: nothing of it stays */
+    bool ended;     /* a commit was refused: what is said now goes out at once */
 };
 
 /* ---- durable.c */
@@ -48,6 +58,23 @@ struct durable {
  * be saved. Valid until the runtime makes another answer. */
 struct bytes durable_failed_answer(struct rh_actor *a, enum store_result why,
                                    enum answer_code *code);
+
+/* Have what changed while no callback ran saved, now or with the commit that comes next. */
+void durable_save(struct rh_actor *a);
+/* Milliseconds since 1970, or since something else where nobody has told. */
+uint64_t durable_wall_ms(const struct runtime *s);
+static inline bool durable_is_inner_alarm(struct bytes name)
+{
+    return name.size > 0 && name.data[0] == 0;
+}
+
+/* ---- sends.c: as those of named values (node/durable/values.h) */
+
+bool durable_sends_are_changed(const struct durable *d);
+void durable_sends_seal(struct rh_actor *a, struct buffer *out);
+void durable_sends_undo(struct durable *d);
+bool durable_sends_load(struct rh_actor *a, struct bytes all);
+void durable_sends_free(struct rh_actor *a);
 
 /* ---- withheld.c: what an actor said, kept until it may leave */
 

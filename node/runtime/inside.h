@@ -78,6 +78,7 @@ enum timer_type {
     TIMER_OWN,   /* rh_timer_start() */
     TIMER_FLUSH, /* the periodic flush */
     TIMER_AWAY,  /* of a client that may return: until then */
+    TIMER_SENDS, /* of the outbox of a durable actor: the next try */
 };
 
 struct timer {
@@ -99,9 +100,10 @@ struct open_call {
     struct list_link in_actor;
     struct rh_actor *actor;
     uint64_t number;
-    uint32_t handle; /* of its memory */
-    rh_on_answer then;
+    uint32_t handle;   /* of its memory */
+    rh_on_answer then; /* NULL: it is the runtime's, for `send` */
     void *argument;
+    uint64_t send; /* of the actor's outbox; 0 = it is a call */
     int status;
     struct buffer payload; /* of the answer that waits */
 };
@@ -258,6 +260,22 @@ void durable_free(struct rh_actor *a);
 /* Take what came back from the store, and free it. */
 void durable_take(struct store_task *t);
 
+/* ---- sends.c: the outbox and the inbox of a durable actor */
+
+/* Try what is due, and save what was taken. */
+void durable_sends_go(struct rh_actor *a);
+/* A try ended so. */
+void durable_send_ended(struct rh_actor *a, uint64_t number, const struct call_answer *answer);
+/* True if something is in the outbox. */
+bool durable_sends_wait(const struct rh_actor *a);
+struct caller;
+/* True: that send was taken before. */
+bool durable_has_taken(const struct rh_actor *a, const struct caller *from, uint64_t number);
+/* The callback that runs takes it … */
+void durable_take_send(struct rh_actor *a, const struct caller *from, uint64_t number);
+/* … or does not: what it changes is undone. */
+void durable_refuse_send(struct rh_actor *a);
+
 /* Say something of the actor's. */
 static inline void actor_say(struct rh_actor *a, const struct completion *c)
 {
@@ -373,6 +391,10 @@ void actor_flushed_to_move(struct rh_actor *a, int result);
 /* … and so is its handoff. */
 void actor_exported(struct rh_actor *a, int result);
 
+/* Hand a send to the actor's code, as a message. */
+void message_take_send(struct rh_actor *a, const struct caller *from, uint64_t number,
+                       struct bytes payload);
+
 /* ---- later.c */
 
 struct latch *latch_open(const struct runtime_config *config);
@@ -413,6 +435,10 @@ void calls_pump(struct rh_actor *a);
 /* Hand the call's answer to the actor: it is its turn. */
 void call_end(struct open_call *c);
 void calls_drop(struct rh_actor *a);
+/* Note a call of the runtime's own, for a send of the outbox; returns its number. */
+uint64_t call_open_send(struct rh_actor *a, uint64_t send);
+/* Complete the call, and tell it at once. */
+void call_tell(struct rh_actor *a, struct call *call);
 /* One push for many actors. */
 struct broadcast {
     uint16_t kind;

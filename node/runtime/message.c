@@ -15,6 +15,17 @@
 __attribute__((noinline)) static void complete(struct rh_actor *a, enum answer_code code,
                                                struct bytes body)
 {
+    static const uint8_t taken = 1;
+
+    if ((flags_of(a) & REQUEST_SESSION) != 0 && a->callback == CALLBACK_MESSAGE) { // it is a send
+        const bool takes = code == ANSWER_OK && !a->broken;
+
+        if (!takes) {
+            durable_refuse_send(a);
+        }
+        code = ANSWER_OK;
+        body = bytes_of(&taken, takes ? 1 : 0);
+    }
     const struct completion event = {
         .verb = VERB_RUN, .actor = name_of(a), .ticket = ticket_of(a), .code = code, .bytes = body};
 
@@ -156,20 +167,9 @@ __attribute__((noinline)) static void refuse(struct rh_actor *a, uint64_t ticket
     }
 }
 
-void runtime_run(struct rh_actor *a, const struct runtime_message *m)
+/* Its code has returned. */
+static void returned(struct rh_actor *a)
 {
-    if (activation_has_ended(a)) {
-        refuse(a, m->ticket);
-        return;
-    }
-    open_message(a, m);
-    if ((m->flags & REQUEST_SESSION) != 0) {
-        (void)extra_of(a);
-        a->runtime->message = NULL;
-        session_run(a, m);
-        return;
-    }
-    call(a, m);
     if (!a->answered && a->extra->deferral != NULL) {
         a->runtime->message = NULL;
         actor_leave_code(a, true);
@@ -190,4 +190,38 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
     actor_end_task(a);
     actor_leave_code(a, true);
     actor_want_turn(a);
+}
+
+void message_take_send(struct rh_actor *a, const struct caller *from, uint64_t number,
+                       struct bytes payload)
+{
+    const struct rh_message message = {
+        .flags = RH_NO_REPLY,
+        .from_kind = from->kind,
+        .from = {from->id.data, from->id.size},
+        .payload = {payload.data, payload.size},
+    };
+
+    a->callback = CALLBACK_MESSAGE;
+    actor_enter_code(a);
+    durable_take_send(a, from, number);
+    call_code(a, &message);
+    returned(a);
+}
+
+void runtime_run(struct rh_actor *a, const struct runtime_message *m)
+{
+    if (activation_has_ended(a)) {
+        refuse(a, m->ticket);
+        return;
+    }
+    open_message(a, m);
+    if ((m->flags & REQUEST_SESSION) != 0) {
+        (void)extra_of(a);
+        a->runtime->message = NULL;
+        session_run(a, m);
+        return;
+    }
+    call(a, m);
+    returned(a);
 }

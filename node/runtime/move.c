@@ -190,5 +190,8 @@ void runtime_unfreeze(struct rh_actor *a)
         role_of(a)->ops->resume(a, a->instance);
         a->callback = CALLBACK_NONE;
     }
+    if (a->extra->durable != NULL) {
+        durable_sends_go(a);
+    }
     actor_want_turn(a);
 }

@@ -371,7 +371,7 @@ static void retired(struct rh_actor *a, int result)
 void runtime_retire(struct rh_actor *a)
 {
     ASSERT(a->task == VERB_NONE && !a->frozen);
-    if (session_keeps(a)) {
+    if (session_keeps(a) || (durable_sends_wait(a) && !a->passivate)) {
         runtime_tell_error(a, VERB_RETIRE, ERR_BUSY);
         return;
     }

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "node/durable/inbox.h"
 #include "node/runtime/bond.h"
 
 #include <stdatomic.h>
@@ -316,15 +317,31 @@ static void on_trace(struct rh_actor *a, const struct note *note)
     answer_bytes(a);
 }
 
+/* Of another actor's outbox; it comes again until this answer says that it is taken. */
+static void on_send(struct rh_actor *a, const struct caller *from, const struct note *note)
+{
+    static const uint8_t taken = 1;
+    struct buffer *out = &a->runtime->body;
+
+    if (!durable_has_taken(a, from, note->number)) {
+        message_take_send(a, from, note->number, note->payload);
+        return;
+    }
+    buffer_clear(out);
+    buffer_put(out, &taken, 1);
+    answer_bytes(a);
+}
+
 void session_run(struct rh_actor *a, const struct runtime_message *m)
 {
     struct bytes body = m->body;
-    struct caller caller;
+    struct caller caller = {0};
     struct note note;
 
     a->callback = CALLBACK_NONE;
     if (((m->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) ||
-        note_get(body, &note) != ERR_OK) {
+        note_get(body, &note) != ERR_OK ||
+        (note.type == NOTE_SEND && (caller.id.size == 0 || caller.id.size > INBOX_ID_MAX))) {
         actor_complain(a, "bad_note", "a session note can't be decoded");
         answer(a, NULL); // which is no answer to whoever sent it, and says so there
     } else if (note.type == NOTE_PUSH) {
@@ -338,6 +355,8 @@ void session_run(struct rh_actor *a, const struct runtime_message *m)
         on_kick(a, &note);
     } else if (note.type == NOTE_TRACE) {
         on_trace(a, &note);
+    } else if (note.type == NOTE_SEND) {
+        on_send(a, &caller, &note);
     } else {
         on_bind(a, &note);
     }

@@ -122,6 +122,9 @@ static void on_due(struct timer *t)
     case TIMER_FLUSH:
         a->flush_due = true;
         break;
+    case TIMER_SENDS:
+        durable_sends_go(a);
+        return;
     case TIMER_AWAY:
         keep_over(CONTAINER_OF(t, struct client_bond, until));
         break;

@@ -166,6 +166,7 @@ class Redis(Server):
 class Postgres(Server):
     example = "store_postgres"
     folders = ["/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin"]
+    fsync = "off"  # its process dies here, never the machine
 
     def __init__(self, options=""):
         super().__init__()
@@ -196,7 +197,7 @@ class Postgres(Server):
             assert done.returncode == 0, done.stdout + done.stderr
         words = [which("postgres", self.folders), "-D", self.data, "-p", str(self.port)]
         words += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
-        words += ["-c", "fsync=off"]  # its process dies here, never the machine
+        words += ["-c", f"fsync={self.fsync}", "-c", "max_connections=200"]
         return self.spawn(words, **plain)
 
     def query(self, sql):

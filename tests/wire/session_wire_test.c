@@ -198,7 +198,8 @@ static void has_note(const struct note *note, const char *hex)
                 back.code == note->code);
     assert_memory_equal(&back.stamp, &note->stamp, sizeof back.stamp);
     assert_true(bytes_equal(back.payload, note->payload));
-    if (note->type != NOTE_PUSH && note->type != NOTE_KICK && note->type != NOTE_TRACE) {
+    if (note->type != NOTE_PUSH && note->type != NOTE_KICK && note->type != NOTE_TRACE &&
+        note->type != NOTE_SEND) {
         for (size_t cut = 0; cut < out.size; cut++) {
             uint8_t *exact = mem_copy(out.data, cut);
 
@@ -257,6 +258,8 @@ static void notes_have_these_bytes(void **state)
              "09 e8030000 627965");
     assert_int_equal(note_get(bytes_of("\x09\0\0\0", 4), &back), ERR_CORRUPT);
     has_note(&(struct note){.type = NOTE_TRACE, .payload = bytes_of("hops", 4)}, "0a 686f7073");
+    has_note(&(struct note){.type = NOTE_SEND, .number = 7, .payload = bytes_of("hi", 2)},
+             "0c 0700000000000000 6869");
     assert_int_equal(note_get(bytes_of("\x0b"
                                        "0123456789abcdef0123",
                                        21),
