@@ -258,6 +258,11 @@ void durable_free(struct rh_actor *a);
 /* Take what came back from the store, and free it. */
 void durable_take(struct store_task *t);
 
+/* ---- operate.c */
+
+/* Run an operator's question about the actor's values (wire/values_ask.h), and answer it. */
+void values_run(struct rh_actor *a, struct bytes question);
+
 /* Say something of the actor's. */
 static inline void actor_say(struct rh_actor *a, const struct completion *c)
 {

@@ -338,6 +338,8 @@ void session_run(struct rh_actor *a, const struct runtime_message *m)
         on_kick(a, &note);
     } else if (note.type == NOTE_TRACE) {
         on_trace(a, &note);
+    } else if (note.type == NOTE_VALUES) {
+        values_run(a, note.payload);
     } else {
         on_bind(a, &note);
     }
