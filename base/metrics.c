@@ -214,43 +214,74 @@ void metrics_add_times(struct metrics_times *t, const struct metrics_times *more
     t->sum_us += more->sum_us;
 }
 
-/* name_bucket{label="word",le="0.001000"} */
-static void put_bucket(struct metrics *m, const char *name, const char *label, const char *word,
-                       uint64_t bound_us, uint64_t count)
+/* What a row of a histogram says besides its number. */
+struct series {
+    const char *name;
+    const char *label; /* NULL = it has none */
+    const char *word;
+    bool counts; /* of things: a thousandth of what is told as seconds */
+};
+
+static void put_value(struct metrics *m, const struct series *s, uint64_t us)
 {
-    put(m, "%s_bucket{%s=", name, label);
-    put_quoted(m, word);
-    put(m, ",le=\"");
+    if (s->counts) {
+        put(m, "%" PRIu64, us / 1000);
+    } else {
+        put_us(m, us);
+    }
+}
+
+/* name_bucket{label="word",le="0.001000"} */
+static void put_bucket(struct metrics *m, const struct series *s, uint64_t bound_us, uint64_t count)
+{
+    put(m, "%s_bucket{", s->name);
+    if (s->label != NULL) {
+        put(m, "%s=", s->label);
+        put_quoted(m, s->word);
+        put(m, ",");
+    }
+    put(m, "le=\"");
     if (bound_us == UINT64_MAX) {
         put(m, "+Inf");
     } else {
-        put_us(m, bound_us);
+        put_value(m, s, bound_us);
     }
     put(m, "\"} %" PRIu64 "\n", count);
 }
 
-/* name_sum and name_count: all that JSON tells. */
-static void put_whole(struct metrics *m, const char *name, const char *label, const char *word,
-                      uint64_t sum_us, uint64_t count)
+/* "name_sum{label="word"} ", of JSON "name_sum{word}": */
+static void put_row_name(struct metrics *m, const struct series *s, const char *what)
 {
-    if (m->format == METRICS_JSON) {
-        put_comma(m);
-        put(m, "\"%s_sum{%s}\":", name, word);
-        put_us(m, sum_us);
-        put(m, ",\"%s_count{%s}\":%" PRIu64, name, word, count);
-        return;
+    const bool json = m->format == METRICS_JSON;
+
+    put(m, json ? "\"%s_%s" : "%s_%s", s->name, what);
+    if (s->label != NULL && json) {
+        put(m, "{%s}", s->word);
+    } else if (s->label != NULL) {
+        put(m, "{%s=", s->label);
+        put_quoted(m, s->word);
+        put(m, "}");
     }
-    put(m, "%s_sum{%s=", name, label);
-    put_quoted(m, word);
-    put(m, "} ");
-    put_us(m, sum_us);
-    put(m, "\n%s_count{%s=", name, label);
-    put_quoted(m, word);
-    put(m, "} %" PRIu64 "\n", count);
+    put(m, json ? "\":" : " ");
 }
 
-void metrics_put_times(struct metrics *m, const struct metric *metric, const char *label,
-                       const char *word, const struct metrics_times *times)
+/* name_sum and name_count: all that JSON tells. */
+static void put_whole(struct metrics *m, const struct series *s, uint64_t sum_us, uint64_t count)
+{
+    const bool json = m->format == METRICS_JSON;
+
+    if (json) {
+        put_comma(m);
+    }
+    put_row_name(m, s, "sum");
+    put_value(m, s, sum_us);
+    put(m, json ? "," : "\n");
+    put_row_name(m, s, "count");
+    put(m, json ? "%" PRIu64 : "%" PRIu64 "\n", count);
+}
+
+static void put_series(struct metrics *m, const struct metric *metric, const struct series *s,
+                       const struct metrics_times *times)
 {
     uint64_t count = 0;
 
@@ -260,8 +291,26 @@ void metrics_put_times(struct metrics *m, const struct metric *metric, const cha
     for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
         count += times->bucket[i];
         if (m->format == METRICS_TEXT) {
-            put_bucket(m, metric->name, label, word, bounds_us[i], count);
+            put_bucket(m, s, bounds_us[i], count);
         }
     }
-    put_whole(m, metric->name, label, word, times->sum_us, count);
+    put_whole(m, s, times->sum_us, count);
+}
+
+void metrics_put_times(struct metrics *m, const struct metric *metric, const char *label,
+                       const char *word, const struct metrics_times *times)
+{
+    put_series(
+        m, metric, &(struct series){.name = metric->name, .label = label, .word = word}, times);
+}
+
+void metrics_count(struct metrics_times *t, uint64_t count)
+{
+    metrics_time(t, count * 1000);
+}
+
+void metrics_put_counts(struct metrics *m, const struct metric *metric,
+                        const struct metrics_times *counts)
+{
+    put_series(m, metric, &(struct series){.name = metric->name, .counts = true}, counts);
 }

@@ -75,8 +75,14 @@ void metrics_time(struct metrics_times *t, uint64_t us);
 /* Count what `more` counts, too. */
 void metrics_add_times(struct metrics_times *t, const struct metrics_times *more);
 /* Write the times as a histogram of Prometheus: name_bucket{label="word",le="0.001"}, name_sum,
- * name_count. */
+ * name_count. `label` NULL: without one. */
 void metrics_put_times(struct metrics *m, const struct metric *metric, const char *label,
                        const char *word, const struct metrics_times *times);
+
+/* Count how often there were how many: 1, 2, 5, 10 … 10000 of something. */
+void metrics_count(struct metrics_times *t, uint64_t count);
+/* Write what metrics_count() counted. */
+void metrics_put_counts(struct metrics *m, const struct metric *metric,
+                        const struct metrics_times *counts);
 
 #endif

@@ -31,6 +31,8 @@ int cmd_move(int argc, char **argv);
 int cmd_pin(int argc, char **argv); /* list | VNODE|ID|KIND/ID NODE */
 int cmd_unpin(int argc, char **argv);
 int cmd_remembered(int argc, char **argv); /* list | forget KIND/ID… */
+int cmd_actor(int argc, char **argv);      /* get | set | delete | export | import KIND/ID */
+int cmd_store(int argc, char **argv);      /* check | stats | vacuum | backup FILE */
 int cmd_config(int argc, char **argv);     /* check | print FILE */
 int cmd_token(int argc, char **argv);      /* make | check TOKEN */
 int cmd_tls(int argc, char **argv);        /* init | ROLE NAME | check */

@@ -10,8 +10,8 @@
 
 enum { ANSWER_COMES_MS = 500 /* that the answer of a gateway has to come here */ };
 
-static Rh__AdminReply *send(const struct query *q, const char *command,
-                            const Rh__AdminOperatorRequest *what)
+Rh__AdminReply *operator_request_send(const struct query *q, const char *command,
+                                      const Rh__AdminOperatorRequest *what)
 {
     Rh__AdminOperatorRequest whole = *what;
     Rh__Actor actor = RH__ACTOR__INIT;
@@ -43,7 +43,7 @@ int operator_request_run(const struct query *q, const char *command,
                          const Rh__AdminOperatorRequest *what,
                          int (*tell)(const struct query *q, const Rh__OperatorRequestAnswer *a))
 {
-    Rh__AdminReply *reply = send(q, command, what);
+    Rh__AdminReply *reply = operator_request_send(q, command, what);
     const int result = reply == NULL ? 1 : tell(q, reply->operator_request);
 
     admin_free(reply);
@@ -66,9 +66,10 @@ const char *operator_request_fault(const Rh__OperatorRequestAnswer *answer)
          "the request could not be delivered in time: the actor's vnode moves, or has no owner "
          "yet"},
         {"overloaded", "the actor's node has no room for more requests"},
-        {"busy", "the gateway has too many of these requests in progress"},
+        {"busy", "whom it was sent to has too many of these requests in progress"},
         {"malformed",
-         "the gateway does not understand the request: check whether it is an older version"},
+         "whom it was sent to does not understand the request: check whether it is an older "
+         "version"},
         {"error", "the actor's node answered with an error: check whether it is an older version"},
     };
 

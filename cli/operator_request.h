@@ -16,6 +16,11 @@ int operator_request_run(const struct query *q, const char *command,
                          const Rh__AdminOperatorRequest *what,
                          int (*tell)(const struct query *q, const Rh__OperatorRequestAnswer *a));
 
+/* Like operator_request_run(), but return the answer, which has `operator_request`; NULL after
+ * printing why there is none. */
+Rh__AdminReply *operator_request_send(const struct query *q, const char *command,
+                                      const Rh__AdminOperatorRequest *what);
+
 /* Say why the request did not reach its actor, for people; NULL = it did. */
 const char *operator_request_fault(const Rh__OperatorRequestAnswer *answer);
 

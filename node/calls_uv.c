@@ -77,6 +77,14 @@ static void on_refuse(struct shell *s, const struct calls_effect *e)
     shell_step(s, &event);
 }
 
+/* Its lease does not matter: what was read or done, was while it held. */
+static void on_report(struct shell *s, const struct calls_effect *e)
+{
+    if (e->coordinator >= 0 && (size_t)e->coordinator < s->coordinator_count) {
+        shell_send_coordinator(s, (size_t)e->coordinator, e->bytes);
+    }
+}
+
 static void perform(struct shell *s, const struct calls_effect *e)
 {
     switch (e->type) {
@@ -106,6 +114,9 @@ static void perform(struct shell *s, const struct calls_effect *e)
         return;
     case CALLS_DISCONNECT:
         shell_hang_up(s, e->slot, WANTS_CALLS);
+        return;
+    case CALLS_REPORT:
+        on_report(s, e);
         return;
     }
     UNREACHABLE();

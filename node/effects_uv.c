@@ -98,10 +98,10 @@ static enum err send_to(struct shell *s, struct link *link, enum frame_type type
     return error;
 }
 
-static void on_send_coordinator(struct shell *s, const struct host_effect *e, struct bytes bytes)
+void shell_send_coordinator(struct shell *s, size_t index, struct bytes bytes)
 {
-    ASSERT(e->coordinator >= 0 && (size_t)e->coordinator < s->coordinator_count);
-    (void)send_to(s, s->coordinator[e->coordinator], FRAME_CONTROL, bytes);
+    ASSERT(index < s->coordinator_count);
+    (void)send_to(s, s->coordinator[index], FRAME_CONTROL, bytes);
 }
 
 /* The host must know in time: what it has started still answers, and a link takes no more than
@@ -339,7 +339,7 @@ static void perform(struct shell *s, const struct host_effect *e)
 
     switch (e->type) {
     case HOST_SEND_COORDINATOR:
-        on_send_coordinator(s, e, bytes);
+        shell_send_coordinator(s, (size_t)e->coordinator, bytes);
         return;
     case HOST_SEND_PEER:
         on_send_peer(s, e, bytes);

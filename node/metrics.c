@@ -132,6 +132,13 @@ static const struct metrics_word not_stored_words[] = {
     {"unknown", offsetof(struct committer_stats, unknown)},
 };
 
+static const struct metric commit_times = {"ringhold_node_store_commit_seconds",
+                                           "How long transactions of the store took.",
+                                           METRIC_HISTOGRAM};
+static const struct metric batch_sizes = {"ringhold_node_store_batch_size",
+                                          "Loads and commits in one transaction of the store.",
+                                          METRIC_HISTOGRAM};
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static void put_unserved(const struct host_stats *f, struct metrics *m)
@@ -182,4 +189,6 @@ void node_store_metrics(const struct committer_stats *f, struct metrics *m)
 {
     metrics_put_rows(m, stored, COUNT(stored), f);
     metrics_put_words(m, &not_stored, "reason", not_stored_words, COUNT(not_stored_words), f);
+    metrics_put_times(m, &commit_times, NULL, NULL, &f->times);
+    metrics_put_counts(m, &batch_sizes, &f->sizes);
 }

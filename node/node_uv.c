@@ -368,10 +368,11 @@ struct node_options node_options_default(void)
     return (struct node_options){.limits = host_config_default(), .drain_ms = DRAIN_MS};
 }
 
-static struct calls *new_calls(void)
+static struct calls *new_calls(const char *name)
 {
     struct router_config config = router_config_default();
 
+    (void)snprintf(config.name, sizeof config.name, "%s", name == NULL ? "" : name);
     config.seed = random_u64();
     return calls_new(&config);
 }
@@ -386,7 +387,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->exit_code = 1;
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
-    s->calls = new_calls();
+    s->calls = new_calls(options->node.name);
     calls_count_down(s->calls, &s->dispatcher.broadcasting.size);
     start_loop(s);
     if (shell_start(s)) {

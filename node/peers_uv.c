@@ -212,6 +212,9 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
         worker_stats_feed(s, &event);
     } else if (message->body_case == RH__CONTROL__BODY_PROBE) {
         shell_on_probe(s, p->id, message->probe);
+    } else if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST && p->coordinator >= 0) {
+        calls_operate(s->calls, p->coordinator, message, s->now_us);
+        shell_settle(s);
     } else {
         shell_feed(s, &event);
     }

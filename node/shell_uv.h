@@ -225,6 +225,8 @@ void shell_take_frame(struct shell *s, uint64_t peer, const struct frame *frame)
 /* Tell the links what streams have to send, which goes out with their next flush; at the end of a
  * turn. */
 void shell_feed_links(struct shell *s);
+/* Send a packed Control to the coordinator with that index. */
+void shell_send_coordinator(struct shell *s, size_t index, struct bytes bytes);
 /* ERR_NOT_FOUND: that link is gone. */
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
 /* Like shell_send(), for a request whose body other requests share. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an operator has sent to one actor: `ringhold trace` and `ringhold kick`.
+ * What an operator has sent to one actor: `ringhold trace` and `ringhold kick` by a gateway,
+ * `ringhold actor` by a node, whose calls are a router, too.
  * It is a request of a session of the router's own, so it is routed, held,
  * forwarded and sent again as every other one.
  */
@@ -10,6 +11,7 @@
 #include "ring/view.h"
 #include "wire/control.h"
 #include "wire/session.h"
+#include "wire/values_ask.h"
 
 #include <string.h>
 
@@ -57,23 +59,65 @@ static const char *outcome_name(enum reply_code code)
 
 /* ---- the note ---- */
 
-static bool fits(const Rh__AdminOperatorRequest *what)
+/* A gateway may not ask for values: whoever has its key would have all of them. */
+static bool may_send(const struct router *r, Rh__OperatorRequestWhat what)
 {
+    switch (what) {
+    case RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE:
+    case RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK:
+        return !r->config.of_node;
+    case RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES:
+        return r->config.of_node;
+    case _RH__OPERATOR_REQUEST_WHAT_IS_INT_SIZE:
+        break;
+    }
+    return false; // of a newer version
+}
+
+static bool fits(const struct router *r, const Rh__AdminOperatorRequest *what)
+{
+    struct values_ask values;
+
     return what != NULL && what->actor != NULL && what->actor->kind <= UINT16_MAX &&
            what->actor->id.len >= 1 && what->actor->id.len <= RECORD_ID_MAX &&
-           strlen(what->text) <= PUSH_TEXT_MAX &&
-           (what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE ||
-            what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK);
+           strlen(what->text) <= PUSH_TEXT_MAX && may_send(r, what->what) &&
+           (!r->config.of_node ||
+            values_ask_get(bytes_of(what->values.data, what->values.len), &values) == ERR_OK);
 }
 
 static void note_of(const Rh__AdminOperatorRequest *what, struct buffer *out)
 {
     const bool kicks = what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
-    const struct note note = {.type = kicks ? NOTE_KICK : NOTE_TRACE,
-                              .code = what->code,
-                              .payload = bytes_of(what->text, kicks ? strlen(what->text) : 0)};
+    struct note note = {.type = kicks ? NOTE_KICK : NOTE_TRACE,
+                        .code = what->code,
+                        .payload = bytes_of(what->text, kicks ? strlen(what->text) : 0)};
 
+    if (what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES) {
+        note.type = NOTE_VALUES;
+        note.payload = bytes_of(what->values.data, what->values.len);
+    }
     note_put(out, &note);
+}
+
+/* Of many pages one is. */
+static bool is_noted(const Rh__AdminOperatorRequest *what)
+{
+    struct values_ask values;
+
+    return what->what != RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES ||
+           (values_ask_get(bytes_of(what->values.data, what->values.len), &values) == ERR_OK &&
+            values_ask_is_noted(&values));
+}
+
+static const char *name_of(const Rh__AdminOperatorRequest *what)
+{
+    static const char *const names[] = {
+        [RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_TRACE] = "trace",
+        [RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK] = "kick",
+        [RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES] = "values",
+    };
+
+    return names[what->what];
 }
 
 /* Where it is kept till it is answered; NULL: it is under way already, or all are in use. */
@@ -98,7 +142,7 @@ void operator_request_on_question(struct router *r, int coordinator, const Rh__O
     struct buffer body = {0};
     bool again;
 
-    if (!fits(what)) {
+    if (!fits(r, what)) {
         refuse(r, coordinator, in, "malformed");
         return;
     }
@@ -114,12 +158,14 @@ void operator_request_on_question(struct router *r, int coordinator, const Rh__O
                                    .route = in->route,
                                    .coordinator = coordinator,
                                    .begun_us = r->now_us};
-    log_info("gateway",
-             what->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK ? "kick" : "trace",
-             "kind=%u id_size=%zu by=%s",
-             what->actor->kind,
-             what->actor->id.len,
-             what->by);
+    if (is_noted(what)) {
+        log_info(r->config.of_node ? "node" : "gateway",
+                 name_of(what),
+                 "kind=%u id_size=%zu by=%s",
+                 what->actor->kind,
+                 what->actor->id.len,
+                 what->by);
+    }
     note_of(what, &body);
     route_request(r,
                   &(struct router_event){
@@ -127,7 +173,8 @@ void operator_request_on_question(struct router *r, int coordinator, const Rh__O
                       .session = r->operator_requests_session,
                       .ticket = (uint64_t)(e - r->operator_request),
                       .kind = (uint16_t)what->actor->kind,
-                      .flags = (uint8_t)(REQUEST_SESSION | (what->wake ? 0 : REQUEST_AWAKE)),
+                      .flags = (uint8_t)(REQUEST_SESSION |
+                                         (what->wake || r->config.of_node ? 0 : REQUEST_AWAKE)),
                       .id = bytes_of(what->actor->id.data, what->actor->id.len),
                       .body = buffer_bytes(&body),
                       .timeout_ms = what->timeout_ms > REQUEST_TTL_MAX_MS ? REQUEST_TTL_MAX_MS

@@ -89,6 +89,7 @@ struct router_config {
     uint32_t in_flight_max;  /* requests in all; above it router_full() is true; 100000 */
     uint32_t refresh_ms;     /* GetConfig at least so often; 500 */
     bool on_demand;          /* CONNECT only to nodes that something is to be sent to */
+    bool of_node;            /* operators ask it for values; a gateway's, for anything else */
     bool streams;            /* requests go by streams to nodes whose links speak them */
     size_t peer_size_max;    /* bytes on their way to one node, with their replies; 16 MiB */
     size_t waiting_size_max; /* bytes of unfinished requests in all; 256 MiB */

@@ -10,7 +10,7 @@
  *     by_stream.c   requests that go by streams
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
- *     operator_request.c   `ringhold trace` and `ringhold kick`
+ *     operator_request.c   `ringhold trace`, `kick` and `actor`
  */
 #ifndef ROUTE_ROUTER_INSIDE_H
 #define ROUTE_ROUTER_INSIDE_H

@@ -236,6 +236,8 @@ static void effect(struct fleet *f, struct sim_node *n, const struct calls_effec
     case CALLS_CONNECT:
         dial(f, n, e);
         return;
+    case CALLS_REPORT: // no operator asks for values here
+        return;
     case CALLS_DISCONNECT:
         network_forget(&f->network, &n->process, ROLE_NODE, CALLS_KEY + e->slot);
         return;

@@ -234,6 +234,8 @@ static const struct {
     {"M_SENDTWICE", "no actor here is durable: outbox_test.c plants it"},
     {"M_OUTBOXLOST", "no actor here is durable: outbox_test.c plants it"},
     {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
+    {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
+    {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},
     {"M_UNFOUNDED",

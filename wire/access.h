@@ -66,6 +66,7 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(ACK,    "ACK",    0, 0, TO_N, TO_N, 0) \
     X(KICK,   "KICK",   0, 0, TO_N, TO_N, 0) \
     X(TRACE,  "TRACE",  0, 0, TO_N, TO_N, 0) \
+    X(VALUES, "VALUES", 0, 0, TO_N, 0,    0) \
     X(SEND,   "SEND",   0, 0, TO_N, 0,    0)
 
 /* Bodies of Control; _NOT_SET is one that has none that we know. */
@@ -103,8 +104,8 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(INSPECT,        "Inspect",       0, TO_N | TO_G,        0,    0,    0)    \
     X(INSPECT_ANSWER, "InspectAnswer", 0, TO_O,               TO_C, TO_C, 0)    \
     X(REPAIR,         "Repair",          0, TO_N | TO_G,        0,    0,    0)    \
-    X(OPERATOR_REQUEST,         "OperatorRequest",        0, TO_G,               0,    0,    0)    \
-    X(OPERATOR_REQUEST_ANSWER,  "OperatorRequestAnswer",  0, 0,                  0,    TO_C, 0)  \
+    X(OPERATOR_REQUEST,         "OperatorRequest",        0, TO_N | TO_G,        0,    0,    0)    \
+    X(OPERATOR_REQUEST_ANSWER,  "OperatorRequestAnswer",  0, 0,                  TO_C, TO_C, 0)  \
     X(ACTORS,         "Actors",        0, TO_N,               0,    0,    0)    \
     X(ACTORS_ANSWER,  "ActorsAnswer",  0, 0,                  TO_C, 0,    0)    \
     X(PROBE,          "Probe",         0, 0,                  TO_N, 0,    0)                  \

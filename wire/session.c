@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "wire/trace.h"
+#include "wire/values_ask.h"
 
 #include <string.h>
 
@@ -174,15 +175,16 @@ enum err bond_get(struct bytes in, struct bond *b)
 static bool is_for_anyone(const struct note *n)
 {
     return n->type == NOTE_PUSH || n->type == NOTE_KICK || n->type == NOTE_TRACE ||
-           n->type == NOTE_SEND;
+           n->type == NOTE_SEND || n->type == NOTE_VALUES;
 }
 
 static size_t payload_max(const struct note *n)
 {
-    return n->type == NOTE_PUSH   ? PUSH_SIZE_MAX
-           : n->type == NOTE_KICK ? PUSH_TEXT_MAX
-           : n->type == NOTE_SEND ? NOTE_SEND_MAX
-                                  : TRACE_SIZE_MAX;
+    return n->type == NOTE_PUSH     ? PUSH_SIZE_MAX
+           : n->type == NOTE_KICK   ? PUSH_TEXT_MAX
+           : n->type == NOTE_SEND   ? NOTE_SEND_MAX
+           : n->type == NOTE_VALUES ? VALUES_ASK_MAX
+                                    : TRACE_SIZE_MAX;
 }
 
 static bool has_round(const struct note *n)

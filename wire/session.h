@@ -97,17 +97,18 @@ bool unacked_pushes_next(struct reader *in, struct bytes *payload);
 /* ---- notes ---- */
 
 enum note_type {
-    NOTE_BIND = 1,   /* a client wants to be bound */
-    NOTE_RESUME = 2, /* it was bound, and its actor may have been lost since */
-    NOTE_LOST = 3,   /* it has gone */
-    NOTE_PUSH = 4,   /* of an actor: push this to whoever is bound */
-    NOTE_KEEP = 5,   /* BIND, and keep it when my connection is lost */
-    NOTE_RETURN = 6, /* it was bound so by a connection that is lost */
-    NOTE_RENEW = 7,  /* RESUME of one that is kept */
-    NOTE_ACK = 8,    /* its client has what it was pushed */
-    NOTE_KICK = 9,   /* an operator ends the session of whoever is bound */
-    NOTE_TRACE = 10, /* an operator follows it on its way: wire/trace.h */
-    NOTE_SEND = 12,  /* of an actor's outbox (node/durable/outbox.h): again until it is taken */
+    NOTE_BIND = 1,    /* a client wants to be bound */
+    NOTE_RESUME = 2,  /* it was bound, and its actor may have been lost since */
+    NOTE_LOST = 3,    /* it has gone */
+    NOTE_PUSH = 4,    /* of an actor: push this to whoever is bound */
+    NOTE_KEEP = 5,    /* BIND, and keep it when my connection is lost */
+    NOTE_RETURN = 6,  /* it was bound so by a connection that is lost */
+    NOTE_RENEW = 7,   /* RESUME of one that is kept */
+    NOTE_ACK = 8,     /* its client has what it was pushed */
+    NOTE_KICK = 9,    /* an operator ends the session of whoever is bound */
+    NOTE_TRACE = 10,  /* an operator follows it on its way: wire/trace.h */
+    NOTE_VALUES = 11, /* an operator asks for values of a durable actor: wire/values_ask.h */
+    NOTE_SEND = 12,   /* of an actor's outbox (node/durable/outbox.h): again until it is taken */
     NOTE_TYPE_LAST = NOTE_SEND,
 };
 
@@ -128,7 +129,8 @@ struct note {
     uint32_t round;          /* BIND, RESUME, KEEP, RETURN, RENEW, ACK */
     struct bond_stamp stamp; /* RESUME, RENEW */
     struct bytes payload;    /* PUSH: at most PUSH_SIZE_MAX; KICK: the text, at most PUSH_TEXT_MAX;
-                                TRACE: hops, at most TRACE_SIZE_MAX; SEND: at most NOTE_SEND_MAX */
+                                TRACE: hops, at most TRACE_SIZE_MAX; SEND: at most NOTE_SEND_MAX;
+                                VALUES: at most VALUES_ASK_MAX */
     uint64_t number;         /* SEND: its sender's number of it, not 0 */
     uint32_t code;           /* KICK */
     uint64_t key;            /* KEEP, RETURN: of the bond; RENEW: if it has to be made anew */
@@ -142,7 +144,7 @@ struct note {
  * u64 count; LOST: u64 gateway, u64 connection, u8 why; PUSH: the payload. KEEP: as BIND, u64 key,
  * u64 session; RETURN: as KEEP, u64 got; RENEW: as RESUME, u64 key, u64 session, u32 epoch,
  * u32 got_round, u64 got; ACK: as BIND, u64 got. KICK: u32 code, the text. TRACE: its hops. SEND:
- * u64 number, the payload. */
+ * u64 number, the payload. VALUES: its question. */
 void note_put(struct buffer *out, const struct note *n);
 MUST_CHECK enum err note_get(struct bytes in, struct note *n);
 

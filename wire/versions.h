@@ -26,6 +26,7 @@ enum {
     LINK_PROTOCOL_OPERATOR_REQUESTS = 4, /* what operators send to one actor */
     LINK_PROTOCOL_STREAMS = 5,           /* the frames of wire/stream.h */
     LINK_PROTOCOL_ACTORS = 5,            /* who lives at a node */
+    LINK_PROTOCOL_VALUES = 5,            /* what operators ask of durable actors' values */
     LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,
 
     /* Versions of what the coordinators replicate and store, and what all processes must understand

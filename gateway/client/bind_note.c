@@ -60,6 +60,7 @@ static uint8_t note_flags(enum note_type type)
     case NOTE_KICK:
     case NOTE_TRACE:
     case NOTE_SEND:
+    case NOTE_VALUES:
         break;
     }
     return mutant(M_NOTETWICE) ? REQUEST_SESSION | REQUEST_IDEMPOTENT : REQUEST_SESSION;

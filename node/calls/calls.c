@@ -24,6 +24,7 @@ struct calls *calls_new(const struct router_config *limits)
 
     c->limits = *limits;
     c->limits.on_demand = true;
+    c->limits.of_node = true;
     c->limits.silent_ms = 0; // a call may wait for calls behind it
     c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
     broadcasts_init(&c->broadcasts);
@@ -280,6 +281,17 @@ void calls_close(struct calls *c, uint64_t session, uint64_t now_us)
     }
 }
 
+void calls_operate(struct calls *c, int index, const Rh__Control *message, uint64_t now_us)
+{
+    if (c->router != NULL && message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST) {
+        calls_step(
+            c,
+            (struct router_event){.type = ROUTER_CONTROL, .coordinator = index, .message = message},
+            now_us);
+        look_for_open(c, false);
+    }
+}
+
 /* ---- broadcasts ---- */
 
 /* What is left of its time; in the end a moment, for the router to refuse it by. */
@@ -332,8 +344,10 @@ static bool translate(struct calls *c, const struct router_effect *e, struct cal
         out->type = CALLS_SEND;
         out->frame_type = FRAME_CONTROL;
         return out->peer != 0 && out->peer != CALLS_LINK; // the host is told by CALLS_TELL
-    case ROUTER_SEND_COORDINATOR:
-        return false; // the host asks for the configuration
+    case ROUTER_SEND_COORDINATOR: // of an operator; the host asks for the configuration
+        out->type = CALLS_REPORT;
+        out->coordinator = e->coordinator;
+        return true;
     case ROUTER_REPLY:
         waits_end(&c->waits, e->ticket);
         out->type = CALLS_ANSWER;

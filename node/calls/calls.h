@@ -46,6 +46,7 @@ enum calls_effect_type {
     CALLS_REFUSE,     /* probe, run: for the host, as HOST_DEADLOCK */
     CALLS_CONNECT,    /* keep a link to node `slot` at `address` */
     CALLS_DISCONNECT, /* slot */
+    CALLS_REPORT,     /* coordinator; bytes: a packed Control, which answers an operator */
 };
 
 struct calls_effect {
@@ -54,6 +55,7 @@ struct calls_effect {
     int frame_type;   /* enum frame_type */
     uint64_t made_us; /* HERE: from when its time counts, whatever came between */
     uint16_t slot;
+    int coordinator;
     const char *address; /* borrowed, like the bytes, until the next calls_take() */
     struct bytes bytes;
     struct bytes common;    /* of a request that has it: the body that `bytes` is without, as
@@ -67,7 +69,7 @@ struct calls_effect {
     bool awaits;
 };
 
-/* `limits`: of the router, with a random seed; name and gateway are not looked at. */
+/* `limits`: of the router, with a random seed and the node's name; gateway is not looked at. */
 struct calls *calls_new(const struct router_config *limits);
 void calls_free(struct calls *c);
 /* Name the counter to which makers of broadcasts add their bytes: it goes down as these leave.
@@ -116,6 +118,11 @@ struct call_former {
 void calls_former(struct calls *c, const struct call_former *former, uint64_t now_us);
 /* Take a message of another node. What is not about these calls is ignored. */
 void calls_control(struct calls *c, uint64_t peer, const Rh__Control *message, uint64_t now_us);
+
+/* Ask an actor what an operator wants of its values, wherever it lives; `index` is that of the
+ * coordinator, to which the answer is a CALLS_REPORT. Ignored while the node is not registered: the
+ * operator hears that there was no answer. */
+void calls_operate(struct calls *c, int index, const Rh__Control *message, uint64_t now_us);
 
 /* True: there is no effect to take. False: there may be. */
 bool calls_quiet(const struct calls *c);

@@ -4,6 +4,7 @@
  */
 #include "node/durable/committer_uv.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <pthread.h>
@@ -56,9 +57,14 @@ static uint64_t *counter_of(struct committer_stats *s, const struct store_task *
 
 static void perform(struct committer *c, size_t count)
 {
+    const uint64_t begun_us = clock_boottime_us();
+
     c->store->perform(c->store, c->batch, count);
+    const uint64_t took_us = clock_boottime_us() - begun_us;
     (void)pthread_mutex_lock(&c->lock);
     c->stats.transactions++;
+    metrics_time(&c->stats.times, took_us);
+    metrics_count(&c->stats.sizes, count);
     c->stats.waiting -= count;
     for (size_t i = 0; i < count; i++) {
         (*counter_of(&c->stats, c->batch[i]))++;

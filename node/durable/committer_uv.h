@@ -11,6 +11,7 @@
 #ifndef NODE_DURABLE_COMMITTER_UV_H
 #define NODE_DURABLE_COMMITTER_UV_H
 
+#include "base/metrics.h"
 #include "storage/actors/store.h"
 
 enum {
@@ -20,13 +21,15 @@ enum {
 
 /* For metrics. */
 struct committer_stats {
-    uint64_t waiting;      /* tasks that are not done, now */
-    uint64_t transactions; /* of the store */
-    uint64_t commits;      /* of actors that were done … */
-    uint64_t claims;       /* … and claims */
-    uint64_t fenced;       /* tasks that another owner's fence refused, … */
-    uint64_t unavailable;  /* … that the store could not do, … */
-    uint64_t unknown;      /* … and commits of which nobody knows */
+    uint64_t waiting;           /* tasks that are not done, now */
+    uint64_t transactions;      /* of the store */
+    uint64_t commits;           /* of actors that were done … */
+    uint64_t claims;            /* … and claims */
+    uint64_t fenced;            /* tasks that another owner's fence refused, … */
+    uint64_t unavailable;       /* … that the store could not do, … */
+    uint64_t unknown;           /* … and commits of which nobody knows */
+    struct metrics_times times; /* that transactions took */
+    struct metrics_times sizes; /* tasks of a transaction, by metrics_count() */
 };
 
 struct committer;

@@ -325,6 +325,7 @@ void durable_free(struct rh_actor *a)
     withheld_drop(a, &d->waiting);
     withheld_drop(a, &d->next);
     named_values_fini(&d->values);
+    values_batch_fini(&d->batch);
     buffer_fini(&d->sealed);
     buffer_fini(&d->state);
     mem_free(d);

@@ -24,6 +24,7 @@
 
 #include "node/durable/inbox.h"
 #include "node/durable/outbox.h"
+#include "node/durable/operate.h"
 #include "node/durable/values.h"
 #include "node/runtime/inside.h"
 #include "storage/actors/store.h"
@@ -36,13 +37,14 @@ struct durable {
     struct actor_outbox outbox;
     struct inbox inbox;
     struct timer again;      /* of the outbox: the next try */
-    struct buffer sealed;    /* changes of callbacks that are through, for the next commit */
-    struct store_task *task; /* at the store, which owns it; NULL = none is on its way */
-    uint64_t number;         /* of the last commit that is known to be done */
-    struct list said;        /* struct withheld, as those below */
-    struct list waiting;     /* for `task` */
-    struct list next;        /* for the commit after that */
-    struct buffer state;     /* LOADING: what activate gets … */
+    struct values_batch batch; /* of an operator */
+    struct buffer sealed;      /* changes of callbacks that are through, for the next commit */
+    struct store_task *task;   /* at the store, which owns it; NULL = none is on its way */
+    uint64_t number;           /* of the last commit that is known to be done */
+    struct list said;          /* struct withheld, as those below */
+    struct list waiting;       /* for `task` */
+    struct list next;          /* for the commit after that */
+    struct buffer state;       /* LOADING: what activate gets … */
     uint32_t state_version;
     bool has_state;
     bool loading;

@@ -275,6 +275,10 @@ bool durable_has_taken(const struct rh_actor *a, const struct caller *from, uint
 void durable_take_send(struct rh_actor *a, const struct caller *from, uint64_t number);
 /* … or does not: what it changes is undone. */
 void durable_refuse_send(struct rh_actor *a);
+/* ---- operate.c */
+
+/* Run an operator's question about the actor's values (wire/values_ask.h), and answer it. */
+void values_run(struct rh_actor *a, struct bytes question);
 
 /* Say something of the actor's. */
 static inline void actor_say(struct rh_actor *a, const struct completion *c)

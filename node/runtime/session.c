@@ -357,6 +357,8 @@ void session_run(struct rh_actor *a, const struct runtime_message *m)
         on_trace(a, &note);
     } else if (note.type == NOTE_SEND) {
         on_send(a, &caller, &note);
+    } else if (note.type == NOTE_VALUES) {
+        values_run(a, note.payload);
     } else {
         on_bind(a, &note);
     }

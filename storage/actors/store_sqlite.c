@@ -26,6 +26,7 @@ struct store_sqlite {
     sqlite3 *db;
     struct statements statements;
     char path[PATH_SIZE];
+    bool alone; /* nobody else has it open */
 };
 
 static const char schema[] =
@@ -406,13 +407,30 @@ static bool found(struct store_sqlite *s)
     return made;
 }
 
+/* Whoever has the file open, with a write-ahead log, holds a lock on it all the time: the owner of
+ * an actor, too, that does nothing. */
+static bool lock_out(struct store_sqlite *s)
+{
+    return mutant(M_NOTALONE) ||
+           sqlite3_exec(s->db,
+                        "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;",
+                        NULL,
+                        NULL,
+                        NULL) == SQLITE_OK;
+}
+
 /* NULL = it is open. */
 static const char *open_file(struct store_sqlite *s)
 {
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (s->alone ? 0 : SQLITE_OPEN_CREATE);
 
     if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
         return sqlite3_errmsg(s->db);
+    }
+    if (s->alone && !lock_out(s)) {
+        return sqlite3_errcode(s->db) == SQLITE_BUSY ? "somebody else has it open: stop the nodes"
+                                                     : sqlite3_errmsg(s->db);
     }
     (void)sqlite3_busy_handler(s->db, on_busy, NULL);
     if (sqlite3_exec(
@@ -445,4 +463,40 @@ struct actor_store *store_sqlite_open(const char *path)
         return NULL;
     }
     return &s->store;
+}
+
+struct actor_store *store_sqlite_open_alone(const char *path, char why[STORE_SQLITE_WHY_SIZE])
+{
+    struct store_sqlite *s = mem_new(1, sizeof *s);
+
+    s->store = (struct actor_store){.perform = perform, .close = close_store};
+    s->alone = true;
+    (void)snprintf(s->path, sizeof s->path, "%s", path);
+    const char *fault = open_file(s);
+    if (fault != NULL) {
+        (void)snprintf(why, STORE_SQLITE_WHY_SIZE, "%s", fault);
+        close_store(&s->store);
+        return NULL;
+    }
+    return &s->store;
+}
+
+bool store_sqlite_fence(struct actor_store *store, struct store_task *t)
+{
+    struct store_sqlite *s = (struct store_sqlite *)store;
+    struct prepared q = step_of(s, "SELECT fence FROM actor WHERE kind = ? AND id = ?");
+
+    put_name(&q, t);
+    const bool found = step_next(&q);
+    t->fence = found ? (uint64_t)sqlite3_column_int64(q.stmt, 0) : 0;
+    return step_end(&q) && found;
+}
+
+bool store_sqlite_vacuum(struct actor_store *store, char why[STORE_SQLITE_WHY_SIZE])
+{
+    struct store_sqlite *s = (struct store_sqlite *)store;
+    const bool done = sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL) == SQLITE_OK;
+
+    (void)snprintf(why, STORE_SQLITE_WHY_SIZE, "%s", done ? "" : sqlite3_errmsg(s->db));
+    return done;
 }

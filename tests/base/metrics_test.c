@@ -147,6 +147,31 @@ static void a_histogram_adds_up(void **state)
     buffer_fini(&out);
 }
 
+static void a_histogram_may_count_things_and_have_no_label(void **state)
+{
+    static const struct metric sizes = {"batch_size", "Of a batch.", METRIC_HISTOGRAM};
+    struct metrics_times counts = {.sum_us = 0};
+    struct buffer out = {0};
+    struct metrics m;
+
+    (void)state;
+    metrics_count(&counts, 1);
+    metrics_count(&counts, 1024);
+    metrics_begin(&m, METRICS_JSON, &out);
+    metrics_put_counts(&m, &sizes, &counts);
+    metrics_end(&m);
+    expect(&out, "{\"batch_size_sum\":1025,\"batch_size_count\":2}");
+    metrics_begin(&m, METRICS_TEXT, &out);
+    metrics_put_counts(&m, &sizes, &counts);
+    buffer_put(&out, "", 1);
+    const char *text = (const char *)out.data;
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"1\"} 1\n"));
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"1000\"} 1\n"));
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"2000\"} 2\n"));
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"+Inf\"} 2\nbatch_size_sum 1025\n"));
+    buffer_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +181,7 @@ int main(void)
         cmocka_unit_test(times_are_counted_in_their_bucket),
         cmocka_unit_test(times_of_two_are_put_together),
         cmocka_unit_test(a_histogram_adds_up),
+        cmocka_unit_test(a_histogram_may_count_things_and_have_no_label),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

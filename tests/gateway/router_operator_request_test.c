@@ -7,6 +7,7 @@
 #include "tests/test.h"
 #include "wire/session.h"
 #include "wire/trace.h"
+#include "wire/values_ask.h"
 
 enum { COORDINATOR = 0, TAG = 7, ROUTE = 8 };
 
@@ -17,11 +18,12 @@ struct fixture {
     Rh__Actor actor;
 };
 
-static void start(struct fixture *f, Rh__OperatorRequestWhat what)
+static void start_as(struct fixture *f, Rh__OperatorRequestWhat what, bool of_node)
 {
     struct router_config config = router_config_default();
 
     config.gateway = 900;
+    config.of_node = of_node;
     (void)snprintf(config.name, sizeof config.name, "g1");
     *f = (struct fixture){.operator_request = RH__OPERATOR_REQUEST__INIT,
                           .what = RH__ADMIN_OPERATOR_REQUEST__INIT,
@@ -39,6 +41,11 @@ static void start(struct fixture *f, Rh__OperatorRequestWhat what)
     f->operator_request.tag = TAG;
     f->operator_request.route = ROUTE;
     f->operator_request.what = &f->what;
+}
+
+static void start(struct fixture *f, Rh__OperatorRequestWhat what)
+{
+    start_as(f, what, false);
 }
 
 static void ask(struct fixture *f)
@@ -201,6 +208,47 @@ static void nonsense_and_too_many_are_refused(void **state)
     rig_fini(&f.rig);
 }
 
+static void is_refused(struct fixture *f)
+{
+    ask(f);
+    Rh__Control *c = told(f);
+    assert_string_equal(c->operator_request_answer->outcome, "malformed");
+    control_free(c);
+}
+
+static void values_are_asked_by_nodes_alone(void **state)
+{
+    struct buffer question = {0};
+    struct fixture f;
+    struct note note;
+
+    (void)state;
+    values_ask_put(&question, &(struct values_ask){.verb = VALUES_READ});
+    start(&f, RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES);
+    f.what.values = proto_bytes(buffer_bytes(&question));
+    is_refused(&f); // who has a gateway's key has no values by it
+    rig_fini(&f.rig);
+
+    start_as(&f, RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES, true);
+    f.what.values = proto_bytes(bytes_of("nonsense", 8));
+    is_refused(&f);
+    f.what.values = proto_bytes(buffer_bytes(&question));
+    ask(&f);
+    const struct request_record r = sent(&f);
+    assert_int_equal(r.flags, REQUEST_SESSION); // one that sleeps is started
+    assert_int_equal(note_get(r.body, &note), ERR_OK);
+    assert_true(note.type == NOTE_VALUES && bytes_equal(note.payload, buffer_bytes(&question)));
+    answer(&f, &r, ANSWER_OK, bytes_of("values", 6));
+    Rh__Control *c = told(&f);
+    assert_string_equal(c->operator_request_answer->outcome, "ok");
+    assert_int_equal(c->operator_request_answer->body.len, 6);
+    control_free(c);
+    f.what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK; // a gateway's
+    is_refused(&f);
+    buffer_fini(&question);
+    rig_fini(&f.rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -208,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_kick_says_whether_anybody_was_there),
         cmocka_unit_test(one_that_is_never_answered_ends),
         cmocka_unit_test(nonsense_and_too_many_are_refused),
+        cmocka_unit_test(values_are_asked_by_nodes_alone),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "tests/steps.h"
 #include "tests/test.h"
 #include "wire/control.h"
+#include "wire/values_ask.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -587,10 +588,50 @@ static void a_call_in_a_circle_ends_with_deadlock(void **state)
     assert_int_equal(take(CALLS_REFUSE), 0); // it waits no more
 }
 
+static void an_operators_question_goes_to_the_owner_and_its_answer_to_the_coordinator(void **state)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__OperatorRequest request = RH__OPERATOR_REQUEST__INIT;
+    Rh__AdminOperatorRequest what = RH__ADMIN_OPERATOR_REQUEST__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+    struct buffer question = {0};
+
+    (void)state;
+    values_ask_put(&question, &(struct values_ask){.verb = VALUES_READ});
+    actor.id = proto_bytes(text_of("bob"));
+    what.actor = &actor;
+    what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES;
+    what.values = proto_bytes(buffer_bytes(&question));
+    what.timeout_ms = 1000;
+    request.what = &what;
+    control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST;
+    control.operator_request = &request;
+    calls_operate(calls, 2, &control, now_us); // not registered yet: nobody is asked
+    look();
+    assert_int_equal(take(CALLS_HERE), 0);
+    calls_operate(calls, 2, &control, now_us);
+    assert_int_equal(take(CALLS_HERE), 1);
+    assert_int_equal(did[0].r.flags, REQUEST_SESSION);
+    const struct did asked = did[0];
+    answer(&asked, CALLS_LINK, ANSWER_OK, "values");
+    assert_int_equal(take(CALLS_REPORT), 1);
+    assert_int_equal(did[0].e.coordinator, 2);
+    Rh__Control *said = control_get(did[0].e.bytes);
+    assert_non_null(said);
+    assert_string_equal(said->operator_request_answer->outcome, "ok");
+    assert_int_equal(said->operator_request_answer->body.len, 6);
+    control_free(said);
+    buffer_fini(&question);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test_setup_teardown(a_call_to_this_node_takes_no_link, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_operators_question_goes_to_the_owner_and_its_answer_to_the_coordinator,
+            set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(
             a_link_is_asked_for_when_something_is_to_be_sent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -118,6 +118,8 @@ static void what_comes_meanwhile_goes_together(void **state)
     committer_stats(c, &stats);
     assert_int_equal(stats.waiting, 7);
     assert_int_equal(stats.commits, 1);
+    assert_int_equal(stats.sizes.bucket[0], 1); // one transaction, of one task
+    assert_int_equal(stats.sizes.sum_us, 1000);
     close_gate(c);
     assert_int_equal(gate.begun, 2);
     assert_int_equal(gate.sizes[1], 7);

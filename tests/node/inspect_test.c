@@ -14,6 +14,7 @@
 #include "wire/control.h"
 #include "wire/gateway_id.h"
 #include "wire/repair.h"
+#include "wire/values_ask.h"
 
 #include "tests/gateway/router_rig.h"
 #include "tests/test.h"
@@ -1133,6 +1134,138 @@ static void the_reason_of_a_kick_stands_in_place_of_its_text(void **state)
     bench_close(&b);
 }
 
+/* ---- values ---- */
+
+static void node_registers(struct bench *b, uint64_t link)
+{
+    struct state_result result = {0};
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandRegister body = RH__COMMAND_REGISTER__INIT;
+
+    body.name = proto_text("n1");
+    body.address = proto_text("host:1");
+    body.boot_id = body.data_uuid = proto_bytes(bytes_of("0123456789abcdef", 16));
+    body.nonce = 1;
+    body.weight = 1;
+    command.body_case = RH__COMMAND__BODY_REGISTER_;
+    command.register_ = &body;
+    state_apply(&b->state, &command, &result);
+    assert_true(result.accepted);
+    state_result_fini(&result);
+    node_comes(b, link, "n1", LINK_PROTOCOL_VALUES);
+}
+
+static void ask_values(struct bench *b, uint64_t tag, const struct values_ask *ask)
+{
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminOperatorRequest what = RH__ADMIN_OPERATOR_REQUEST__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+    struct buffer bytes = {0};
+
+    values_ask_put(&bytes, ask);
+    actor.id = proto_bytes(bytes_of("ann", 3));
+    what.actor = &actor;
+    what.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_VALUES;
+    what.values = proto_bytes(buffer_bytes(&bytes));
+    what.by = proto_text("op@desk");
+    what.reason = proto_text("a gift");
+    admin.tag = tag;
+    admin.what_case = RH__ADMIN__WHAT_OPERATOR_REQUEST;
+    admin.operator_request = &what;
+    ask_leader(b, &admin);
+    buffer_fini(&bytes);
+}
+
+/* Whether the operator hears what that link answers under the name. */
+static bool is_relayed(struct bench *b, uint64_t link, const char *name)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__OperatorRequestAnswer answer = RH__OPERATOR_REQUEST_ANSWER__INIT;
+
+    answer.tag = 9;
+    answer.route = CLI_LINK;
+    answer.gateway = proto_text(name);
+    answer.body = proto_bytes(bytes_of("values", 6));
+    control.body_case = RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER;
+    control.operator_request_answer = &answer;
+    bench_step(
+        b,
+        (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = link, .message = &control});
+    Rh__Control *said = sent_to(b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    const bool heard = said != NULL;
+    control_free(said);
+    return heard;
+}
+
+static void expect_request(const struct bench *b, uint64_t link)
+{
+    Rh__Control *said = sent_to(b, link, RH__CONTROL__BODY_OPERATOR_REQUEST);
+
+    assert_non_null(said);
+    assert_int_equal(said->operator_request->route, CLI_LINK);
+    control_free(said);
+}
+
+static void values_are_read_at_their_owner_who_alone_answers(void **state)
+{
+    const struct values_ask read = {.verb = VALUES_READ};
+    struct bench b;
+    uint64_t tag = 0;
+
+    (void)state;
+    bench_open(&b);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    ask_values(&b, 9, &read);
+    expect_error(&b, "the actor has no owner that is linked to the leader (`ringhold where`)");
+    node_registers(&b, 5);
+    node_comes(&b, 6, "n2", LINK_PROTOCOL_VALUES);
+    ask_values(&b, 9, &read);
+    assert_null(proposed(&b, &tag)); // who only reads leaves nothing in the history
+    expect_request(&b, 5);
+    assert_false(is_relayed(&b, 6, "n2"));
+    assert_false(is_relayed(&b, GATEWAY_LINK, "g1"));
+    assert_true(is_relayed(&b, 5, "n1"));
+    bench_close(&b);
+}
+
+static void a_change_of_values_stands_in_the_history_before_it_leaves(void **state)
+{
+    struct values_ask change = {.verb = VALUES_CHANGE, .batch = 1, .page = bytes_of("row", 3)};
+    struct state_result result = {0};
+    struct bench b;
+    uint64_t tag = 0;
+
+    (void)state;
+    bench_open(&b);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    node_registers(&b, 5);
+    ask_values(&b, 9, &change); // a page; nothing is changed by it
+    assert_null(proposed(&b, &tag));
+    expect_request(&b, 5);
+    change.last = true;
+    change.at = 3;
+    ask_values(&b, 10, &change);
+    assert_null(sent_to(&b, 5, RH__CONTROL__BODY_OPERATOR_REQUEST));
+    Rh__Command *command = proposed(&b, &tag);
+    assert_non_null(command);
+    assert_string_equal(command->note->action, "values");
+    assert_string_equal(command->note->subject, "actor 0/ann");
+    assert_string_equal(command->note->what, "told to change its values, 6 bytes");
+    assert_string_equal(command->by, "op@desk");
+    assert_string_equal(command->reason, "a gift");
+    state_apply(&b.state, command, &result);
+    bench_step(&b,
+               (struct coordinator_event){.type = COORDINATOR_APPLIED,
+                                          .tag = tag,
+                                          .index = 6,
+                                          .command = command,
+                                          .result = &result});
+    expect_request(&b, 5);
+    state_result_fini(&result);
+    command_free(command);
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1151,6 +1284,8 @@ int main(void)
         cmocka_unit_test(an_older_gateway_is_not_asked_what_it_does_not_know),
         cmocka_unit_test(a_kick_stands_in_the_history_before_it_leaves),
         cmocka_unit_test(the_reason_of_a_kick_stands_in_place_of_its_text),
+        cmocka_unit_test(values_are_read_at_their_owner_who_alone_answers),
+        cmocka_unit_test(a_change_of_values_stands_in_the_history_before_it_leaves),
         cmocka_unit_test(the_threads_of_a_gateway_are_one_in_the_overview),
     };
 

@@ -7,6 +7,7 @@
 #include "tests/node/memory_store.h"
 #include "tests/node/runtime_rig.h"
 #include "tests/planted.h"
+#include "wire/values_ask.h"
 
 enum { FENCE = 7 };
 
@@ -670,6 +671,86 @@ static void other_kinds_have_no_values(void **state)
     runtime_rig_close(&t);
 }
 
+/* ---- operators ---- */
+
+static void operator_asks(struct account *a, const struct values_ask *ask)
+{
+    struct buffer question = {0};
+
+    values_ask_put(&question, ask);
+    runtime_rig_note(&a->t,
+                     &(struct note){.type = NOTE_VALUES, .payload = buffer_bytes(&question)});
+    buffer_fini(&question);
+}
+
+static void operator_puts(struct account *a, const char *key, const char *value)
+{
+    struct buffer rows = {0};
+
+    values_row_put(&rows,
+                   &(struct values_row){.key = bytes_of(key, strlen(key)),
+                                        .value = bytes_of(value, strlen(value))});
+    operator_asks(
+        a,
+        &(struct values_ask){
+            .verb = VALUES_CHANGE, .last = true, .batch = 1, .page = buffer_bytes(&rows)});
+    buffer_fini(&rows);
+}
+
+static enum values_status answered(const struct account *a)
+{
+    struct values_answer answer;
+
+    assert_int_equal(values_answer_get(buffer_bytes(&a->t.answer), &answer), ERR_OK);
+    return (enum values_status)answer.status;
+}
+
+static void what_an_operator_changes_is_a_commit_that_the_actor_sees(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    operator_puts(&a, "k", "gift");
+    assert_int_equal(a.t.told[VERB_RUN], 0); // not before it is saved
+    saves(&a);
+    assert_int_equal(a.t.told[VERB_RUN], 1);
+    assert_int_equal(answered(&a), VALUES_DONE);
+    assert_string_equal(memory_store_text(&a.store, "k"), "gift");
+    assert_string_equal(runtime_rig_call(&a.t, "get k"), "gift");
+    const size_t commits = a.store.count;
+    operator_asks(&a, &(struct values_ask){.verb = VALUES_READ});
+    assert_int_equal(answered(&a), VALUES_DONE);
+    assert_int_equal(a.store.count, commits); // who reads waits for nothing
+    close_account(&a);
+}
+
+static void what_an_operator_could_not_save_has_no_answer(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    operator_puts(&a, "k", "gift");
+    refuses(&a, STORE_UNAVAILABLE);
+    assert_int_equal(a.t.told[VERB_RUN], 1);
+    assert_int_equal(a.t.answer.size, 0);
+    assert_int_equal(a.t.told[VERB_FAIL], 1); // its memory is ahead of the store
+    close_account(&a);
+}
+
+static void nonsense_of_an_operator_changes_nothing(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    runtime_rig_note(&a.t, &(struct note){.type = NOTE_VALUES, .payload = bytes_of("nonsense", 8)});
+    assert_int_equal(answered(&a), VALUES_MALFORMED);
+    assert_int_equal(a.store.count, 1); // its claim
+    close_account(&a);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -695,6 +776,9 @@ static int all_cases(void)
         cmocka_unit_test(it_moves_by_the_store),
         cmocka_unit_test(what_only_reads_is_answered_at_once),
         cmocka_unit_test(other_kinds_have_no_values),
+        cmocka_unit_test(what_an_operator_changes_is_a_commit_that_the_actor_sees),
+        cmocka_unit_test(what_an_operator_could_not_save_has_no_answer),
+        cmocka_unit_test(nonsense_of_an_operator_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

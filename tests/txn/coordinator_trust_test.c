@@ -87,6 +87,11 @@ static void an_operator_requests_answer_is_its_gateways(void **state)
     assert_int_equal(relayed(&r, GATEWAY, &control), 1);
     answer.gateway = other;
     assert_int_equal(relayed(&r, GATEWAY, &control), 0);
+    // A node that was asked for nothing.
+    answer.gateway = other;
+    other[0] = 'n';
+    other[1] = '1';
+    assert_int_equal(relayed(&r, NODE, &control), 0);
     stop(&r);
 }
 

@@ -3,6 +3,7 @@
  * Tests of wire/session.h: these bytes, and every damaged note refused.
  */
 #include "wire/session.h"
+#include "wire/values_ask.h"
 
 #include "base/mem.h"
 
@@ -199,7 +200,7 @@ static void has_note(const struct note *note, const char *hex)
     assert_memory_equal(&back.stamp, &note->stamp, sizeof back.stamp);
     assert_true(bytes_equal(back.payload, note->payload));
     if (note->type != NOTE_PUSH && note->type != NOTE_KICK && note->type != NOTE_TRACE &&
-        note->type != NOTE_SEND) {
+        note->type != NOTE_SEND && note->type != NOTE_VALUES) {
         for (size_t cut = 0; cut < out.size; cut++) {
             uint8_t *exact = mem_copy(out.data, cut);
 
@@ -258,9 +259,10 @@ static void notes_have_these_bytes(void **state)
              "09 e8030000 627965");
     assert_int_equal(note_get(bytes_of("\x09\0\0\0", 4), &back), ERR_CORRUPT);
     has_note(&(struct note){.type = NOTE_TRACE, .payload = bytes_of("hops", 4)}, "0a 686f7073");
+    has_note(&(struct note){.type = NOTE_VALUES, .payload = bytes_of("ask", 3)}, "0b 61736b");
     has_note(&(struct note){.type = NOTE_SEND, .number = 7, .payload = bytes_of("hi", 2)},
              "0c 0700000000000000 6869");
-    assert_int_equal(note_get(bytes_of("\x0b"
+    assert_int_equal(note_get(bytes_of("\x0d"
                                        "0123456789abcdef0123",
                                        21),
                               &back),
@@ -279,6 +281,11 @@ static void notes_have_these_bytes(void **state)
     big[0] = NOTE_PUSH;
     assert_int_equal(note_get(bytes_of(big, PUSH_SIZE_MAX + 1), &back), ERR_OK);
     assert_int_equal(note_get(bytes_of(big, PUSH_SIZE_MAX + 2), &back), ERR_CORRUPT);
+    mem_free(big);
+    big = mem_new(1, VALUES_ASK_MAX + 2);
+    big[0] = NOTE_VALUES;
+    assert_int_equal(note_get(bytes_of(big, VALUES_ASK_MAX + 1), &back), ERR_OK);
+    assert_int_equal(note_get(bytes_of(big, VALUES_ASK_MAX + 2), &back), ERR_CORRUPT);
     mem_free(big);
 }
 

@@ -134,11 +134,15 @@ void wish_expect(struct proposal *p, const struct leader_peer *peer, uint64_t qu
 
 /* ---- operator_request.c ---- */
 
-/* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */
+/* Pass it on to a gateway, or to the owner of the actor whose values it asks for; when it stands in
+ * the history, unless it only reads values. True: the answer comes later. */
 bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
                           Rh__AdminReply *reply, const Rh__AdminOperatorRequest *in);
 
 /* ---- residents.c ---- */
+
+/* The newest link of the node with that name, for it may have come anew; NULL = it has none. */
+const struct leader_peer *residents_find_node(const struct coordinator *c, const char *name);
 
 /* Have a node tell who lives there. True: the answer comes later. */
 bool residents_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,

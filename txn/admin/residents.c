@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The newest link, for a node may have come anew. */
-static const struct leader_peer *find_node(const struct coordinator *c, const char *name)
+const struct leader_peer *residents_find_node(const struct coordinator *c, const char *name)
 {
     for (size_t i = c->peers.count; i-- > 0;) {
         if (c->peers.item[i]->role == ROLE_NODE && strcmp(c->peers.item[i]->name, name) == 0) {
@@ -46,7 +45,7 @@ static bool put_fault(const struct coordinator *c, const struct leader_peer *nod
 bool residents_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                    const Rh__AdminActors *in)
 {
-    const struct leader_peer *node = find_node(c, in->node);
+    const struct leader_peer *node = residents_find_node(c, in->node);
     char text[ADMIN_TEXT_SIZE];
     Rh__AdminActors what = *in;
     Rh__Actors question = RH__ACTORS__INIT;

@@ -43,8 +43,9 @@ void maintenance_applied(struct coordinator *c, const struct proposal *p,
 
 /* ---- operator_request.c ---- */
 
-/* A gateway answers. */
-void operator_request_relay(struct coordinator *c, const Rh__OperatorRequestAnswer *answer);
+/* A gateway answers, or the node that was asked for values. */
+void operator_request_relay(struct coordinator *c, const struct leader_peer *from,
+                            const Rh__OperatorRequestAnswer *answer);
 
 /* ---- residents.c ---- */
 

@@ -156,7 +156,7 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_OPERATOR_REQUEST_ANSWER) {
-        operator_request_relay(c, message->operator_request_answer);
+        operator_request_relay(c, peer, message->operator_request_answer);
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_ACTORS_ANSWER) {

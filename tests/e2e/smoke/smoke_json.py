@@ -77,6 +77,9 @@ def seen_in(fleet):
         "upgrade": fleet.ask("upgrade"),
         "quarantine list": fleet.ask("quarantine", "list"),
         "remembered list": fleet.ask("remembered", "list"),
+        "actor get KIND/ID": fleet.ask("actor", "get", "4/ann"),
+        "actor get KIND/ID KEY": fleet.ask("actor", "get", "4/ann", "gold"),
+        "actor export KIND/ID": fleet.ask("actor", "export", "4/ann"),
         "check": once("check", *at),
         "fix": once("fix", *at),
         "bench --json HOST:PORT": plays("bench", "--seconds", "1", "--warm-up", "100ms", "--ids", "10", "--kind", "1"),
@@ -103,16 +106,19 @@ def stuck(fleet):
 
 
 def each_command_says_what_is_documented(binary):
-    unruly = os.path.join(os.path.dirname(os.path.abspath(binary)), "tests", "plugins", "unruly.so")
+    built = os.path.dirname(os.path.abspath(binary))
+    unruly, inventory = os.path.join(built, "tests", "plugins", "unruly.so"), os.path.join(built, "examples", "inventory.so")
     with Fleet(binary) as fleet:
         fleet.coordinators(1, extra=["--prepare-ms", "60000"])
         for name in ("n1", "n2"):
             fleet.node(name, ["--threads", "2", "--zone", "a", "--kind", "0:kv", "--kind", "1:echo", "--kind", f"2:{unruly}",
-                              "--kind", "3@remember:kv"])
+                              "--kind", "3@remember:kv", "--kind", f"4:{inventory}",
+                              "--store", f"sqlite:{fleet.folder}/actors.db"])
         fleet.gateway("g1", ["--frames", "127.0.0.1:0"])
         fleet.settled(["n1", "n2"])
         Resp(fleet.process("g1").resp)("SET", "k1", "x")
         Resp(fleet.process("g1").resp)("SET", "@3/k1", "x")
+        fleet.tell("actor", "set", "4/ann", "gold", "7")
         fleet.tell("quarantine", "add", "0/bad")
         fleet.tell("pin", "boss-7", "n1")
         told, failed = documented(), []
@@ -126,7 +132,8 @@ def each_command_says_what_is_documented(binary):
 
 def every_command_that_prints_json_is_documented(binary):
     """But those that print `done`, and those that print what a sibling does."""
-    done = {"node wait", "node add", "node remove", "node replace", "node weight", "daemons", "quarantine clear", "quarantine add", "remembered forget", "move", "unpin"}
+    done = {"node wait", "node add", "node remove", "node replace", "node weight", "daemons", "quarantine clear", "quarantine add", "remembered forget", "move", "unpin",
+            "actor set", "actor delete", "actor import"}
     alike = {"recover verify"} | {f"coordinators {verb}" for verb in ("set", "add", "replace", "remove")}
     silent = []
     for command in commands(binary):

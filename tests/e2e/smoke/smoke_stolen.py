@@ -18,12 +18,12 @@ BODIES = [name for name in SCHEMA["Control"] if name not in ENVELOPE]
 # What an honest one says to a coordinator, a node: docs/security.md.
 TO_COORDINATOR = {
     "node": {"register_", "bye", "renew", "prepared", "refused", "stale", "poll", "draining", "get_config", "inspect_answer",
-             "actors_answer", "remember", "recall"},
+             "actors_answer", "operator_request_answer", "remember", "recall"},
     "gateway": {"get_config", "inspect_answer", "operator_request_answer"},
     "cli": {"admin"},
 }
 TO_NODE = {"node": {"adopted", "probe", "settle", "settled"}, "gateway": {"adopted"}}
-NOTE_PUSH = 4
+NOTE_PUSH, NOTE_VALUES = 4, 11
 
 
 def refused(port, role):
@@ -134,13 +134,13 @@ def no_gateway_and_no_node_commands_the_coordinators(binary):
 def a_gateway_speaks_as_no_actor_and_to_no_node_as_a_coordinator(binary):
     with Prey(binary) as fleet:
         with fleet.peer("gateway", "g1", "node", incarnation=64) as peer:
-            note = bytes([NOTE_PUSH]) + b"forged"
+            notes = [bytes([NOTE_PUSH]) + b"forged", bytes([NOTE_VALUES, 1, 0, 0, 0, 0, 0])]
             attacks = [
                 lambda: peer.records(REQUEST, request(id=b"player", gateway=64, flags=CALL, body=caller(0, b"bank") + b"x")),
                 lambda: peer.records(REQUEST, request(id=b"player", gateway=64, chain=[7])),
                 lambda: peer.records(REQUEST, request(id=b"player", gateway=64, flags=HELD)),
                 lambda: peer.records(REQUEST, request(id=b"player", gateway=64, hops=1)),
-                lambda: peer.records(REQUEST, request(id=b"player", gateway=64, flags=SESSION, body=note)),
+                *[lambda n=n: peer.records(REQUEST, request(id=b"player", gateway=64, flags=SESSION, body=n)) for n in notes],
                 # Behind a good one, in one frame.
                 lambda: peer.records(REQUEST, request(id=b"a", gateway=64), request(id=b"a", gateway=64, chain=[7])),
                 lambda: peer.records(STATE, state(1, 2)),
