@@ -77,7 +77,7 @@ void durable_leave(struct rh_actor *a, bool good)
     struct durable *d = a->extra->durable;
 
     d->runs = false;
-    if (a->broken && named_values_are_changed(&d->values)) {
+    if (a->broken && (named_values_are_changed(&d->values) || durable_alarms_are_changed(d))) {
         withheld_deny(a, &d->said);
     }
     if (a->broken) {
@@ -85,8 +85,13 @@ void durable_leave(struct rh_actor *a, bool good)
     }
     if (a->broken || !good) {
         named_values_undo(&d->values);
+        durable_alarms_undo(d);
     }
     named_values_seal(&d->values, &d->sealed);
+    if (mutant(M_ALARMAPART) && d->task == NULL && d->sealed.size > 0) {
+        commit(a);
+    }
+    durable_alarms_seal(a, &d->sealed);
     if (d->sealed.size > 0) {
         list_splice_back(&d->next, &d->said);
     } else if (d->task != NULL) {
@@ -214,8 +219,9 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     struct durable *d = a->extra->durable;
     struct buffer state = d->state;
     const struct bytes given = buffer_bytes(&state);
-    const bool good =
-        t->result == STORE_DONE && named_values_load(&d->values, buffer_bytes(&t->bytes));
+    const bool good = t->result == STORE_DONE &&
+                      named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
+                      durable_alarms_load(a, buffer_bytes(&t->bytes));
     struct runtime *s = a->runtime;
     void *name = name_of(a);
 
@@ -295,6 +301,7 @@ void durable_free(struct rh_actor *a)
 {
     struct durable *d = a->extra->durable;
 
+    durable_alarms_free(a);
     a->extra->durable = NULL;
     if (d->task != NULL) {
         d->task->actor = NULL; // It is done all the same, and nobody hears of it.

@@ -28,13 +28,14 @@
 
 struct durable {
     struct named_values values;
-    struct buffer sealed;    /* changes of callbacks that are through, for the next commit */
-    struct store_task *task; /* at the store, which owns it; NULL = none is on its way */
-    uint64_t number;         /* of the last commit that is known to be done */
-    struct list said;        /* struct withheld, as those below */
-    struct list waiting;     /* for `task` */
-    struct list next;        /* for the commit after that */
-    struct buffer state;     /* LOADING: what activate gets … */
+    struct durable_alarms *alarms; /* owned; NULL = it has had none */
+    struct buffer sealed;          /* changes of callbacks that are through, for the next commit */
+    struct store_task *task;       /* at the store, which owns it; NULL = none is on its way */
+    uint64_t number;               /* of the last commit that is known to be done */
+    struct list said;              /* struct withheld, as those below */
+    struct list waiting;           /* for `task` */
+    struct list next;              /* for the commit after that */
+    struct buffer state;           /* LOADING: what activate gets … */
     uint32_t state_version;
     bool has_state;
     bool loading;
@@ -48,6 +49,15 @@ struct durable {
  * be saved. Valid until the runtime makes another answer. */
 struct bytes durable_failed_answer(struct rh_actor *a, enum store_result why,
                                    enum answer_code *code);
+
+/* ---- durable_alarms.c: as those of named values (node/durable/values.h) */
+
+bool durable_alarms_are_changed(const struct durable *d);
+void durable_alarms_seal(struct rh_actor *a, struct buffer *out);
+void durable_alarms_undo(struct durable *d);
+/* Take those among what the store gave. False: there are too many. */
+bool durable_alarms_load(struct rh_actor *a, struct bytes all);
+void durable_alarms_free(struct rh_actor *a);
 
 /* ---- withheld.c: what an actor said, kept until it may leave */
 
