@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-struct head {
+struct due_head {
     uint64_t due_ms;
     uint8_t id_size;
     uint8_t name_size;
@@ -14,7 +14,7 @@ struct head {
 
 void due_put(struct buffer *out, const struct due_alarm *d)
 {
-    struct head head = {
+    struct due_head head = {
         .due_ms = d->due_ms, .id_size = (uint8_t)d->id.size, .name_size = (uint8_t)d->name.size};
 
     ASSERT(head.id_size == d->id.size && head.name_size == d->name.size);
@@ -25,7 +25,7 @@ void due_put(struct buffer *out, const struct due_alarm *d)
 
 bool due_next(struct bytes *all, struct due_alarm *d)
 {
-    struct head head;
+    struct due_head head;
 
     if (all->size == 0) {
         return false;

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { STORE_DUE_MAX = 1024 /* alarms of one page; fewer: there are no more */ };
+
 /* An alarm of the kind that was asked for. Borrowed. */
 struct due_alarm {
     uint64_t due_ms;   /* since 1970 */

@@ -22,14 +22,12 @@
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "storage/actors/due.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    STORE_ID_MAX = 255,   /* bytes of an actor's id, 1 or more */
-    STORE_DUE_MAX = 1024, /* alarms of one page; fewer: there are no more */
-};
+enum { STORE_ID_MAX = 255 /* bytes of an actor's id, 1 or more */ };
 
 enum store_verb { STORE_CLAIM, STORE_COMMIT, STORE_DUE };
 
