@@ -73,7 +73,8 @@ enum rh_result {
     RH_QUARANTINED = 13, /* the actor killed processes: no call to it runs until it is cleared */
     /* From pushes, kicks and rebinds; from groups. */
     RH_NO_SESSION = 14, /* no client is bound to the actor */
-    RH_FULL = 15,       /* the group has as many members as it may, or the actor as many values */
+    RH_FULL = 15,       /* the group has as many members as it may, or the actor as many values or
+                           alarms */
     /* From calls. */
     RH_DEADLOCK = 16, /* the called actor is itself waiting, perhaps through others, for an answer
                          from this one: the call did not run and never will */
@@ -475,8 +476,8 @@ RH_API int rh_state_next(const struct rh_actor *actor, struct rh_bytes after, st
                          struct rh_bytes *value);
 
 /* Set the value of a key; both are copied. activate, message, timer, alarm, session, and callbacks
- * of rh_call() and rh_after() may call it. RH_TOO_BIG: the value is over RH_STATE_VALUE_MAX; RH_FULL:
- * the actor would have more than 65536 values, or more than 64 MiB of keys and values;
+ * of rh_call() and rh_after() may call it. RH_TOO_BIG: the value is over RH_STATE_VALUE_MAX;
+ * RH_FULL: the actor would have more than 65536 values, or more than 64 MiB of keys and values;
  * RH_OVERLOADED: a deferred message has changed 64 MiB while the store was busy; RH_INVALID: wrong
  * callback, a bad key, no data, or the kind is not durable. On an error nothing is changed. */
 RH_API int rh_state_put(struct rh_actor *actor, struct rh_bytes key, struct rh_bytes value);
@@ -707,11 +708,12 @@ struct rh_actor_ops {
      * nothing. */
     uint32_t memory;
 
-    /* Of a durable kind: an alarm of rh_alarm_set() went off. Called between messages; it can't
-     * finish later, but may call others, whose answers are callbacks of their own. Any result but
-     * RH_OK: what it changed is undone, and the alarm goes off again after a back-off, from 100 ms
-     * to 30 s; likewise if it calls rh_fail(), after the actor's own back-off. NULL: the kind has
-     * no alarms, and those that are in the store rest. */
+    /* Of a durable kind: an alarm of rh_alarm_set() went off. Called between messages, one at a
+     * time, the earliest first. May finish later; what it does until then is saved step by step,
+     * as of a deferred message. Any result but RH_OK: what it has changed since the last step is
+     * undone (what it has sent stays sent), and the alarm goes off again after a back-off, from
+     * 100 ms to 30 s. After rh_fail() it goes off again when the actor has started again. NULL: the
+     * kind has no alarms, and those that are in the store rest. */
     int (*alarm)(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm);
 };
 
