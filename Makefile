@@ -322,6 +322,9 @@ bots: setup-build-check ## players who drop the line and resume (BOTS=10000, SEC
 balance: setup-build-check ## a Zipf load on four nodes is shared out by --balance load; a minute or three; MINUTES=10 goes on to see that nothing moves to and fro
 	+@$(submake) $(binary)
 	@tests/e2e/campaign/campaign_balance.py $(binary) $(if $(MINUTES),--minutes $(MINUTES))
+alarms: setup-build-check ## ALARMS=20000 alarms of sleeping actors come due in one minute, and a node is killed in the middle
+	+@$(submake) $(binary) $(plugins)
+	@tests/e2e/campaign/campaign_alarms.py $(binary)
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done

@@ -250,15 +250,20 @@
     X(M_AWAYTAKEN, "who is away is in the way of a new client")                          \
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
-/* Of durable actors: tests/node/runtime_durable_test.c, tests/node/operate_test.c and
- * tests/storage/actor_store_test.c and store_tools_test.c, with --mutants. */
+/* Of durable actors: tests/node/runtime_durable_test.c, runtime_alarms_test.c, alarms_test.c,
+ * outbox_test.c, operate_test.c, and tests/storage/actor_store_test.c and store_tools_test.c, with
+ * --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
     X(M_OUTBOXLOST, "what an owner before has not delivered is not sent again")          \
     X(M_SENDTWICE, "what comes again of an outbox is taken again")                       \
     X(M_NOFENCESTORE, "the store does not compare the fence of who writes")              \
     X(M_HALFBATCH, "what an operator changes is kept in part when it is refused")        \
-    X(M_NOTALONE, "values are changed in a file that somebody else has open")
+    X(M_NOTALONE, "values are changed in a file that somebody else has open")            \
+    X(M_ALARMLOST, "a fired alarm is gone though its callback failed")                   \
+    X(M_ALARMEARLY, "an alarm goes off before its time")                                 \
+    X(M_ALARMAPART, "an alarm is set by another commit than what goes with it")          \
+    X(M_ALARMASLEEP, "an alarm does not wake who sleeps")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

@@ -265,6 +265,15 @@ static struct option remember_rate_option(uint32_t *count)
                          "remembered or listed, after a crash or a restart (%)");
 }
 
+static struct option alarm_rate_option(uint32_t *count)
+{
+    return option_number("alarm-rate",
+                         count,
+                         (struct option_range){1, 1000000},
+                         "sleeping actors a second that are started because an alarm of theirs is "
+                         "due (%)");
+}
+
 static struct option activations_waiting_option(uint32_t *count)
 {
     return option_number(
@@ -355,6 +364,7 @@ static void add_limits(struct options *t, struct node_settings *c)
     (void)options_add(t, option_reloads(activations_option(&limits->activations_max)));
     (void)options_add(t, option_reloads(activations_waiting_option(&limits->cold_count_max)));
     (void)options_add(t, option_reloads(remember_rate_option(&limits->wake_rate)));
+    (void)options_add(t, option_reloads(alarm_rate_option(&limits->alarm_rate)));
 }
 
 static void add_links(struct options *t, struct node_args *w)

@@ -73,7 +73,8 @@ enum rh_result {
     RH_QUARANTINED = 13, /* the actor killed processes: no call to it runs until it is cleared */
     /* From pushes, kicks and rebinds; from groups. */
     RH_NO_SESSION = 14, /* no client is bound to the actor */
-    RH_FULL = 15,       /* the group has as many members as it may, or the actor as many values */
+    RH_FULL = 15,       /* the group has as many members as it may, or the actor as many values or
+                           alarms */
     /* From calls. */
     RH_DEADLOCK = 16, /* the called actor is itself waiting, perhaps through others, for an answer
                          from this one: the call did not run and never will */
@@ -493,9 +494,9 @@ RH_API int rh_state_get(const struct rh_actor *actor, struct rh_bytes key, struc
 RH_API int rh_state_next(const struct rh_actor *actor, struct rh_bytes after, struct rh_bytes *key,
                          struct rh_bytes *value);
 
-/* Set the value of a key; both are copied. activate, message, timer, session, and callbacks of
- * rh_call() and rh_after() may call it. RH_TOO_BIG: the value is over RH_STATE_VALUE_MAX; RH_FULL:
- * the actor would have more than 65536 values, or more than 64 MiB of keys and values;
+/* Set the value of a key; both are copied. activate, message, timer, alarm, session, and callbacks
+ * of rh_call() and rh_after() may call it. RH_TOO_BIG: the value is over RH_STATE_VALUE_MAX;
+ * RH_FULL: the actor would have more than 65536 values, or more than 64 MiB of keys and values;
  * RH_OVERLOADED: a deferred message has changed 64 MiB while the store was busy; RH_INVALID: wrong
  * callback, a bad key, no data, or the kind is not durable. On an error nothing is changed. */
 RH_API int rh_state_put(struct rh_actor *actor, struct rh_bytes key, struct rh_bytes value);
@@ -503,9 +504,58 @@ RH_API int rh_state_put(struct rh_actor *actor, struct rh_bytes key, struct rh_b
 /* Delete a value. RH_GONE: there is none; RH_INVALID: as for rh_state_put(). */
 RH_API int rh_state_delete(struct rh_actor *actor, struct rh_bytes key);
 
-/* Take back what this callback has changed so far, for example before it answers with an error.
- * RH_INVALID: as for rh_state_put(). */
+/* Take back what this callback has changed so far, its alarms included, for example before it
+ * answers with an error. RH_INVALID: as for rh_state_put(). */
 RH_API int rh_state_undo(struct rh_actor *actor);
+
+/* ---- alarms of a durable actor ---- */
+
+/* An alarm is a timer that is in the store: it goes off though the actor sleeps, has moved, or its
+ * node died. Then the actor is started where it lives now, and rh_actor_ops.alarm is called. An
+ * alarm has a name, which is one of the actor's own, and a time of the wall clock in milliseconds
+ * since 1970.
+ *
+ * Setting and cancelling are changes of their callback like rh_state_put(): they are in its commit,
+ * and are dropped with it. When an alarm goes off, it is gone (once), or has its next time
+ * (periodic), by the commit of what the callback changed. So it goes off at least once: again, if
+ * the node dies before that commit. It never goes off before its time by its node's clock, and
+ * about 100 ms after it if the actor is awake; who sleeps is found by a look once a second, and at
+ * most `ringhold node --alarm-rate` actors a second are started. What is late goes off at once. A
+ * periodic alarm that was missed several times goes off once. */
+
+enum {
+    RH_ALARMS_MAX = 65536,        /* of one actor */
+    RH_ALARM_PAYLOAD_MAX = 65536, /* bytes that go with an alarm, 0 or more */
+    RH_ALARM_EVERY_MIN_MS = 100,
+};
+
+/* An alarm. Its bytes are borrowed until the callback returns, or changes an alarm. */
+struct rh_alarm {
+    struct rh_bytes name; /* 1..255 bytes */
+    struct rh_bytes payload;
+    uint64_t due_ms;   /* since 1970 */
+    uint64_t every_ms; /* 0 = once */
+};
+
+/* Set the alarm of that name, instead of the one that had it. `due_ms`: when, since 1970; what has
+ * gone by already goes off at once. `every_ms`: then every so often, from `due_ms` on, 100 ms or
+ * more; 0 = once. Name and payload are copied. activate, message, timer, alarm, session, and
+ * callbacks of rh_call() and rh_after() may call it. RH_TOO_BIG: the payload is over
+ * RH_ALARM_PAYLOAD_MAX; RH_FULL: the actor would have more than RH_ALARMS_MAX alarms, those
+ * included that this callback has cancelled, or more than 64 MiB of them; RH_OVERLOADED: as for
+ * rh_state_put(); RH_INVALID: wrong callback, a bad name or time (up to the year 9999), or the kind
+ * is not durable or has no `alarm`. On an error nothing is changed. */
+RH_API int rh_alarm_set(struct rh_actor *actor, struct rh_bytes name, uint64_t due_ms,
+                        uint64_t every_ms, struct rh_bytes payload);
+
+/* Cancel the alarm of that name. RH_GONE: there is none; RH_INVALID: as for rh_alarm_set(). */
+RH_API int rh_alarm_cancel(struct rh_actor *actor, struct rh_bytes name);
+
+/* Find the first alarm whose name is greater than `after`, byte by byte; no bytes = the first of
+ * all. Any callback of a durable kind may call it. RH_GONE: there is none, and *alarm is empty;
+ * RH_INVALID: the kind is not durable. */
+RH_API int rh_alarm_next(const struct rh_actor *actor, struct rh_bytes after,
+                         struct rh_alarm *alarm);
 
 /* ---- what an actor may ask ---- */
 
@@ -676,6 +726,14 @@ struct rh_actor_ops {
      * it. `ringhold coordinator --balance memory` shares these out over the nodes. 0 = next to
      * nothing. */
     uint32_t memory;
+
+    /* Of a durable kind: an alarm of rh_alarm_set() went off. Called between messages, one at a
+     * time, the earliest first. May finish later; what it does until then is saved step by step,
+     * as of a deferred message. Any result but RH_OK: what it has changed since the last step is
+     * undone (what it has sent stays sent), and the alarm goes off again after a back-off, from
+     * 100 ms to 30 s. After rh_fail() it goes off again when the actor has started again. NULL: the
+     * kind has no alarms, and those that are in the store rest. */
+    int (*alarm)(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm);
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

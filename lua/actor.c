@@ -152,13 +152,14 @@ int lua_actor_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 
 /* ---- the other callbacks ---- */
 
-/* A callback with a word as its argument, or with what is told of a session. */
+/* A callback with a word as its argument, or with what is told of a session or an alarm. */
 struct lua_call {
     struct lua_actor *lua_actor;
     const char *name;
-    const char *word;            /* NULL = none */
-    const struct rh_session *of; /* NULL = of none */
-    const char *why;             /* with it; or NULL */
+    const char *word;             /* NULL = none */
+    const struct rh_session *of;  /* NULL = of none */
+    const char *why;              /* with it; or NULL */
+    const struct rh_alarm *alarm; /* NULL = none */
 };
 
 /* Its `why` may be nil. */
@@ -173,6 +174,11 @@ static int push_session(lua_State *L, const struct rh_session *e, const char *wh
     return 3;
 }
 
+static void push_bytes(lua_State *L, struct rh_bytes bytes)
+{
+    (void)lua_pushlstring(L, bytes.size == 0 ? "" : bytes.data, bytes.size);
+}
+
 static void begin_call(lua_State *L, void *argument)
 {
     const struct lua_call *c = argument;
@@ -184,6 +190,11 @@ static void begin_call(lua_State *L, void *argument)
     }
     if (c->of != NULL) {
         count += push_session(L, c->of, c->why);
+    }
+    if (c->alarm != NULL) {
+        push_bytes(L, c->alarm->name);
+        push_bytes(L, c->alarm->payload);
+        count += 2;
     }
     begin_callback(L, c->lua_actor, c->name, count);
 }
@@ -339,6 +350,19 @@ int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_se
     lua_vm_refresh(p->lua_vm);
     turn_begin(p, TURN_SESSION);
     p->result = RH_FAILED; // The script took its on_session away: nobody is let in.
+    begin_words(&c);
+    return turn_settle(p);
+}
+
+int lua_actor_alarm(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm)
+{
+    struct lua_actor *p = instance;
+    struct lua_call c = {.lua_actor = p, .name = "on_alarm", .alarm = alarm};
+
+    (void)actor;
+    lua_vm_refresh(p->lua_vm);
+    turn_begin(p, TURN_ALARM);
+    p->result = RH_FAILED; // The script took its on_alarm away: the alarm waits for it.
     begin_words(&c);
     return turn_settle(p);
 }

@@ -30,6 +30,7 @@ enum turn_type {
     TURN_FLUSH,
     TURN_HANDOFF,
     TURN_SESSION,
+    TURN_ALARM,
     TURN_DEACTIVATE, /* can't wait */
 };
 
@@ -73,6 +74,7 @@ void lua_actor_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
 void lua_actor_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
 int lua_actor_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
 int lua_actor_session(struct rh_actor *actor, void *instance, const struct rh_session *event);
+int lua_actor_alarm(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm);
 int lua_actor_upgrade(struct rh_actor *actor, uint32_t version, const struct rh_bytes *state,
                       struct rh_out *out);
 int lua_actor_list(void *shared, struct rh_ids *out);

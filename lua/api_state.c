@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The named values of an actor of a durable kind: ringhold.put() and the like.
+ * The named values and the alarms of an actor of a durable kind: ringhold.put() and the like.
  */
 #include "lua/api_inside.h"
 
+#include "base/clock.h"
 #include "lua/vm.h"
 
 #include <lua5.4/lauxlib.h>
+#include <math.h>
+
+enum { SECONDS_MAX = 2000000000 }; /* some 63 years */
 
 static struct rh_actor *actor_of(lua_State *L)
 {
@@ -95,7 +99,71 @@ static int api_next(lua_State *L)
     return 1;
 }
 
+/* ---- alarms ---- */
+
+/* A number of seconds as milliseconds, not less. */
+static uint64_t check_seconds(lua_State *L, int index, const char *what)
+{
+    const lua_Number seconds = luaL_checknumber(L, index);
+
+    if (!(seconds >= 0 && seconds <= SECONDS_MAX)) {
+        (void)luaL_error(L, "%s must be 0 to %d seconds", what, SECONDS_MAX);
+    }
+    return (uint64_t)ceil(seconds * 1000);
+}
+
+/* The option at the top of the stack goes with the caller's values. */
+static bool has_option(lua_State *L, const char *name)
+{
+    return lua_istable(L, 3) && lua_getfield(L, 3, name) != LUA_TNIL;
+}
+
+/* ringhold.alarm(name, seconds [, {every = seconds, payload = text}]): on_alarm(self, name,
+ * payload) */
+static int api_alarm(lua_State *L)
+{
+    const struct rh_bytes name = check_key(L, 1);
+    const uint64_t in_ms = check_seconds(L, 2, "the time of an alarm");
+    struct rh_bytes payload = {"", 0};
+    uint64_t every_ms = 0;
+
+    if (!lua_isnoneornil(L, 3)) {
+        luaL_checktype(L, 3, LUA_TTABLE);
+    }
+    if (has_option(L, "every")) {
+        every_ms = check_seconds(L, -1, "`every`");
+        luaL_argcheck(L, every_ms >= RH_ALARM_EVERY_MIN_MS, 3, "`every` must be 0.1 or more");
+    }
+    if (has_option(L, "payload")) {
+        payload.data = luaL_checklstring(L, -1, &payload.size);
+    }
+    const uint64_t due_ms = (clock_wall_us() + 999) / 1000 + in_ms;
+    const int result = rh_alarm_set(actor_of(L), name, due_ms, every_ms, payload);
+    switch (result) {
+    case RH_TOO_BIG:
+        return luaL_error(L, "the payload is over 64 KiB");
+    case RH_FULL:
+        return luaL_error(L, "the actor has too many alarms");
+    case RH_INVALID:
+        return luaL_error(L, "not now, or its kind is not durable, or has no on_alarm");
+    default:
+        return done(L, result);
+    }
+}
+
+/* ringhold.cancel_alarm(name) -> true if there was one */
+static int api_cancel_alarm(lua_State *L)
+{
+    const int result = rh_alarm_cancel(actor_of(L), check_key(L, 1));
+
+    (void)done(L, result);
+    lua_pushboolean(L, result == RH_OK);
+    return 1;
+}
+
 const luaL_Reg api_state_functions[] = {
+    {"alarm", api_alarm},
+    {"cancel_alarm", api_cancel_alarm},
     {"get", api_get},
     {"next", api_next},
     {"put", api_put},

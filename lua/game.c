@@ -153,6 +153,7 @@ static void fill(struct game *g, const struct kind_decl *d)
         .sessions = d->policy,
         .sessions_max = d->sessions_max,
         .durable = d->durable ? 1 : 0,
+        .alarm = d->alarms ? lua_actor_alarm : NULL,
     };
     g->shown[g->kind_count++] = (struct rh_kind){
         .number = d->number, .ops = &k->ops, .placement = d->placement, .daemons = d->daemons};

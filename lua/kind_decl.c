@@ -266,6 +266,10 @@ void kind_decl_learn(lua_State *L, struct kind_decl *d)
 {
     d->sessions = has_method(L, "on_session");
     d->upgrades = has_method(L, "on_upgrade");
+    d->alarms = has_method(L, "on_alarm");
+    if (d->alarms && !d->durable) {
+        refuse(L, d, "on_alarm", "needs durable = true, for alarms are in the node's store");
+    }
     if (d->durable && has_method(L, "on_flush")) {
         refuse(L, d, "durable", "goes with no on_flush: what a method puts is saved at once");
     }
@@ -275,6 +279,9 @@ const char *kind_decl_change(const struct kind_decl *was, const struct kind_decl
 {
     if (was->sessions != now->sessions) {
         return now->sessions ? "has an on_session now" : "has no on_session any more";
+    }
+    if (was->alarms != now->alarms) {
+        return now->alarms ? "has an on_alarm now" : "has no on_alarm any more";
     }
     if (was->upgrades != now->upgrades) {
         return now->upgrades ? "has an on_upgrade now" : "has no on_upgrade any more";

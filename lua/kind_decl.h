@@ -38,6 +38,7 @@ struct kind_decl {
     uint32_t state_version_most;
     bool upgrades; /* its methods have an on_upgrade; known likewise */
     bool sessions; /* its methods have an on_session; known when the script has loaded */
+    bool alarms;   /* … or an on_alarm; likewise */
 };
 
 /* Read the options at stack index 2 (a table or nil) of a kind named at index 1; `position` is its

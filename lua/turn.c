@@ -129,6 +129,7 @@ static void on_returned(struct lua_actor *p, struct task *t)
     case TURN_ACTIVATE:
     case TURN_FLUSH:
     case TURN_SESSION:
+    case TURN_ALARM:
         turn_end(p, is_false(co, count) ? RH_FAILED : RH_OK);
         return;
     case TURN_DEACTIVATE:
@@ -316,7 +317,7 @@ static void tell(struct lua_actor *p)
 static bool runs_now(const struct lua_actor *p)
 {
     return p->turn != 0 || p->type == TURN_NONE || p->type == TURN_MESSAGE ||
-           p->type == TURN_ACTIVATE || p->type == TURN_SESSION;
+           p->type == TURN_ACTIVATE || p->type == TURN_SESSION || p->type == TURN_ALARM;
 }
 
 int turn_settle(struct lua_actor *p)

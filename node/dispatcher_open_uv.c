@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "node/durable/committer_uv.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -37,12 +38,25 @@ static size_t thread_count(const struct rh_node_options *o)
     return wanted < DISPATCHER_WORKERS_MAX ? wanted : DISPATCHER_WORKERS_MAX;
 }
 
+/* On the store's thread. The host asks for one page at a time. */
+static void on_stored(struct store_task *task)
+{
+    if (task->verb == STORE_DUE) {
+        struct shell *s = task->to;
+
+        atomic_store(&s->dispatcher.due, task);
+        dispatcher_ring(s);
+    } else {
+        runtime_stored(task);
+    }
+}
+
 /* NULL: the options name none, or it can't be used, and a line on stderr says so. */
 static struct committer *open_store(const struct rh_node_options *o)
 {
     struct actor_store *store = o->store == NULL ? NULL : actor_store_open(o->store);
 
-    return store == NULL ? NULL : committer_new(store, runtime_stored);
+    return store == NULL ? NULL : committer_new(store, on_stored);
 }
 
 bool dispatcher_open(struct shell *s)
@@ -55,6 +69,7 @@ bool dispatcher_open(struct shell *s)
         .limits = &d->limits,
         .broadcasting = &d->broadcasting,
         .numbering = &d->numbering,
+        .alarm_counts = &d->alarm_counts,
         .on_completed = dispatcher_ring,
         .context = s,
     };
@@ -131,6 +146,7 @@ bool dispatcher_close(struct shell *s)
     }
     if (all) { // else a worker that is stuck may still give it something
         committer_free(s->dispatcher.committer);
+        store_task_free(atomic_load(&s->dispatcher.due));
     }
     return all;
 }

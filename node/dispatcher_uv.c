@@ -10,7 +10,9 @@
 #include "base/mem.h"
 #include "node/books/actor.h"
 #include "node/bridge/bridge.h"
+#include "node/durable/committer_uv.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -411,4 +413,35 @@ void dispatcher_wake(struct shell *s)
         shell_feed(s, &event);
     }
     dispatcher_ring(s); // the rest after the next turn
+}
+
+/* ---- alarms ---- */
+
+void dispatcher_ask_due(struct shell *s, const struct host_effect *e, struct bytes after)
+{
+    struct store_task *t = store_task_new(STORE_DUE);
+
+    t->kind = e->kinds[0];
+    t->number = e->count;
+    t->to = s;
+    buffer_put(&t->bytes, after.data, after.size);
+    committer_put(s->dispatcher.committer, t); // Who has such kinds has a store: start_uv.c.
+}
+
+void dispatcher_take_due(struct shell *s)
+{
+    struct store_task *t = atomic_exchange(&s->dispatcher.due, NULL);
+
+    if (t == NULL) {
+        return;
+    }
+    if (!s->exiting) {
+        const bool read = t->result == STORE_DONE;
+        struct host_event event = {.type = HOST_DUE_PAGE,
+                                   .kind = t->kind,
+                                   .id = read ? buffer_bytes(&t->bytes) : (struct bytes){0}};
+
+        shell_feed(s, &event);
+    }
+    store_task_free(t);
 }

@@ -375,6 +375,9 @@ static void perform(struct shell *s, const struct host_effect *e)
             lister_ask(s->lister, e->kinds[i], s->now_us);
         }
         return;
+    case HOST_DUE:
+        dispatcher_ask_due(s, e, bytes);
+        return;
     case HOST_MAILBOX_FULL:
         on_mailbox_full(e);
         return;

@@ -120,6 +120,11 @@ static const struct metrics_row stored[] = {
     {{"ringhold_node_store_loads_total", "Durable actors that were loaded.", METRIC_COUNTER},
      offsetof(struct committer_stats, claims),
      false},
+    {{"ringhold_node_store_scans_total",
+      "Pages of alarms that are due, as the store has read them.",
+      METRIC_COUNTER},
+     offsetof(struct committer_stats, scans),
+     false},
 };
 
 static const struct metric not_stored = {
@@ -138,6 +143,17 @@ static const struct metric commit_times = {"ringhold_node_store_commit_seconds",
 static const struct metric batch_sizes = {"ringhold_node_store_batch_size",
                                           "Loads and commits in one transaction of the store.",
                                           METRIC_HISTOGRAM};
+static const struct metric alarms_total = {
+    "ringhold_node_alarms_total",
+    "Alarms of durable actors: set, cancelled, fired, of these late by a second, and failed.",
+    METRIC_COUNTER};
+static const struct metrics_word alarm_words[] = {
+    {"set", offsetof(struct alarm_figures, set)},
+    {"cancelled", offsetof(struct alarm_figures, cancelled)},
+    {"fired", offsetof(struct alarm_figures, fired)},
+    {"late", offsetof(struct alarm_figures, late)},
+    {"failed", offsetof(struct alarm_figures, failed)},
+};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -185,10 +201,12 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     metrics_put_words(m, &not_broadcast, "reason", not_broadcasts, COUNT(not_broadcasts), told);
 }
 
-void node_store_metrics(const struct committer_stats *f, struct metrics *m)
+void node_store_metrics(const struct committer_stats *f, const struct alarm_figures *alarms,
+                        struct metrics *m)
 {
     metrics_put_rows(m, stored, COUNT(stored), f);
     metrics_put_words(m, &not_stored, "reason", not_stored_words, COUNT(not_stored_words), f);
     metrics_put_times(m, &commit_times, NULL, NULL, &f->times);
     metrics_put_counts(m, &batch_sizes, &f->sizes);
+    metrics_put_words(m, &alarms_total, "event", alarm_words, COUNT(alarm_words), alarms);
 }

@@ -14,7 +14,16 @@
 /* `vnodes`: that it owns. `calls`, `told`: what its actors asked of others. */
 void node_metrics(const struct host_stats *f, size_t vnodes, const struct router_stats *calls,
                   const struct broadcast_stats *told, struct metrics *m);
+/* Of alarms, as struct alarm_counts (node/runtime/runtime.h). */
+struct alarm_figures {
+    uint64_t set;
+    uint64_t cancelled;
+    uint64_t fired;
+    uint64_t late;
+    uint64_t failed;
+};
 /* Of its store, if it has one. */
-void node_store_metrics(const struct committer_stats *f, struct metrics *m);
+void node_store_metrics(const struct committer_stats *f, const struct alarm_figures *alarms,
+                        struct metrics *m);
 
 #endif

@@ -104,6 +104,7 @@ static void on_completed(uv_poll_t *handle, int status, int events)
     s->fresh = 0;
     dispatcher_take(s);
     dispatcher_wake(s);
+    dispatcher_take_due(s);
 }
 
 static void on_wake(uv_async_t *handle)
@@ -137,6 +138,7 @@ static void tick(struct shell *s)
     lister_tick(s->lister, s->now_us);
     trim_tick(s);
     dispatcher_wake(s);
+    dispatcher_take_due(s);
     host_set_busy_time(s->host, worker_stats_busy_us(s));
     shell_feed(s, &event);
     look_for_stops(s);
@@ -267,8 +269,15 @@ static void put_metrics(void *owner, struct metrics *m)
     if (s->dispatcher.committer != NULL) {
         struct committer_stats stored;
 
+        const struct alarm_counts *alarms = &s->dispatcher.alarm_counts;
+        const struct alarm_figures figures = {.set = atomic_load(&alarms->set),
+                                              .cancelled = atomic_load(&alarms->cancelled),
+                                              .fired = atomic_load(&alarms->fired),
+                                              .late = atomic_load(&alarms->late),
+                                              .failed = atomic_load(&alarms->failed)};
+
         committer_stats(s->dispatcher.committer, &stored);
-        node_store_metrics(&stored, m);
+        node_store_metrics(&stored, &figures, m);
     }
 }
 

@@ -93,8 +93,10 @@ struct departed {
 struct dispatcher {
     struct limits limits;
     struct committer *committer;      /* owned; NULL = the node has no store */
-    struct broadcasting broadcasting; /* of all workers */
-    struct numbering numbering;       /* likewise */
+    struct store_task *_Atomic due;   /* owned; a page of due alarms that the store has read */
+    struct alarm_counts alarm_counts; /* of all workers, like the next two */
+    struct broadcasting broadcasting;
+    struct numbering numbering;
     struct worker *worker[DISPATCHER_WORKERS_MAX];
     struct departed departed[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
@@ -305,6 +307,10 @@ void dispatcher_take_all(struct shell *s);
 void dispatcher_end_turn(struct shell *s);
 /* Feed it with ids of remembered kinds that were listed. */
 void dispatcher_wake(struct shell *s);
+/* Have the store read which alarms are due: HOST_DUE … */
+void dispatcher_ask_due(struct shell *s, const struct host_effect *e, struct bytes after);
+/* … and feed the host with what it has read. */
+void dispatcher_take_due(struct shell *s);
 /* Tell the workers the lease as it is now; after each step. */
 void dispatcher_set_limits(struct shell *s);
 /* Take back what is too late; every 10..50 ms. */

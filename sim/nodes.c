@@ -382,6 +382,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_DROP_PEER:
         let_go(f, n, e);
         break;
+    case HOST_DUE: // no kind here has alarms
     case HOST_MAILBOX_FULL:
         break;
     case HOST_REGISTERED:

@@ -40,11 +40,24 @@ static size_t take(struct committer *c)
     return count;
 }
 
+static uint64_t *counter_of_verb(struct committer_stats *s, enum store_verb verb)
+{
+    switch (verb) {
+    case STORE_CLAIM:
+        return &s->claims;
+    case STORE_COMMIT:
+        return &s->commits;
+    case STORE_DUE:
+        break;
+    }
+    return &s->scans;
+}
+
 static uint64_t *counter_of(struct committer_stats *s, const struct store_task *t)
 {
     switch ((enum store_result)t->result) {
     case STORE_DONE:
-        return t->verb == STORE_CLAIM ? &s->claims : &s->commits;
+        return counter_of_verb(s, (enum store_verb)t->verb);
     case STORE_FENCED:
         return &s->fenced;
     case STORE_UNAVAILABLE:

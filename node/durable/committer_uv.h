@@ -24,7 +24,8 @@ struct committer_stats {
     uint64_t waiting;           /* tasks that are not done, now */
     uint64_t transactions;      /* of the store */
     uint64_t commits;           /* of actors that were done … */
-    uint64_t claims;            /* … and claims */
+    uint64_t claims;            /* … and claims, … */
+    uint64_t scans;             /* … and pages of alarms that are due */
     uint64_t fenced;            /* tasks that another owner's fence refused, … */
     uint64_t unavailable;       /* … that the store could not do, … */
     uint64_t unknown;           /* … and commits of which nobody knows */

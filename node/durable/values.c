@@ -178,6 +178,18 @@ bool named_values_next(const struct named_values *v, struct bytes after, struct 
     return true;
 }
 
+bool named_values_at(const struct named_values *v, size_t place, struct bytes *key,
+                     struct bytes *bytes)
+{
+    ASSERT(list_empty(&v->changed));
+    if (place >= v->count) {
+        return false;
+    }
+    *key = key_of(v->at[place]);
+    *bytes = bytes_of(v->at[place]->now.data, v->at[place]->now.size);
+    return true;
+}
+
 enum named_put named_values_put(struct named_values *v, struct bytes key, struct bytes bytes)
 {
     const size_t i = place_of(v, key);

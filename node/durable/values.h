@@ -42,6 +42,10 @@ bool named_values_get(const struct named_values *v, struct bytes key, struct byt
 /* Find the first value whose key is greater than `after`; as named_values_get(). */
 bool named_values_next(const struct named_values *v, struct bytes after, struct bytes *key,
                        struct bytes *bytes);
+/* Find the value at that place, from 0, in the order of the keys; of a table without changes.
+ * False: there are fewer. */
+bool named_values_at(const struct named_values *v, size_t place, struct bytes *key,
+                     struct bytes *bytes);
 /* Copy the value to its key, of 1 to 255 bytes. FULL: there would be more than the limits above,
  * and nothing is changed. */
 enum named_put named_values_put(struct named_values *v, struct bytes key, struct bytes bytes);

@@ -43,6 +43,8 @@ void wake_fini(struct autostart *s);
 /* Forget what waits to be woken, for all actors are gone. */
 void wake_forget(struct autostart *s);
 void wake_on_wake(struct host *h, uint16_t kind, struct bytes id);
+/* Start the actor now. False: it is another node's, or held, or lives, or may not be started. */
+bool wake_start(struct host *h, uint16_t kind, struct bytes id);
 /* ABSENT: it is started later, if it shall live unasked. */
 void wake_if_wanted(struct host *h, struct actor *a);
 /* Just handed over. */

@@ -86,6 +86,7 @@ struct host_config host_config_default(void)
         .activations_max = 1024,
         .cold_count_max = 65536,
         .wake_rate = 1000,
+        .alarm_rate = 1000,
         .wake_count_max = 1000000,
         .state_window = (size_t)1024 * 1024,
         .staged_size_max = (size_t)64 * 1024 * 1024,
@@ -127,6 +128,7 @@ struct host *host_new(const struct host_config *config)
     forwards_init(h);
     wake_init(h);
     remember_init(&h->remember);
+    alarm_scan_init(h);
     lease_policy_init(&h->lease_policy, config);
     return h;
 }
@@ -140,6 +142,7 @@ void host_configure(struct host *h, const struct host_config *config)
     h->config.linger_ms = config->linger_ms;
     h->config.move_rate = config->move_rate;
     h->config.wake_rate = config->wake_rate;
+    h->config.alarm_rate = config->alarm_rate;
 }
 
 /* All actors are gone without a word to the shell when `why` is NULL. */
@@ -172,6 +175,7 @@ void host_drop_all(struct host *h, enum discard_why why)
     txns_drop_all(&h->txns);
     wake_forget(&h->autostart);
     remember_forget(&h->remember);
+    alarm_scan_forget(&h->alarms);
     cells_forget(h);
     adopt_forget(&h->topology);
 }
@@ -225,6 +229,7 @@ void host_free(struct host *h)
     streams_fini(h);
     wake_fini(&h->autostart);
     remember_forget(&h->remember);
+    alarm_scan_fini(&h->alarms);
     gate_fini(&h->lease_policy.gate);
     orders_fini(&h->orders);
     actors_fini(&h->actors);
@@ -298,6 +303,7 @@ static void on_tick(struct host *h)
         always_tick(h);
         wake_tick(h);
         remember_tick(h);
+        alarm_scan_tick(h);
         costs_tick(h);
     }
 }
@@ -423,6 +429,9 @@ static void dispatch(struct host *h, const struct host_event *event)
     case HOST_WAKE:
         wake_on_wake(h, event->kind, event->id);
         break;
+    case HOST_DUE_PAGE:
+        alarm_scan_on_page(h, event);
+        break;
     case HOST_LEAVE:
         member_leave(h);
         break;
@@ -520,7 +529,9 @@ uint64_t host_rests_until_us(const struct host *h)
         h->lease_policy.gate.count > 0 || h->remember.count > 0 || h->remember.recalling) {
         return 0;
     }
-    return h->membership.renew_us < soft_us ? h->membership.renew_us : soft_us;
+    const uint64_t leased_us = h->membership.renew_us < soft_us ? h->membership.renew_us : soft_us;
+    const uint64_t alarms_us = alarm_scan_rests_until_us(h);
+    return leased_us < alarms_us ? leased_us : alarms_us;
 }
 
 /* ---- check and figures ---- */
@@ -646,6 +657,8 @@ void host_stats(const struct host *h, struct host_stats *out)
         .woken = h->autostart.woken,
         .wake_waiting = h->autostart.count,
         .wake_dropped = h->autostart.wake_dropped,
+        .alarms_started = h->alarms.started,
+        .alarms_lag_us = h->alarms.lag_us,
         .remember_waiting = h->remember.count,
         .remember_refused = h->remember.refused,
         .remember_unsure = h->remember.unsure_total,

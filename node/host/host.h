@@ -91,6 +91,8 @@ struct host_kind {
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
     bool remember;    /* the fleet remembers which ids live, and gives them back: remember.h */
     bool brief;       /* what they do takes microseconds and never waits: host_serve() */
+    bool alarms;      /* they are in the store: HOST_DUE asks for those that are due … */
+    bool own_alarms;  /* … and not only for the runtime's, whose names begin with a zero byte */
     bool ahead;       /* VERB_COPY may ask for their state while they go on */
     uint32_t state_version; /* of the states that are handed over here; 0 = they have none … */
     uint32_t state_least;   /* … and those that it reads, with these two */
@@ -122,6 +124,7 @@ struct host_config {
     uint32_t activations_max; /* under way for requests; 1024 */
     uint32_t cold_count_max;  /* actors that stand in line for one; 65536 */
     uint32_t wake_rate;       /* HOST_WAKE: so many activations a second; 1000 */
+    uint32_t alarm_rate;      /* actors a second that are started for an alarm; 1000 */
     size_t wake_count_max;    /* HOST_WAKE: so many wait; 1000000 */
     size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */
     size_t held_vnode_max;    /* bytes of them for one vnode; 64 MiB */
@@ -161,8 +164,10 @@ enum host_effect_type {
     HOST_REGISTERED,       /* incarnation: tell the links */
     HOST_FORMER,           /* actor, incarnation, ticket: calls_former(), of that session */
     HOST_LIST,             /* kinds, kind_count: ids came to me cold; ask for those to wake */
-    HOST_MAILBOX_FULL,     /* actor, count: so many were refused; told at 1, 2, 4, 8 … */
-    HOST_EXIT,             /* exit_why, code, why */
+    HOST_DUE,          /* kinds: one, count: a time in ms since 1970; bytes: the alarm after which
+                          the page begins, or none: read which are due, then feed DUE_PAGE */
+    HOST_MAILBOX_FULL, /* actor, count: so many were refused; told at 1, 2, 4, 8 … */
+    HOST_EXIT,         /* exit_why, code, why */
 };
 
 enum host_event_type {
@@ -186,6 +191,8 @@ enum host_event_type {
     HOST_COMPLETED,    /* actor, completion: of a submission, or what the actor says by itself */
     HOST_DEADLOCK,     /* probe, ticket: the call waits for what runs so, and that for the call */
     HOST_WAKE,         /* kind, id: activate it, if it is mine and not alive; one of many waits */
+    HOST_DUE_PAGE,     /* kind, id: bytes of storage/actors/due.h; none = there is none, or the
+                          store can't be read */
     HOST_LEAVE,        /* SIGTERM: drain me, then EXIT */
 };
 
@@ -214,7 +221,7 @@ struct host_event {
     uint64_t ticket;
     struct actor *actor;
     struct completion completion; /* its `actor` is not looked at */
-    uint16_t kind;                /* WAKE, with `id` */
+    uint16_t kind;                /* WAKE, DUE_PAGE, with `id` */
     struct bytes id;
     const struct probe *probe;
 };
@@ -249,7 +256,7 @@ struct host_effect {
     struct actor *actor; /* valid until its DISCARD effect was done, at the latest the next step */
     struct submission submission;
     uint64_t incarnation;
-    const uint16_t *kinds; /* LIST: valid as long as the host */
+    const uint16_t *kinds; /* LIST, DUE: valid as long as the host */
     size_t kind_count;
     uint64_t count;
     enum host_exit_why exit_why;
@@ -271,7 +278,7 @@ void host_effects_fini(struct host_effects *e);
 
 struct host *host_new(const struct host_config *config);
 /* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max, linger_ms,
- * move_rate and wake_rate hold; what is held already stays. */
+ * move_rate, wake_rate and alarm_rate hold; what is held already stays. */
 void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);

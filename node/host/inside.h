@@ -9,6 +9,7 @@
 #ifndef NODE_HOST_INSIDE_H
 #define NODE_HOST_INSIDE_H
 
+#include "node/host/alarms.h"
 #include "node/host/autostart.h"
 #include "node/host/backpressure.h"
 #include "node/host/cells.h"
@@ -50,6 +51,7 @@ struct host {
     struct forwards forwards;
     struct autostart autostart;
     struct remember remember;
+    struct alarm_scan alarms;
     struct lease_policy lease_policy;
     struct quarantine_watch quarantine;
     struct inspection inspection;

@@ -82,6 +82,7 @@ uint64_t host_limit_us(const struct host *h, const struct host_effect *e)
     case HOST_REGISTERED:
     case HOST_FORMER:
     case HOST_LIST:
+    case HOST_DUE:
     case HOST_MAILBOX_FULL:
     case HOST_EXIT:
         return UINT64_MAX;

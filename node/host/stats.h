@@ -124,6 +124,10 @@ enum image_drop {
     X(GAUGE, failing, "ringhold_node_failing", "Actors that wait for their next start.")         \
     X(COUNTER, woken, "ringhold_node_woken_total", "Actors started without a request.")          \
     X(GAUGE, wake_waiting, "ringhold_node_wake_waiting", "Ids to be started without a request.")  \
+    X(COUNTER, alarms_started, "ringhold_node_alarms_started_total",                             \
+      "Actors started because an alarm of theirs was due.")                                      \
+    X(SECONDS, alarms_lag_us, "ringhold_node_alarms_lag_seconds",                                \
+      "By how much the alarm was late for which an actor was started last.")                     \
     X(GAUGE, remember_waiting, "ringhold_node_remember_waiting",                                 \
       "Ids that the fleet is being told to remember or to forget.")                              \
     X(COUNTER, remember_refused, "ringhold_node_remember_refused_total",                         \

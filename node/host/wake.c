@@ -143,6 +143,27 @@ void wake_go_on(struct host *h)
     start_some(h, &h->autostart.arrived, ARRIVED_AT_ONCE);
 }
 
+bool wake_start(struct host *h, uint16_t kind, struct bytes id)
+{
+    if (!host_has_kind(h, kind) || quarantine_names(h, kind, id) || !always_knows(h, kind, id)) {
+        return false;
+    }
+    const struct image_name name = {.position = host_position(h, kind, id), .kind = kind, .id = id};
+    const uint32_t cell = ring_point_cell(name.position);
+    struct actor *a = actor_find(&h->actors, name);
+
+    if (!host_owns(h, cell) || h->cells.state[cell].hold != NULL || !lease_policy_may_start(h) ||
+        (a != NULL && (a->live || a->state != ACTOR_ABSENT || quarantine_holds(h, a)))) {
+        return false;
+    }
+    a = a == NULL ? actor_new(&h->actors, name) : a;
+    if (!remember_puts_off(h, a)) {
+        actor_activate(h, a);
+        h->autostart.woken++;
+    }
+    return true;
+}
+
 /* ---- HOST_WAKE ---- */
 
 static void keep_late(struct host *h, uint16_t kind, struct bytes id)

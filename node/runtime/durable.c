@@ -90,7 +90,8 @@ void durable_leave(struct rh_actor *a, bool good)
     const bool stays = good && !a->broken && !d->refuses;
 
     d->runs = d->refuses = false;
-    if (a->broken && (named_values_are_changed(&d->values) || durable_sends_are_changed(d))) {
+    if (a->broken && (named_values_are_changed(&d->values) || durable_alarms_are_changed(d) ||
+                      durable_sends_are_changed(d))) {
         withheld_deny(a, &d->said);
     }
     if (a->broken || (good && !stays)) {
@@ -98,9 +99,14 @@ void durable_leave(struct rh_actor *a, bool good)
     }
     if (!stays) {
         named_values_undo(&d->values);
+        durable_alarms_undo(d);
         durable_sends_undo(d);
     }
     named_values_seal(&d->values, &d->sealed);
+    if (mutant(M_ALARMAPART) && d->task == NULL && d->sealed.size > 0) {
+        commit(a);
+    }
+    durable_alarms_seal(a, &d->sealed);
     durable_sends_seal(a, &d->sealed);
     if (d->sealed.size > 0) {
         list_splice_back(&d->next, &d->said);
@@ -233,6 +239,7 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     const struct bytes given = buffer_bytes(&state);
     const bool good = t->result == STORE_DONE &&
                       named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
+                      durable_alarms_load(a, buffer_bytes(&t->bytes)) &&
                       durable_sends_load(a, buffer_bytes(&t->bytes));
     struct runtime *s = a->runtime;
     void *name = name_of(a);
@@ -316,6 +323,7 @@ void durable_free(struct rh_actor *a)
 {
     struct durable *d = a->extra->durable;
 
+    durable_alarms_free(a);
     durable_sends_free(a);
     a->extra->durable = NULL;
     if (d->task != NULL) {

@@ -23,8 +23,8 @@
 #define NODE_RUNTIME_DURABLE_H
 
 #include "node/durable/inbox.h"
-#include "node/durable/outbox.h"
 #include "node/durable/operate.h"
+#include "node/durable/outbox.h"
 #include "node/durable/values.h"
 #include "node/runtime/inside.h"
 #include "storage/actors/store.h"
@@ -34,9 +34,10 @@
 
 struct durable {
     struct named_values values;
+    struct durable_alarms *alarms; /* owned; NULL = it has had none */
     struct actor_outbox outbox;
     struct inbox inbox;
-    struct timer again;      /* of the outbox: the next try */
+    struct timer again;        /* of the outbox: the next try */
     struct values_batch batch; /* of an operator */
     struct buffer sealed;      /* changes of callbacks that are through, for the next commit */
     struct store_task *task;   /* at the store, which owns it; NULL = none is on its way */
@@ -63,7 +64,7 @@ struct bytes durable_failed_answer(struct rh_actor *a, enum store_result why,
 
 /* Have what changed while no callback ran saved, now or with the commit that comes next. */
 void durable_save(struct rh_actor *a);
-/* Milliseconds since 1970, or since something else where nobody has told. */
+/* Milliseconds since 1970; 0 = nobody has told. */
 uint64_t durable_wall_ms(const struct runtime *s);
 static inline bool durable_is_inner_alarm(struct bytes name)
 {
@@ -77,6 +78,14 @@ void durable_sends_seal(struct rh_actor *a, struct buffer *out);
 void durable_sends_undo(struct durable *d);
 bool durable_sends_load(struct rh_actor *a, struct bytes all);
 void durable_sends_free(struct rh_actor *a);
+/* ---- durable_alarms.c: as those of named values (node/durable/values.h) */
+
+bool durable_alarms_are_changed(const struct durable *d);
+void durable_alarms_seal(struct rh_actor *a, struct buffer *out);
+void durable_alarms_undo(struct durable *d);
+/* Take those among what the store gave. False: there are too many. */
+bool durable_alarms_load(struct rh_actor *a, struct bytes all);
+void durable_alarms_free(struct rh_actor *a);
 
 /* ---- withheld.c: what an actor said, kept until it may leave */
 

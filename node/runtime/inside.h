@@ -25,6 +25,7 @@ enum callback {
     CALLBACK_PART, /* of a timer or an answer: it does not finish later */
     CALLBACK_RESUME,
     CALLBACK_SESSION,
+    CALLBACK_ALARM,
     CALLBACK_END, /* deactivate */
 };
 
@@ -79,13 +80,14 @@ enum timer_type {
     TIMER_FLUSH, /* the periodic flush */
     TIMER_AWAY,  /* of a client that may return: until then */
     TIMER_SENDS, /* of the outbox of a durable actor: the next try */
+    TIMER_ALARM, /* of the alarms of a durable actor: the first */
 };
 
 struct timer {
     struct alarm alarm;
     struct rh_actor *actor;
     enum timer_type type;      /* of FLUSH and AWAY there is no more than this */
-    struct due due;            /* OWN: while it waits for a turn */
+    struct due due;            /* OWN, ALARM: while it waits for a turn */
     struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
     uint64_t number;           /* OWN */
     uint64_t every_us;         /* OWN: 0 = once */
@@ -136,7 +138,11 @@ struct runtime {
     const struct runtime_message *message; /* of the actor whose code runs, unless that has extras,
                                               which know it then; NULL = none */
     uint64_t now_us;
-    uint64_t last_number; /* of timers */
+    uint64_t wall_offset_us;   /* the wall clock is so much ahead of now_us … */
+    uint64_t alarms_offset_us; /* … and was when all timers of `alarmed` were set */
+    bool has_wall;             /* it is known */
+    struct list alarmed;       /* struct durable_alarms */
+    uint64_t last_number;      /* of timers */
     struct latch *latch;
     struct arrivals taken; /* being finished */
     struct alarms alarms;
@@ -279,6 +285,17 @@ void durable_refuse_send(struct rh_actor *a);
 
 /* Run an operator's question about the actor's values (wire/values_ask.h), and answer it. */
 void values_run(struct rh_actor *a, struct bytes question);
+/* ---- durable_alarms.c: their alarms */
+
+/* The timer of its alarms rang: it waits for a turn, if the time has come … */
+void durable_alarms_rang(struct rh_actor *a);
+/* … which has begun. */
+void durable_alarms_want(struct rh_actor *a);
+bool durable_alarms_are_due(const struct rh_actor *a);
+/* Fire the first; the rest of the turn goes on as its task. False: there is none to fire. */
+bool durable_alarms_turn(struct rh_actor *a);
+/* The alarm callback ended with `result`. */
+void durable_alarms_fired(struct rh_actor *a, int result);
 
 /* Say something of the actor's. */
 static inline void actor_say(struct rh_actor *a, const struct completion *c)

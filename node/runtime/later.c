@@ -180,6 +180,7 @@ struct rh_token rh_defer(struct rh_actor *actor)
     struct latch *l = actor->runtime->latch;
     const bool may = actor->callback == CALLBACK_ACTIVATE || actor->callback == CALLBACK_FLUSH ||
                      actor->callback == CALLBACK_HANDOFF || actor->callback == CALLBACK_SESSION ||
+                     actor->callback == CALLBACK_ALARM ||
                      (actor->callback == CALLBACK_MESSAGE && !actor->answered);
 
     if (may && actor->extra->deferral == NULL) {

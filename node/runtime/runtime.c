@@ -80,6 +80,8 @@ static const char *callback_name(enum callback callback)
         return "handoff";
     case CALLBACK_SESSION:
         return "session";
+    case CALLBACK_ALARM:
+        return "alarm";
     case CALLBACK_NONE:
     case CALLBACK_MESSAGE:
     case CALLBACK_PART:
@@ -157,7 +159,7 @@ bool actor_may_ask(const struct rh_actor *a)
 {
     return a->callback == CALLBACK_ACTIVATE || a->callback == CALLBACK_MESSAGE ||
            a->callback == CALLBACK_FLUSH || a->callback == CALLBACK_PART ||
-           a->callback == CALLBACK_SESSION;
+           a->callback == CALLBACK_SESSION || a->callback == CALLBACK_ALARM;
 }
 
 void actor_free(struct rh_actor *a)
@@ -321,6 +323,9 @@ static void end_of_turn(struct rh_actor *a)
         session_turn(a);
         return;
     }
+    if (durable_alarms_are_due(a) && durable_alarms_turn(a)) {
+        return;
+    }
     if (!a->flush_due || a->broken || a->ending) {
         end_turn(a);
         return;
@@ -446,6 +451,7 @@ void actor_go_on(struct rh_actor *a, int result)
     const int checked = check_result(a, result);
     const bool handoff = a->callback == CALLBACK_HANDOFF;
     const bool session = a->callback == CALLBACK_SESSION;
+    const bool alarm = a->callback == CALLBACK_ALARM;
 
     if (a->deferred) {
         a->deferred = false;
@@ -460,6 +466,11 @@ void actor_go_on(struct rh_actor *a, int result)
         if (session) {
             session_turned(a, checked);
             end_of_turn(a);
+            return;
+        }
+        if (alarm) {
+            durable_alarms_fired(a, checked);
+            end_turn(a);
             return;
         }
         flush_set(a); // Failed or not: again when its time comes.
@@ -509,6 +520,7 @@ struct runtime *runtime_new(const struct runtime_config *config)
     activations_init(s);
     s->latch = latch_open(config);
     list_init(&s->bonds);
+    list_init(&s->alarmed);
     return s;
 }
 

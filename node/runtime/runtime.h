@@ -18,7 +18,8 @@
  * A durable actor's values are in a store (durable.h): it comes to life when they are loaded, and
  * says nothing of what it has changed before that is saved.
  *
- * Files: runtime.c life; durable.c, withheld.c, state.c durable actors; perform.c submissions;
+ * Files: runtime.c life; durable.c, durable_alarms.c, withheld.c, state.c durable actors; perform.c
+ * submissions;
  * activation.c records; extras.c what few need; message.c messages; move.c leaving for another
  * node; later.c what finishes later; reply.c answers; timer.c timers; call.c calls of other actors.
  */
@@ -44,6 +45,15 @@ enum {
     RUNTIME_TIMERS_MAX = 1024,            /* of one actor */
 };
 
+/* Of alarms of durable actors, for metrics. From any thread. */
+struct alarm_counts {
+    _Atomic uint64_t set;
+    _Atomic uint64_t cancelled;
+    _Atomic uint64_t fired;
+    _Atomic uint64_t late;   /* of these: a second or more after their time */
+    _Atomic uint64_t failed; /* … and whose callback failed */
+};
+
 struct runtime_config {
     void (*on_completion)(void *context, const struct completion *c);
     /* Called before runtime_tick(), runtime_answer() or runtime_save() enters the code of this
@@ -62,7 +72,8 @@ struct runtime_config {
     uint32_t worker;       /* for struct call */
     struct broadcasting
         *broadcasting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
-    struct numbering *numbering; /* likewise; NULL = the node has no other runtime */
+    struct numbering *numbering;       /* likewise; NULL = the node has no other runtime */
+    struct alarm_counts *alarm_counts; /* likewise; NULL = they are not counted */
     /* Have the store do a task, which comes back by runtime_stored(), from whatever thread, or is
      * freed. NULL: no kind here is durable. */
     void (*on_store)(void *store, struct store_task *task);
@@ -73,6 +84,9 @@ struct runtime *runtime_new(const struct runtime_config *config);
 
 /* Only keep the time, for timers to be set. */
 void runtime_set_now(struct runtime *s, uint64_t now_us);
+/* Keep the time, and that of the wall clock, both read at the same moment: without it no alarm of a
+ * durable actor goes off. It may be set to any other time meanwhile. */
+void runtime_set_wall(struct runtime *s, uint64_t now_us, uint64_t wall_us);
 /* Run what is due, finish what was finished, and keep the time for timers to be set. */
 void runtime_tick(struct runtime *s, uint64_t now_us);
 /* A task that was given to on_store() is done: from any thread. Takes it, and calls `on_later`. */

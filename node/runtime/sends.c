@@ -30,11 +30,6 @@ _Static_assert((int)NOTE_SEND_MAX <= (int)CHANGES_VALUE_MAX - (int)OUTBOX_HEAD_M
 
 /* ---- the rows ---- */
 
-uint64_t durable_wall_ms(const struct runtime *s)
-{
-    return s->now_us / 1000;
-}
-
 bool durable_sends_are_changed(const struct durable *d)
 {
     return outbox_is_changed(&d->outbox) || inbox_is_changed(&d->inbox);

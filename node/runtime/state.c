@@ -102,5 +102,6 @@ int rh_state_undo(struct rh_actor *actor)
         return RH_INVALID;
     }
     named_values_undo(&d->values);
+    durable_alarms_undo(d);
     return RH_OK;
 }

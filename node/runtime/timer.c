@@ -128,6 +128,9 @@ static void on_due(struct timer *t)
     case TIMER_AWAY:
         keep_over(CONTAINER_OF(t, struct client_bond, until));
         break;
+    case TIMER_ALARM:
+        durable_alarms_rang(a);
+        break;
     }
     actor_want_turn(a);
 }
@@ -147,6 +150,10 @@ void timer_fire(struct timer *t)
     const uint64_t number = t->number;
     void *argument = t->argument;
 
+    if (t->type == TIMER_ALARM) {
+        durable_alarms_want(a); // It comes last in the turn, for it may finish later.
+        return;
+    }
     if (t->every_us == 0) {
         timer_free(t);
     } else {

@@ -129,6 +129,10 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
                         "when its callback is through",
                         ERR_INVALID);
     }
+    if (ops.alarm != NULL && ops.durable == 0) {
+        return complain(
+            name, "its `alarm` needs `durable`, for alarms are in the store", ERR_INVALID);
+    }
     if (ops.sessions > RH_SESSIONS_ALLOW || ops.sessions_max > RH_SESSIONS_MAX) {
         return complain(
             name, "its `sessions` value is unknown, or sessions_max is over 16", ERR_INVALID);
@@ -156,6 +160,8 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .remember = ops.remember != 0 && is_hashed(kind),
         .always = kind->placement == RH_PLACE_SINGLETON || kind->placement == RH_PLACE_DAEMONS,
         .brief = ops.brief != 0,
+        .alarms = ops.durable != 0,
+        .own_alarms = ops.alarm != NULL,
         .ahead = ops.ahead != 0 && ops.flush == NULL,
         .state_version = ops.state_version,
         .state_least = ops.state_version_least,

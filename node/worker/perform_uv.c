@@ -104,6 +104,9 @@ void worker_tick(struct worker *w)
     if (w->saving || !worker_is_past_the_end(w)) {
         w->tick_us = w->now_us;
         hand_out_late(w);
+        if (w->config.on_store != NULL) { // alarms go by it
+            runtime_set_wall(w->runtime, w->now_us, clock_wall_us());
+        }
         runtime_tick(w->runtime, w->now_us);
     }
 }

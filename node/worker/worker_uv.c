@@ -35,6 +35,7 @@ struct worker *worker_new(const struct worker_config *config)
         .state_size_max = config->state_size_max,
         .broadcasting = config->broadcasting,
         .numbering = config->numbering,
+        .alarm_counts = config->alarm_counts,
         .worker = config->index,
         .on_store = config->on_store,
         .store = config->store,

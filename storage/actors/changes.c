@@ -18,7 +18,8 @@ struct head {
 bool change_is_good(const struct change *c)
 {
     return c->key.size > 0 && c->key.size <= CHANGES_KEY_MAX &&
-           c->bytes.size <= CHANGES_VALUE_MAX && (!c->gone || c->bytes.size == 0);
+           c->bytes.size <= CHANGES_VALUE_MAX && (!c->gone || c->bytes.size == 0) &&
+           c->due_ms <= CHANGES_MS_MAX && c->every_ms <= CHANGES_MS_MAX;
 }
 
 void changes_put(struct buffer *out, const struct change *c)

@@ -21,6 +21,10 @@ enum {
     CHANGES_VALUE_MAX = 1024 * 1024, /* bytes of a value */
 };
 
+/* Greatest time of an alarm, in ms since 1970, and between two of a periodic one: year 9999. Any
+ * two of them can be added. */
+static const uint64_t CHANGES_MS_MAX = 253402300799999;
+
 /* The table that a change is for. */
 enum change_of {
     CHANGE_VALUE,  /* key: its name. bytes: the value */

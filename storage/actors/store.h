@@ -10,6 +10,8 @@
  *             writes can come in between: it is in what was read, or it is refused.
  *     COMMIT  is done only if the actor's fence is the task's and its number is the one before the
  *             task's. Then its changes and its number are written, all or nothing.
+ *     DUE     reads which alarms of a kind are due, page by page: for nobody sleeps so soundly that
+ *             an alarm does not wake it. It writes nothing, and knows no fence.
  *
  * The tasks of one call are done in their order and in one transaction, which costs as much as one
  * alone (group commit). A store is used by one thread at a time (node/durable/committer_uv.h), and
@@ -20,13 +22,14 @@
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "storage/actors/due.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum { STORE_ID_MAX = 255 /* bytes of an actor's id, 1 or more */ };
 
-enum store_verb { STORE_CLAIM, STORE_COMMIT };
+enum store_verb { STORE_CLAIM, STORE_COMMIT, STORE_DUE };
 
 enum store_result {
     STORE_DONE,        /* it is durable */
@@ -41,13 +44,15 @@ struct store_task {
     uint8_t verb;          /* enum store_verb */
     uint8_t result;        /* enum store_result: the store's */
     uint16_t kind;
-    uint8_t id_size;
+    uint8_t id_size; /* of DUE: 0 */
     uint8_t id[STORE_ID_MAX];
-    uint64_t fence;
+    uint64_t fence;      /* not of DUE */
     uint64_t number;     /* COMMIT: its number. CLAIM: the store writes that of the last commit, 0 =
-                            there was none */
+                            there was none. DUE: the time, in ms since 1970 */
     struct buffer bytes; /* owned; changes (changes.h). COMMIT: its own. CLAIM: the store writes all
-                            values, in the order of their keys */
+                            values, in the order of their keys. DUE: the alarm after which the page
+                            begins, or nothing; the store writes the page in its place (due.h). What
+                            is over its limits is left out, for somebody else wrote it */
     void *to;            /* node/runtime's: where it goes when it is done … */
     void *actor;         /* … and for whom it was; NULL = for nobody any more. Only read there */
 };

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "storage/actors/changes.h"
+#include "storage/actors/due.h"
 #include "storage/log/statement_sqlite.h"
 
 #include <inttypes.h>
@@ -42,7 +43,7 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS alarm (kind INTEGER NOT NULL, id BLOB NOT NULL, name BLOB NOT NULL,"
     " payload BLOB NOT NULL, due INTEGER NOT NULL, every INTEGER NOT NULL,"
     " PRIMARY KEY (kind, id, name)) WITHOUT ROWID;"
-    "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (due);"
+    "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (kind, due, id, name);"
     "CREATE TABLE IF NOT EXISTS send (kind INTEGER NOT NULL, id BLOB NOT NULL, number BLOB NOT "
     "NULL,"
     " message BLOB NOT NULL, PRIMARY KEY (kind, id, number)) WITHOUT ROWID;"
@@ -146,14 +147,19 @@ static bool run(struct store_sqlite *s, const char *sql)
 
 /* ---- claims ---- */
 
+static struct bytes blob_of(sqlite3_stmt *row, int column)
+{
+    return bytes_of(sqlite3_column_blob(row, column), (size_t)sqlite3_column_bytes(row, column));
+}
+
 static struct change row_of(sqlite3_stmt *row, enum change_of of)
 {
     const bool alarm = of == CHANGE_ALARM;
 
     return (struct change){
         .of = of,
-        .key = bytes_of(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0)),
-        .bytes = bytes_of(sqlite3_column_blob(row, 1), (size_t)sqlite3_column_bytes(row, 1)),
+        .key = blob_of(row, 0),
+        .bytes = blob_of(row, 1),
         .due_ms = alarm ? (uint64_t)sqlite3_column_int64(row, 2) : 0,
         .every_ms = alarm ? (uint64_t)sqlite3_column_int64(row, 3) : 0,
     };
@@ -264,6 +270,41 @@ static bool commit(struct store_sqlite *s, struct store_task *t)
     return true;
 }
 
+/* ---- alarms that are due ---- */
+
+static bool due(struct store_sqlite *s, struct store_task *t)
+{
+    struct bytes given = buffer_bytes(&t->bytes);
+    struct due_alarm after = {0};
+    struct buffer page = {0};
+    struct prepared q = step_of(s,
+                                "SELECT due, id, name FROM alarm WHERE kind = ?1 AND due <= ?2"
+                                " AND (due, id, name) > (?3, ?4, ?5) AND typeof(due) = 'integer'"
+                                " AND typeof(id) = 'blob' AND length(id) BETWEEN 1 AND 255"
+                                " AND typeof(name) = 'blob' AND length(name) BETWEEN 1 AND 255"
+                                " ORDER BY due, id, name LIMIT ?6");
+
+    (void)due_next(&given, &after);
+    put_number(&q, t->kind);
+    put_number(&q, t->number);
+    put_number(&q, after.due_ms);
+    put_blob(&q, after.id);
+    put_blob(&q, after.name);
+    put_number(&q, STORE_DUE_MAX);
+    while (step_next(&q)) {
+        const struct due_alarm found = {.due_ms = (uint64_t)sqlite3_column_int64(q.stmt, 0),
+                                        .id = blob_of(q.stmt, 1),
+                                        .name = blob_of(q.stmt, 2)};
+
+        due_put(&page, &found);
+    }
+    const bool read = step_end(&q) && q.code == SQLITE_DONE;
+    buffer_fini(&t->bytes);
+    t->bytes = page;
+    t->result = STORE_DONE;
+    return read;
+}
+
 /* ---- in doubt ---- */
 
 /* What came of it: see store_sqlite.h. False: the store can't be read. */
@@ -278,7 +319,7 @@ static bool read_back(struct store_sqlite *s, struct store_task *t)
     if (!step_end(&q)) {
         return false;
     }
-    if (t->verb == STORE_CLAIM || number < t->number) { // a claim may be made again at any time
+    if (t->verb != STORE_COMMIT || number < t->number) { // the others may be asked at any time
         t->result = STORE_UNAVAILABLE;
     } else {
         // Under a greater fence the number may be the new owner's.
@@ -300,7 +341,7 @@ static void resolve(struct store_sqlite *s, struct store_task *const *task, size
     }
     (void)run(s, "ROLLBACK");
     for (size_t i = 0; i < count; i++) {
-        task[i]->result = task[i]->verb == STORE_CLAIM ? STORE_UNAVAILABLE : STORE_UNKNOWN;
+        task[i]->result = task[i]->verb == STORE_COMMIT ? STORE_UNKNOWN : STORE_UNAVAILABLE;
     }
 }
 
@@ -325,13 +366,27 @@ static void give_up(struct store_sqlite *s, struct store_task *const *task, size
     }
 }
 
+/* False: the store fails. */
+static bool perform_one(struct store_sqlite *s, struct store_task *t)
+{
+    switch ((enum store_verb)t->verb) {
+    case STORE_CLAIM:
+        return claim(s, t);
+    case STORE_COMMIT:
+        return commit(s, t);
+    case STORE_DUE:
+        break;
+    }
+    return due(s, t);
+}
+
 static void perform(struct actor_store *store, struct store_task *const *task, size_t count)
 {
     struct store_sqlite *s = (struct store_sqlite *)store;
     bool good = run(s, "BEGIN IMMEDIATE");
 
     for (size_t i = 0; i < count && good; i++) {
-        good = task[i]->verb == STORE_CLAIM ? claim(s, task[i]) : commit(s, task[i]);
+        good = perform_one(s, task[i]);
     }
     const bool done = good && run(s, "COMMIT");
     if (!good || (!done && sqlite3_errcode(s->db) == SQLITE_FULL)) {

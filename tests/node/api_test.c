@@ -131,6 +131,9 @@ static void life(void)
     assert_int_equal(rh_state_put(NULL, id, none), RH_INVALID);
     assert_int_equal(rh_state_delete(NULL, id), RH_INVALID);
     assert_int_equal(rh_state_undo(NULL), RH_INVALID);
+    assert_int_equal(rh_alarm_set(NULL, id, 1, 0, none), RH_INVALID);
+    assert_int_equal(rh_alarm_cancel(NULL, id), RH_INVALID);
+    assert_int_equal(rh_alarm_next(NULL, none, NULL), RH_INVALID);
     assert_null(rh_shared(NULL));
     rh_out_put(NULL, "x", 1);
     rh_ids_put(NULL, id);

@@ -415,6 +415,7 @@ static inline void do_effect(int node, const struct host_effect *e)
         list_ids(node);
         break;
     case HOST_MAILBOX_FULL:
+    case HOST_DUE:
     case HOST_DROP_PEER:
         fail_msg("node %d: effect %d", node, (int)e->type);
         break;

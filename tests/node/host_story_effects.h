@@ -321,6 +321,9 @@ static inline void print_effect(const struct host_effect *e)
     case HOST_LIST:
         (void)fprintf(out, "LIST kinds=%zu\n", e->kind_count);
         break;
+    case HOST_DUE:
+        (void)fprintf(out, "DUE kind=%u now=%" PRIu64 "\n", e->kinds[0], e->count);
+        break;
     case HOST_MAILBOX_FULL:
         print_actor("MAILBOX_FULL", e);
         break;

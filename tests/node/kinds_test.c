@@ -328,6 +328,29 @@ static int never_flushes(struct rh_actor *actor, void *instance, enum rh_why why
     return RH_FAILED;
 }
 
+static int never_rings(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm)
+{
+    (void)actor;
+    (void)instance;
+    (void)alarm;
+    return RH_FAILED;
+}
+
+static void a_kind_with_alarms_is_durable(void **state)
+{
+    struct kinds k = {0};
+    struct rh_actor_ops ops = actor_echo;
+    const struct rh_kind kind = {.number = 3, .ops = &ops};
+
+    (void)state;
+    ops.alarm = never_rings;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    ops.durable = 1;
+    assert_int_equal(kinds_add(&k, &kind), ERR_OK);
+    assert_true(k.hosted[0].alarms);
+    kinds_fini(&k);
+}
+
 static void a_durable_kind_has_no_flush(void **state)
 {
     struct kinds k = {0};
@@ -367,6 +390,7 @@ static void too_many_sessions_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kind_with_alarms_is_durable),
         cmocka_unit_test(a_durable_kind_has_no_flush),
         cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),

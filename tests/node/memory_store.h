@@ -13,13 +13,20 @@
 #include "storage/actors/store.h"
 #include "tests/test.h"
 
+#include <stdio.h>
+
 /* Of one actor. */
 struct memory_store {
     struct list asked; /* struct store_task */
     size_t count;      /* asked so far */
     uint64_t fence;
     uint64_t number;
-    struct named_values table[CHANGE_COUNT]; /* without the times of alarms */
+    struct named_values table[CHANGE_COUNT]; /* bytes of an alarm: struct memory_alarm first */
+};
+
+struct memory_alarm {
+    uint64_t due_ms;
+    uint64_t every_ms;
 };
 
 static inline void memory_store_open(struct memory_store *s)
@@ -56,8 +63,15 @@ static inline void memory_store_load(const struct memory_store *s, struct store_
     struct bytes bytes = {0};
 
     while (named_values_next(&s->table[of], key, &key, &bytes)) {
-        const struct change c = {.of = of, .key = key, .bytes = bytes};
+        struct change c = {.of = of, .key = key, .bytes = bytes};
+        struct memory_alarm alarm;
 
+        if (of == CHANGE_ALARM) {
+            memcpy(&alarm, bytes.data, sizeof alarm);
+            c.due_ms = alarm.due_ms;
+            c.every_ms = alarm.every_ms;
+            c.bytes = bytes_of(bytes.data + sizeof alarm, bytes.size - sizeof alarm);
+        }
         changes_put(&t->bytes, &c);
     }
 }
@@ -74,6 +88,20 @@ static inline void memory_store_claim(struct memory_store *s, struct store_task 
     }
 }
 
+static inline void memory_store_set(struct memory_store *s, const struct change *c)
+{
+    const struct memory_alarm alarm = {c->due_ms, c->every_ms};
+    struct buffer bytes = {0};
+
+    if (c->of == CHANGE_ALARM) {
+        buffer_put(&bytes, &alarm, sizeof alarm);
+    }
+    buffer_put(&bytes, c->bytes.data, c->bytes.size);
+    assert_int_equal(named_values_put(&s->table[c->of], c->key, buffer_bytes(&bytes)),
+                     NAMED_PUT_DONE);
+    buffer_fini(&bytes);
+}
+
 static inline void memory_store_commit(struct memory_store *s, struct store_task *t)
 {
     struct bytes all = buffer_bytes(&t->bytes);
@@ -85,7 +113,7 @@ static inline void memory_store_commit(struct memory_store *s, struct store_task
         if (c.gone) {
             (void)named_values_delete(&s->table[c.of], c.key);
         } else {
-            assert_int_equal(named_values_put(&s->table[c.of], c.key, c.bytes), NAMED_PUT_DONE);
+            memory_store_set(s, &c);
         }
     }
     s->number += t->result == STORE_DONE ? 1 : 0;
@@ -131,6 +159,27 @@ static inline const char *memory_store_text(const struct memory_store *s, const 
     assert_true(bytes.size < sizeof text);
     memset(text, 0, sizeof text);
     bytes_copy(text, bytes.data, bytes.size);
+    return text;
+}
+
+/* "due every payload" of an alarm, or "". */
+static inline const char *memory_store_alarm(const struct memory_store *s, const char *name)
+{
+    static char text[96];
+    struct bytes bytes = {0};
+    struct memory_alarm alarm;
+
+    text[0] = '\0';
+    if (named_values_get(&s->table[CHANGE_ALARM], bytes_of(name, strlen(name)), &bytes)) {
+        memcpy(&alarm, bytes.data, sizeof alarm);
+        (void)snprintf(text,
+                       sizeof text,
+                       "%u %u %.*s",
+                       (unsigned)alarm.due_ms,
+                       (unsigned)alarm.every_ms,
+                       (int)(bytes.size - sizeof alarm),
+                       (const char *)bytes.data + sizeof alarm);
+    }
     return text;
 }
 

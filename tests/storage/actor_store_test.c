@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/actors/changes.h"
+#include "storage/actors/due.h"
 #include "storage/actors/store.h"
 #include "tests/folder.h"
 #include "tests/planted.h"
@@ -240,6 +241,155 @@ static void each_thing_has_a_table_of_its_own(void **state)
     close_store(&f);
 }
 
+/* ---- alarms that are due */
+
+static void sets_alarm(struct store_task *t, const char *name, uint64_t due_ms)
+{
+    const struct change c = {
+        .of = CHANGE_ALARM, .key = bytes_of(name, strlen(name)), .due_ms = due_ms};
+
+    changes_put(&t->bytes, &c);
+}
+
+/* The next page, as "due id name, …"; of a full one its last alone. False: it is the last page. */
+static bool is_due(struct fixture *f, uint64_t now_ms, struct buffer *after, char *text)
+{
+    struct store_task *t = store_task_new(STORE_DUE);
+    struct due_alarm d = {0};
+    size_t count = 0;
+
+    t->kind = KIND;
+    t->number = now_ms;
+    buffer_put(&t->bytes, after->data, after->size);
+    assert_int_equal(does(f, t), STORE_DONE);
+    struct bytes all = buffer_bytes(&t->bytes);
+    text[0] = '\0';
+    while (due_next(&all, &d)) {
+        char *to = ++count == STORE_DUE_MAX ? text : text + strlen(text);
+
+        if (count < 8 || count == STORE_DUE_MAX) {
+            (void)sprintf(to,
+                          "%u %.*s %.*s, ",
+                          (unsigned)d.due_ms,
+                          (int)d.id.size,
+                          (const char *)d.id.data,
+                          (int)d.name.size,
+                          (const char *)d.name.data);
+        }
+    }
+    if (count > 0) {
+        struct buffer last = {0};
+
+        due_put(&last, &d); // before the page goes
+        buffer_clear(after);
+        buffer_put(after, last.data, last.size);
+        buffer_fini(&last);
+    }
+    store_task_free(t);
+    return count == STORE_DUE_MAX;
+}
+
+static void alarms_that_are_due_come_in_order(void **state)
+{
+    static const char *const ids[] = {"bob", "ann"};
+    struct buffer after = {0};
+    char text[256];
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    for (size_t i = 0; i < 2; i++) {
+        struct store_task *t = task_of(STORE_COMMIT, ids[i], 5);
+
+        (void)claims(&f, ids[i], 5);
+        t->number = 1;
+        sets_alarm(t, "z", 100);
+        sets_alarm(t, "a", 100);
+        sets_alarm(t, "soon", 99 + i);
+        sets_alarm(t, "later", 101);
+        assert_int_equal(does(&f, t), STORE_DONE);
+        store_task_free(t);
+    }
+    struct store_task *t = task_of(STORE_COMMIT, "ann", 5);
+    t->kind = KIND + 1; // another kind's are not among them
+    t->number = 1;
+    sets_alarm(t, "x", 1);
+    (void)does(&f, t);
+    store_task_free(t);
+    assert_false(is_due(&f, 98, &after, text));
+    assert_string_equal(text, "");
+    assert_false(is_due(&f, 100, &after, text));
+    assert_string_equal(text,
+                        "99 bob soon, 100 ann a, 100 ann soon, 100 ann z, 100 bob a, 100 bob z, ");
+    assert_false(is_due(&f, 100, &after, text));
+    assert_string_equal(text, "");
+    assert_false(is_due(&f, 101, &after, text)); // after the last that was seen
+    assert_string_equal(text, "101 ann later, 101 bob later, ");
+    buffer_fini(&after);
+    close_store(&f);
+}
+
+static void many_that_are_due_come_page_by_page(void **state)
+{
+    enum { MANY = STORE_DUE_MAX + 2 };
+    struct buffer after = {0};
+    char text[256];
+    char name[16];
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    struct store_task *t = task_of(STORE_COMMIT, "ann", 5);
+    t->number = 1;
+    for (unsigned i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "%04u", i);
+        sets_alarm(t, name, 7);
+    }
+    assert_int_equal(does(&f, t), STORE_DONE);
+    store_task_free(t);
+    assert_true(is_due(&f, 7, &after, text));
+    assert_string_equal(text, "7 ann 1023, ");
+    assert_false(is_due(&f, 7, &after, text));
+    assert_string_equal(text, "7 ann 1024, 7 ann 1025, ");
+    buffer_fini(&after);
+    close_store(&f);
+}
+
+static void runs_sql(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
+/* Nobody is woken for them, and who has such a one is not loaded; others are. */
+static void alarms_that_make_no_sense_are_left_out(void **state)
+{
+    struct buffer after = {0};
+    char text[256];
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    runs_sql(f.path,
+             "INSERT INTO alarm VALUES (3, x'', x'61', x'', 5, 0),"
+             " (3, x'616e6e', x'', x'', 5, 0), (3, zeroblob(256), x'61', x'', 5, 0),"
+             " (3, x'616e6e', zeroblob(256), x'', 5, 0), (3, 'ann', 'text', x'', 5, 0),"
+             " (3, x'616e6e', x'62', x'', -5, 0), (3, x'616e6e', x'63', x'', 'now', 0), (3, "
+             "x'616e6e', x'64', x'', 5.5, 0),"
+             " (3, x'626f62', x'61', x'', 5, -1), (3, x'6a6f65', x'6f6b', x'', 5, 0)");
+    assert_false(is_due(&f, 100, &after, text));
+    assert_string_equal(text, "5 bob a, 5 joe ok, ");
+    assert_string_equal(claims(&f, "ann", 5), "refused 2");
+    assert_string_equal(claims(&f, "bob", 5), "refused 2");
+    assert_string_equal(claims(&f, "joe", 5), "0 ok=");
+    buffer_fini(&after);
+    close_store(&f);
+}
+
 static void who_is_deposed_is_refused(void **state)
 {
     struct fixture f;
@@ -389,6 +539,9 @@ static int all_cases(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_committed_is_loaded_in_order),
         cmocka_unit_test(each_thing_has_a_table_of_its_own),
+        cmocka_unit_test(alarms_that_are_due_come_in_order),
+        cmocka_unit_test(many_that_are_due_come_page_by_page),
+        cmocka_unit_test(alarms_that_make_no_sense_are_left_out),
         cmocka_unit_test(who_is_deposed_is_refused),
         cmocka_unit_test(a_number_that_is_not_the_next_is_refused),
         cmocka_unit_test(many_go_in_one_transaction),
