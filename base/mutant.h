@@ -177,7 +177,10 @@
     X(M_TWOHOPS, "what was forwarded is forwarded again")                             \
     X(M_DEADFWD, "what a dead node forwarded is run behind its death")                \
     X(M_FORGETFWD, "a stream is forgotten though a forward of it is unanswered")      \
-    X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same")
+    X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same") \
+    X(M_NOTAGAIN, "what is asked again does not say so")                              \
+    X(M_NAMEDANEW, "a request gets a new name when it is asked again")               \
+    X(M_DOUBTPASSED, "what is UNKNOWN does not keep back what was sent behind it")
 
 /* Of the coordinators: tests/txn/roles_test.c, suspect_test.c, fence_test.c and coordinator_test.c
  * there
@@ -253,6 +256,7 @@
  * --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
+    X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")               \
     X(M_NOFENCESTORE, "the store does not compare the fence of who writes")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */

@@ -51,19 +51,26 @@ static bool passes(const struct durable *d, enum verb verb)
 {
     const bool of_the_watchdog = verb == VERB_DEFER || verb == VERB_FINISH;
 
-    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) || (!d->runs && d->task == NULL);
+    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) || 
+           (!d->runs && d->task == NULL && d->sealed.size == 0);
 }
 
 void durable_tell(struct rh_actor *a, const struct completion *c)
 {
     struct durable *d = a->extra->durable;
 
+    if (c->verb == VERB_RUN && !d->runs && !d->ended) {
+        durable_note_late_answer(a, c);
+    }
     if (passes(d, (enum verb)c->verb)) {
         a->runtime->config.on_completion(a->runtime->config.context, c);
     } else if (d->runs) {
         withheld_put(&d->said, c);
     } else {
         withheld_put(d->sealed.size > 0 ? &d->next : &d->waiting, c);
+    }
+    if (!d->runs && d->task == NULL && d->sealed.size > 0) {
+        commit(a);
     }
 }
 
@@ -86,7 +93,11 @@ void durable_leave(struct rh_actor *a, bool good)
     if (a->broken || !good) {
         named_values_undo(&d->values);
     }
+    const bool changed = named_values_are_changed(&d->values);
     named_values_seal(&d->values, &d->sealed);
+    if (!a->broken) {
+        durable_note_answer(a, changed);
+    }
     if (d->sealed.size > 0) {
         list_splice_back(&d->next, &d->said);
     } else if (d->task != NULL) {
@@ -176,8 +187,8 @@ static void end_activation(struct rh_actor *a)
 static void fail(struct rh_actor *a, enum store_result why)
 {
     struct durable *d = a->extra->durable;
-    const bool activates = a->task == VERB_ACTIVATE || withheld_has(&d->waiting, VERB_ACTIVATE) ||
-                           withheld_has(&d->next, VERB_ACTIVATE);
+    const bool activates = a->task == VERB_ACTIVATE || withheld_find(&d->waiting, VERB_ACTIVATE) != NULL ||
+                           withheld_find(&d->next, VERB_ACTIVATE) != NULL;
 
     complain(a, why);
     d->ended = true;
@@ -214,9 +225,10 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     struct durable *d = a->extra->durable;
     struct buffer state = d->state;
     const struct bytes given = buffer_bytes(&state);
-    const bool good =
-        t->result == STORE_DONE && named_values_load(&d->values, buffer_bytes(&t->bytes));
     struct runtime *s = a->runtime;
+    const bool good =
+        t->result == STORE_DONE && named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
+        answers_load(&d->answers, buffer_bytes(&t->bytes), s->now_us);
     void *name = name_of(a);
 
     d->loading = false;
@@ -270,6 +282,7 @@ void durable_load(struct rh_actor *a, const struct runtime_entry *entry)
 
     ASSERT(a->runtime->config.on_store != NULL); // kinds.h sees to that
     named_values_init(&d->values);
+    answers_init(&d->answers);
     list_init(&d->said);
     list_init(&d->waiting);
     list_init(&d->next);
@@ -303,6 +316,7 @@ void durable_free(struct rh_actor *a)
     withheld_drop(a, &d->waiting);
     withheld_drop(a, &d->next);
     named_values_fini(&d->values);
+    answers_fini(&d->answers);
     buffer_fini(&d->sealed);
     buffer_fini(&d->state);
     mem_free(d);

@@ -22,12 +22,16 @@
 #ifndef NODE_RUNTIME_DURABLE_H
 #define NODE_RUNTIME_DURABLE_H
 
+#include "node/durable/answers.h"
 #include "node/durable/values.h"
 #include "node/runtime/inside.h"
 #include "storage/actors/store.h"
 
 struct durable {
     struct named_values values;
+    struct answers answers;
+    struct request_name name; /* of the request that runs; number 0 = its answer is not saved */
+    bool begun;               /* a part of that request is saved, or will be by `sealed` */
     struct buffer sealed;    /* changes of callbacks that are through, for the next commit */
     struct store_task *task; /* at the store, which owns it; NULL = none is on its way */
     uint64_t number;         /* of the last commit that is known to be done */
@@ -49,6 +53,14 @@ struct durable {
 struct bytes durable_failed_answer(struct rh_actor *a, enum store_result why,
                                    enum answer_code *code);
 
+/* ---- durable_answers.c */
+
+/* What the callback that is through said is in `said`: if it changed something, or told others, the
+ * answer of its request goes into the commit, or that it has begun. */
+void durable_note_answer(struct rh_actor *a, bool changed);
+/* The request that runs is answered beside a callback: likewise. */
+void durable_note_late_answer(struct rh_actor *a, const struct completion *c);
+
 /* ---- withheld.c: what an actor said, kept until it may leave */
 
 /* Append a copy. */
@@ -64,6 +76,7 @@ void withheld_deny(struct rh_actor *a, struct list *in);
 void withheld_mute(const struct rh_actor *a, struct list *from);
 /* Forget all of it. */
 void withheld_drop(const struct rh_actor *a, struct list *from);
-bool withheld_has(const struct list *in, enum verb verb);
+/* Return the first completion of that verb, borrowed; NULL = there is none. */
+const struct completion *withheld_find(const struct list *in, enum verb verb);
 
 #endif

@@ -156,6 +156,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .remember = ops.remember != 0 && is_hashed(kind),
         .always = kind->placement == RH_PLACE_SINGLETON || kind->placement == RH_PLACE_DAEMONS,
         .brief = ops.brief != 0,
+        .durable = ops.durable != 0,
         .ahead = ops.ahead != 0 && ops.flush == NULL,
         .state_version = ops.state_version,
         .state_least = ops.state_version_least,

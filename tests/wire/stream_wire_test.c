@@ -183,7 +183,8 @@ static void a_damaged_request_is_refused(void **state)
     refused_request(26, REQUEST_HELD); // flags of records alone
     refused_request(26, REQUEST_SAME); // likewise
     refused_request(26, REQUEST_CALL); // "hello" does not begin with who calls
-    refused_request(27, 2);            // a flag of a later version
+    refused_request(27, 9);            // a flag of a later version
+    refused_request(27, 3);            // its name would be in its chain, and is too much
     refused_request(28, STREAM_HOPS_MAX + 1);
     refused_request(29, RECORD_CHAIN_MAX + 1);
     refused_request(30, 0); // no id
