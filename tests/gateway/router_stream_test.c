@@ -126,8 +126,11 @@ static void on_record(struct world *w, uint16_t node, struct bytes record)
     struct queued q = {0};
 
     assert_int_equal(request_get(&in, &q.record), ERR_OK);
+    struct caller from;
+    struct bytes body = q.record.body;
     w->records++;
-    q.ticket = load_u64(q.record.body.data);
+    assert_true((q.record.flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK);
+    q.ticket = load_u64(body.data);
     q.lost = q.record.again;
     q.lane = lane_of(q.record.session, q.record.id);
     q.record.id = q.record.body = bytes_of(NULL, 0);
@@ -687,6 +690,51 @@ static void two_deaths_with_one_request_are_enough(void **state)
     end_fleet(w);
 }
 
+/* An actor asks, by a record. Returns what the next owner got of it when the first was dead, asked
+ * again for `cold`. */
+static struct queued asked_in_vain(struct world *w)
+{
+    const uint64_t ticket = w->tickets++;
+    const struct caller from = {.id = id_of(3)};
+
+    step(w,
+         (struct router_event){.type = ROUTER_REQUEST,
+                               .session = 1,
+                               .ticket = ticket,
+                               .from = &from,
+                               .id = id_of(0),
+                               .body = bytes_of(&ticket, sizeof ticket)});
+    assert_int_equal(w->queued[1], 1);
+    crash(w, 1);
+    take_over(w, 1, true);
+    assert_int_equal(w->queued[2], 1);
+    const struct queued q = w->queue[2][--w->queued[2]];
+    assert_false(q.lost);
+    answer_record(w, 2, &q, ANSWER_COLD, w->rig.leader.ring.version);
+    return q;
+}
+
+static void what_an_actor_asked_is_asked_again(void **state)
+{
+    static const enum answer_code codes[] = {ANSWER_OK, ANSWER_LOST, ANSWER_COLD};
+    static const enum reply_code replies[] = {REPLY_OK, REPLY_UNKNOWN, REPLY_UNKNOWN};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct world *w = fleet();
+
+        (void)asked_in_vain(w);
+        tick(w, 100);
+        assert_int_equal(w->queued[2], 1);
+        const struct queued q = w->queue[2][--w->queued[2]];
+        assert_true(q.lost);
+        assert_int_equal(reply_to(w, 0), -1);
+        answer_record(w, 2, &q, codes[i], w->rig.leader.ring.version + 1); // a second death
+        assert_int_equal(reply_to(w, 0), replies[i]);
+        end_fleet(w);
+    }
+}
+
 /* fleet_sim --profile sessions --seed 157000046: a client that had gone was told of for ever. */
 static void who_sleeps_has_nothing_to_hear(void **state)
 {
@@ -1049,6 +1097,7 @@ static int all_cases(void)
         cmocka_unit_test(so_they_do_when_links_break),
         cmocka_unit_test(and_when_nodes_die),
         cmocka_unit_test(two_deaths_with_one_request_are_enough),
+        cmocka_unit_test(what_an_actor_asked_is_asked_again),
         cmocka_unit_test(who_sleeps_has_nothing_to_hear),
         cmocka_unit_test(a_death_that_only_a_whole_configuration_tells_counts),
         cmocka_unit_test(a_silent_node_is_asked_little),
