@@ -62,11 +62,11 @@ struct pending {
     uint8_t state;    /* enum pending_state */
     uint8_t id_size;
     uint8_t chain_count;
-    uint8_t retries; /* sent again for want of an answer, for the back-off */
-    uint8_t doubtful; /* there may be a copy that I know nothing of: of another gateway (hole 44), or
-                         an open attempt's number was used again; with RECORD_AGAIN its owner is told
-                         that it may have run at one that is dead */
-    bool must;        /* its node is asked until it answers, however full it is */
+    uint8_t retries;   /* sent again for want of an answer, for the back-off */
+    uint8_t doubtful;  /* there may be a copy that I know nothing of: of another gateway (hole 44),
+                          or  an open attempt's number was used again; with RECORD_AGAIN its owner is
+                          told  that it may have run at one that is dead */
+    bool must;         /* its node is asked until it answers, however full it is */
     uint64_t retry_us; /* SENT: see then whether to send it again */
     uint64_t first;    /* ring version at the first send; 0 = to be stamped */
 

@@ -123,9 +123,9 @@ struct stream_slot {
     struct stream_chunk *chunk; /* of its stream */
     uint64_t order;             /* of asking, from 1 */
     uint32_t size;              /* of the record */
-    uint32_t next;   /* in its lane, or of the free ones: index + 1; 0 = none */
-    uint16_t stream; /* while SENT or SETTLES */
-    uint8_t state;   /* enum stream_slot_state */
+    uint32_t next;              /* in its lane, or of the free ones: index + 1; 0 = none */
+    uint16_t stream;            /* while SENT or SETTLES */
+    uint8_t state;              /* enum stream_slot_state */
     bool forward;
     bool maybe;       /* it WAITS, but may have run before */
     uint8_t refusals; /* that did not say for how long: BEHIND, MOVED by this ring, BUSY for 0 */

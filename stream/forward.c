@@ -28,7 +28,8 @@ bool forward_pass(struct stream_asker *a, struct stream_client *to, struct strea
     struct stream_request next = *r;
 
     if (to == NULL || (r->hops > 0 && !mutant(M_TWOHOPS)) ||
-        !may_follow(s, to, verdict, position) || !client_takes(a, to, stream_request_size(r) + STREAM_NAME_SIZE)) {
+        !may_follow(s, to, verdict, position) ||
+        !client_takes(a, to, stream_request_size(r) + STREAM_NAME_SIZE)) {
         return false;
     }
     struct stream_forward *f = mem_new(1, sizeof *f);

@@ -71,7 +71,8 @@ static void fence(struct stream_server *s, uint64_t position)
  * One that is UNKNOWN may be asked again (R19). */
 static bool sets_fence(uint8_t code)
 {
-    return (stream_code_refuses(code) && code != ANSWER_EXPIRED) || (code == STREAM_CODE_UNKNOWN && !mutant(M_DOUBTPASSED));
+    return (stream_code_refuses(code) && code != ANSWER_EXPIRED) ||
+           (code == STREAM_CODE_UNKNOWN && !mutant(M_DOUBTPASSED));
 }
 
 void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uint8_t code,

@@ -123,7 +123,7 @@ static inline bool server_is_behind(struct stream_server *s, uint64_t rid, uint6
 }
 /* The name of a request that came by the stream. */
 static inline struct request_name server_name(const struct stream_server *s,
-                                             const struct stream_request *r)
+                                              const struct stream_request *r)
 {
     const bool anew = r->again && mutant(M_NAMEDANEW);
 

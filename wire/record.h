@@ -24,7 +24,7 @@ enum {
     RECORD_CHUNK_MAX = 64 * 1024,  /* payload of one state record */
     RECORD_CHAIN_MAX = 8,          /* entities of a call chain */
     RECORD_HOPS_MAX = 8,
-    RECORD_AGAIN = 0x80, /* a bit beside the hops: `again` */
+    RECORD_AGAIN = 0x80,                   /* a bit beside the hops: `again` */
     RECORD_CALLER_MAX = 3 + RECORD_ID_MAX, /* before the body of a call: who asks */
     REQUEST_TTL_MAX_MS = 60000,            /* longest deadline that a gateway may give */
 };
@@ -69,7 +69,7 @@ struct request_record {
     uint8_t copy;  /* 1 = first copy */
     uint8_t flags; /* enum request_flags */
     uint8_t chain_count;
-    bool again; /* it may have run at a node that is dead: behind COLD */
+    bool again;                       /* it may have run at a node that is dead: behind COLD */
     uint64_t chain[RECORD_CHAIN_MAX]; /* positions of the entities whose calls led here */
     struct bytes id;
     struct bytes body;

@@ -51,8 +51,7 @@ static inline uint8_t bits_of(const struct stream_request *r)
     return __builtin_expect((r->owned.seq | r->name.asker | r->again) == 0, true)
                ? 0
                : (uint8_t)((r->owned.seq != 0 ? STREAM_OWNED : 0) |
-                           (r->name.asker != 0 ? STREAM_NAMED : 0) |
-                           (r->again ? STREAM_AGAIN : 0));
+                           (r->name.asker != 0 ? STREAM_NAMED : 0) | (r->again ? STREAM_AGAIN : 0));
 }
 
 /* What the bits say that it has. */

@@ -53,7 +53,7 @@ struct stream_owned {
     uint32_t epoch;
 };
 
-/* Behind the flags of a request. */
+/* Bits behind the flags of a request. */
 enum stream_bits {
     STREAM_OWNED = 1,
     STREAM_NAMED = 2, /* it has another's name */
@@ -146,7 +146,7 @@ static inline void stream_request_rename(uint8_t *at, uint64_t rid, uint32_t ttl
 {
     (void)store_u32(store_u64(at, rid) + 8, ttl_ms);
 }
-/* It may have run when it is sent from now on. */
+/* Note in a record that it may have run, for whoever it is sent to from now on. */
 static inline void stream_request_again(uint8_t *at)
 {
     at[STREAM_BITS_AT] |= STREAM_AGAIN;

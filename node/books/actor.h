@@ -78,7 +78,6 @@ struct running {
     bool again;  /* it may have run before, elsewhere, and may not run twice */
 };
 
-
 /* Lent to an actor that is not just idle. */
 struct actor_work {
     struct queue queue; /* admitted, in order of arrival */

@@ -106,7 +106,7 @@ struct submission {
     uint32_t state_version; /* ACTIVATE: of the state */
     uint64_t ticket; /* of the task, told back with it; ANSWER, GATEWAY: what the verb says */
     uint64_t fence;  /* ACTIVATE */
-    struct rh_actor *activation;    /* the bridge's: who is to do it; of ANSWER and GATEWAY: NULL */
+    struct rh_actor *activation; /* the bridge's: who is to do it; of ANSWER and GATEWAY: NULL */
     union {
         struct {                            /* ACTIVATE, the bridge's */
             const struct rh_actor_ops *ops; /* of its kind … */

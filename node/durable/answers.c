@@ -347,10 +347,9 @@ bool answers_load(struct answers *a, struct bytes all, uint64_t now_us)
     struct change c;
 
     while (changes_next(&all, &c)) {
-        const bool good = c.of != CHANGE_ANSWER ? true
-                          : c.key.size == MARKS_KEY
-                              ? load_marks(a, c.bytes, now_us)
-                              : load_row(a, &c, now_us);
+        const bool good = c.of != CHANGE_ANSWER     ? true
+                          : c.key.size == MARKS_KEY ? load_marks(a, c.bytes, now_us)
+                                                    : load_row(a, &c, now_us);
 
         if (!good) {
             return false;

@@ -48,8 +48,8 @@ struct answers {
     struct table by_name; /* struct saved_answer; owned */
     struct list all;      /* the oldest first */
     size_t count;
-    size_t size;    /* of their bodies */
-    uint64_t order; /* of the newest */
+    size_t size;              /* of their bodies */
+    uint64_t order;           /* of the newest */
     struct answer_mark *mark; /* owned; NULL = none yet; the one that grew last is the last */
     size_t mark_count;
     bool others;        /* askers that have no mark any more had one … */
@@ -59,8 +59,8 @@ struct answers {
 void answers_init(struct answers *a);
 void answers_fini(struct answers *a);
 
-/* Look a request up that is asked again. KEPT: its answer is in `code` and `body`, which is borrowed
- * until the next change. */
+/* Look a request up that is asked again. KEPT: its answer is in `code` and `body`, which is
+ * borrowed until the next change. */
 enum answer_known answers_find(const struct answers *a, struct request_name name, uint64_t now_us,
                                uint8_t *code, struct bytes *body);
 /* A part of a request is saved by the commit `out`, and it goes on. */

@@ -51,7 +51,7 @@ static bool passes(const struct durable *d, enum verb verb)
 {
     const bool of_the_watchdog = verb == VERB_DEFER || verb == VERB_FINISH;
 
-    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) || 
+    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) ||
            (!d->runs && d->task == NULL && d->sealed.size == 0);
 }
 
@@ -187,7 +187,8 @@ static void end_activation(struct rh_actor *a)
 static void fail(struct rh_actor *a, enum store_result why)
 {
     struct durable *d = a->extra->durable;
-    const bool activates = a->task == VERB_ACTIVATE || withheld_find(&d->waiting, VERB_ACTIVATE) != NULL ||
+    const bool activates = a->task == VERB_ACTIVATE ||
+                           withheld_find(&d->waiting, VERB_ACTIVATE) != NULL ||
                            withheld_find(&d->next, VERB_ACTIVATE) != NULL;
 
     complain(a, why);
@@ -226,9 +227,9 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     struct buffer state = d->state;
     const struct bytes given = buffer_bytes(&state);
     struct runtime *s = a->runtime;
-    const bool good =
-        t->result == STORE_DONE && named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
-        answers_load(&d->answers, buffer_bytes(&t->bytes), s->now_us);
+    const bool good = t->result == STORE_DONE &&
+                      named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
+                      answers_load(&d->answers, buffer_bytes(&t->bytes), s->now_us);
     void *name = name_of(a);
 
     d->loading = false;

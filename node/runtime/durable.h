@@ -32,13 +32,13 @@ struct durable {
     struct answers answers;
     struct request_name name; /* of the request that runs; number 0 = its answer is not saved */
     bool begun;               /* a part of that request is saved, or will be by `sealed` */
-    struct buffer sealed;    /* changes of callbacks that are through, for the next commit */
-    struct store_task *task; /* at the store, which owns it; NULL = none is on its way */
-    uint64_t number;         /* of the last commit that is known to be done */
-    struct list said;        /* struct withheld, as those below */
-    struct list waiting;     /* for `task` */
-    struct list next;        /* for the commit after that */
-    struct buffer state;     /* LOADING: what activate gets … */
+    struct buffer sealed;     /* changes of callbacks that are through, for the next commit */
+    struct store_task *task;  /* at the store, which owns it; NULL = none is on its way */
+    uint64_t number;          /* of the last commit that is known to be done */
+    struct list said;         /* struct withheld, as those below */
+    struct list waiting;      /* for `task` */
+    struct list next;         /* for the commit after that */
+    struct buffer state;      /* LOADING: what activate gets … */
     uint32_t state_version;
     bool has_state;
     bool loading;

@@ -58,12 +58,8 @@ static void save(struct rh_actor *a, const struct completion *ran)
     struct durable *d = a->extra->durable;
 
     if (!mutant(M_NOSAVEDANSWER)) {
-        answers_save(&d->answers,
-                     d->name,
-                     (uint8_t)ran->code,
-                     ran->bytes,
-                     a->runtime->now_us,
-                     &d->sealed);
+        answers_save(
+            &d->answers, d->name, (uint8_t)ran->code, ran->bytes, a->runtime->now_us, &d->sealed);
     }
 }
 

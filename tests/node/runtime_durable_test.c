@@ -164,7 +164,8 @@ static void message(struct rh_actor *actor, void *instance, const struct rh_mess
     } else if (strcmp(word, "ask") == 0) {
         assert_int_equal(rh_state_undo(actor), RH_OK);
         (void)rh_defer(actor);
-        assert_int_equal(rh_call(actor, 3, of("friend"), of("give"), 1000, 0, on_told, NULL), RH_OK);
+        assert_int_equal(rh_call(actor, 3, of("friend"), of("give"), 1000, 0, on_told, NULL),
+                         RH_OK);
     } else if (strcmp(word, "tell") == 0) {
         assert_int_equal(rh_state_undo(actor), RH_OK);
         assert_int_equal(rh_send(actor, 3, of("friend"), of("hello")), RH_OK);

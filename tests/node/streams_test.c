@@ -18,12 +18,10 @@
 enum { SELF = 101, OTHER = 102, GATEWAY = 900, VERSION = 10, VNODES = 4, LINK = 7 };
 enum { BRIEF = 0, SLOW = 1, SAVED = 2, EFFECTS_MAX = 64, ANSWERS_MAX = 256 };
 
-static const struct host_kind kinds[] = {{.number = BRIEF, .idle_ms = UINT32_MAX, .brief = true},
-                                         {.number = SLOW, .idle_ms = UINT32_MAX},
-                                         {.number = SAVED,
-                                          .idle_ms = UINT32_MAX,
-                                          .brief = true,
-                                          .durable = true}};
+static const struct host_kind kinds[] = {
+    {.number = BRIEF, .idle_ms = UINT32_MAX, .brief = true},
+    {.number = SLOW, .idle_ms = UINT32_MAX},
+    {.number = SAVED, .idle_ms = UINT32_MAX, .brief = true, .durable = true}};
 
 static const uint64_t MS = 1000;
 

@@ -1290,7 +1290,8 @@ static void streams_keep_their_promises(void **state)
         seed_end();
     }
     seed_text[0] = '\0';
-    (void)printf("%llu runs, %llu UNKNOWN, %llu answered again, %llu forwards, %llu refusals, %llu breaks, %llu LEFT, "
+    (void)printf("%llu runs, %llu UNKNOWN, %llu answered again, %llu forwards, %llu refusals, %llu "
+                 "breaks, %llu LEFT, "
                  "%llu without room, %llu connections\n",
                  (unsigned long long)runs,
                  (unsigned long long)unknowns,
@@ -1301,8 +1302,8 @@ static void streams_keep_their_promises(void **state)
                  (unsigned long long)lefts,
                  (unsigned long long)full,
                  (unsigned long long)crowded);
-    assert_true(one != 0 ||
-                (unknowns > 0 && known > 0 && forwards > 0 && refusals > 0 && lefts > 0 && full > 0));
+    assert_true(one != 0 || (unknowns > 0 && known > 0 && forwards > 0 && refusals > 0 &&
+                             lefts > 0 && full > 0));
 }
 
 static int all_cases(void)
