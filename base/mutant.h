@@ -161,24 +161,27 @@
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
 
 /* Of streams: tests/stream/judge_test.c --mutants; some in the fleet simulator, too. */
-#define MUTANT_STREAM_LIST(X)                                                         \
-    X(M_NOFENCE, "a refusal does not keep back what was sent behind it")              \
-    X(M_REFUSERUN, "what is in a queue runs though one before it was refused")        \
-    X(M_LATEACK, "a frame says what was heard when it leaves, not when it was begun") \
-    X(M_NOLANE, "a request goes to the new owner while one before it is elsewhere")   \
-    X(M_NOSEQ, "behind a broken link all that is unanswered is sent again")           \
-    X(M_NOLOG, "answers are forgotten when they are sent")                            \
-    X(M_OLDCONN, "a node goes on reading the old connection of a stream")             \
-    X(M_REROUTE, "behind a broken link what was sent is asked of the new owner")      \
-    X(M_DEADSEND, "what was sent to a dead node is asked of the new owner")           \
-    X(M_ZOMBIE, "a request that was given up does not count in its lane")             \
-    X(M_BESIDE, "what comes behind a forward runs when the range is back")            \
-    X(M_THIRD, "what comes behind a forward goes to the owner of now")                \
-    X(M_RELAY, "a refusal of the next node does not keep back what is behind it")     \
-    X(M_TWOHOPS, "what was forwarded is forwarded again")                             \
-    X(M_DEADFWD, "what a dead node forwarded is run behind its death")                \
-    X(M_FORGETFWD, "a stream is forgotten though a forward of it is unanswered")      \
-    X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same")
+#define MUTANT_STREAM_LIST(X)                                                             \
+    X(M_NOFENCE, "a refusal does not keep back what was sent behind it")                  \
+    X(M_REFUSERUN, "what is in a queue runs though one before it was refused")            \
+    X(M_LATEACK, "a frame says what was heard when it leaves, not when it was begun")     \
+    X(M_NOLANE, "a request goes to the new owner while one before it is elsewhere")       \
+    X(M_NOSEQ, "behind a broken link all that is unanswered is sent again")               \
+    X(M_NOLOG, "answers are forgotten when they are sent")                                \
+    X(M_OLDCONN, "a node goes on reading the old connection of a stream")                 \
+    X(M_REROUTE, "behind a broken link what was sent is asked of the new owner")          \
+    X(M_DEADSEND, "what was sent to a dead node is asked of the new owner")               \
+    X(M_ZOMBIE, "a request that was given up does not count in its lane")                 \
+    X(M_BESIDE, "what comes behind a forward runs when the range is back")                \
+    X(M_THIRD, "what comes behind a forward goes to the owner of now")                    \
+    X(M_RELAY, "a refusal of the next node does not keep back what is behind it")         \
+    X(M_TWOHOPS, "what was forwarded is forwarded again")                                 \
+    X(M_DEADFWD, "what a dead node forwarded is run behind its death")                    \
+    X(M_FORGETFWD, "a stream is forgotten though a forward of it is unanswered")          \
+    X(M_FWAFTER, "a forward is told UNKNOWN when its link breaks, and sent all the same") \
+    X(M_NOTAGAIN, "what is asked again does not say so")                                  \
+    X(M_NAMEDANEW, "a request gets a new name when it is asked again")                    \
+    X(M_DOUBTPASSED, "what is UNKNOWN does not keep back what was sent behind it")
 
 /* Of the coordinators: tests/txn/roles_test.c, suspect_test.c, fence_test.c and coordinator_test.c
  * there
@@ -263,7 +266,8 @@
     X(M_ALARMLOST, "a fired alarm is gone though its callback failed")                   \
     X(M_ALARMEARLY, "an alarm goes off before its time")                                 \
     X(M_ALARMAPART, "an alarm is set by another commit than what goes with it")          \
-    X(M_ALARMASLEEP, "an alarm does not wake who sleeps")
+    X(M_ALARMASLEEP, "an alarm does not wake who sleeps")                                \
+    X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

@@ -471,6 +471,10 @@ RH_API int rh_flush_soon(struct rh_actor *actor);
  * A message that is deferred is several callbacks: the message callback, and one for each answer or
  * rh_after() that it waits for. Each of them is a commit of its own.
  *
+ * The commit holds the answer of its request, too. So when the node dies, who asked is answered
+ * from there by the next owner, or the request runs there: once, in any case. A deferred message
+ * that is amidst its work then is answered INTERRUPTED.
+ *
  * rh_fail() and rh_deposed() drop what their callback has changed, and its calls, sends and pushes.
  * An answer that is an error drops nothing: see rh_state_undo(). When a commit can't be done, the
  * actor ends like by rh_fail(): its request is answered STORE_UNAVAILABLE (nothing of it was

@@ -95,7 +95,7 @@ static void on_up(void *context, struct link *link)
         return;
     }
     if (hello->role == ROLE_NODE) {
-        calls_up(s->calls, id, hello->name, hello->incarnation, s->now_us);
+        calls_up(s->calls, id, hello->name, hello->incarnation, event.streams, s->now_us);
         shell_settle(s);
     } else if (hello->role == ROLE_GATEWAY) {
         presence_up(&s->presence, hello->incarnation, id);

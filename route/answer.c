@@ -101,6 +101,14 @@ static uint64_t vouched_by(struct router *r, struct session *session, uint64_t c
     return mutant(M_UNVOUCHED) ? r->view->ring.version : 0;
 }
 
+/* What nobody saved an answer of, its owner answers LOST. */
+static bool can_ask_again(const struct router *r, const struct pending *p)
+{
+    const struct peer *owner = route_owner(r, p->lane);
+
+    return owner != NULL && owner->knows_again;
+}
+
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
 static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 {
@@ -108,9 +116,12 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
     struct session *session = p->session;
 
     r->stats.cold++;
-    if (!pending_never_ran(p) && (!idempotent || is_poison(p, cold))) {
-        route_finish(r, p, REPLY_UNKNOWN, route_nothing);
-        return;
+    if (!pending_never_ran(p)) {
+        if (is_poison(p, cold) || (!idempotent && !can_ask_again(r, p))) {
+            route_finish(r, p, REPLY_UNKNOWN, route_nothing);
+            return;
+        }
+        p->doubtful |= idempotent || mutant(M_NOTAGAIN) ? 0 : RECORD_AGAIN;
     }
     if (idempotent || session->base == 0) {
         p->first = 0;

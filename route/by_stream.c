@@ -200,10 +200,11 @@ static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stre
     return finish(r, q, reply->position, REPLY_NO_KIND, route_nothing);
 }
 
-/* It may have run. Of two that died with it it may be what killed both: no third is asked. */
+/* It may have run: its next owner is asked whether it did, if that can know. Of two that died with
+ * it it may be what killed both: no third is asked. */
 static uint32_t on_doubt(struct router *r, struct inquiry *q, const struct stream_reply *reply)
 {
-    if ((q->flags & REQUEST_IDEMPOTENT) == 0 || (q->lost && !mutant(M_THIRDDEATH))) {
+    if (q->lost && !mutant(M_THIRDDEATH)) {
         return finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
     }
     q->lost = true;
@@ -230,10 +231,7 @@ static uint32_t on_ran(struct router *r, struct inquiry *q, const struct stream_
 
     if (__builtin_expect(is_stale(r, q, reply), false)) {
         r->stats.stale_answers++;
-        // It did run: whatever comes, it is not REJECTED.
-        return (q->flags & REQUEST_IDEMPOTENT) != 0
-                   ? 1
-                   : finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
+        return 1; // It did run: whatever comes, it is not REJECTED.
     }
     return finish(r, q, reply->position, ok ? REPLY_OK : REPLY_APP_ERROR, reply->answer->body);
 }
@@ -253,7 +251,9 @@ static uint32_t on_reply(void *context, const struct stream_reply *reply)
         return on_expired(r, q, reply);
     case ANSWER_NO_KIND:
         return on_nobody(r, q, reply);
-    default: // UNKNOWN; COLD and LOST are of no stream
+    case ANSWER_LOST:
+        return finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
+    default: // UNKNOWN; COLD is of no stream
         return on_doubt(r, q, reply);
     }
 }
@@ -268,6 +268,10 @@ static bool on_elsewhere(void *context, const struct stream_reply *reply,
 
     if (owner == NULL || !peer_takes_requests(owner) || owner->speaks_streams) {
         return false;
+    }
+    if (reply->maybe && (q->flags & REQUEST_IDEMPOTENT) == 0) { // which it would run
+        (void)finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
+        return true;
     }
     const uint32_t left_ms = on_left(r, reply->ticket);
     const struct router_event event = {.session = q->session->id,

@@ -134,6 +134,7 @@ void fleet_on_node_up(struct router *r, const struct router_event *event)
     peer->up = true;
     peer->incarnation = event->incarnation;
     peer->speaks_streams = event->speaks_streams && r->config.streams;
+    peer->knows_again = event->speaks_streams;
     unanswered_drop(&r->unanswered, peer_asked(peer));
     fleet_tell_adopted(r, peer);
     by_stream_up(r, peer);

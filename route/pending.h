@@ -62,10 +62,11 @@ struct pending {
     uint8_t state;    /* enum pending_state */
     uint8_t id_size;
     uint8_t chain_count;
-    uint8_t retries; /* sent again for want of an answer, for the back-off */
-    bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
-                        an open attempt's number was used again */
-    bool must;       /* its node is asked until it answers, however full it is */
+    uint8_t retries;   /* sent again for want of an answer, for the back-off */
+    uint8_t doubtful;  /* there may be a copy that I know nothing of: of another gateway (hole 44),
+                          or  an open attempt's number was used again; with RECORD_AGAIN its owner is
+                          told  that it may have run at one that is dead */
+    bool must;         /* its node is asked until it answers, however full it is */
     uint64_t retry_us; /* SENT: see then whether to send it again */
     uint64_t first;    /* ring version at the first send; 0 = to be stamped */
 
@@ -177,7 +178,7 @@ static inline uint8_t pending_attempt(struct pending *p)
     p->attempts++;
     const uint8_t copy = pending_last(p);
 
-    p->doubtful = p->doubtful || (p->open & pending_bit(copy)) != 0;
+    p->doubtful |= (p->open & pending_bit(copy)) != 0;
     p->open |= pending_bit(copy);
     return copy;
 }
@@ -190,6 +191,11 @@ static inline bool pending_is_open(const struct pending *p, uint8_t copy)
 
 /* Close attempt `copy`, which surely did not run. False: it was not open (a second answer). */
 bool pending_close(struct pending *p, uint8_t copy);
+
+static inline bool pending_is_again(const struct pending *p)
+{
+    return (p->doubtful & RECORD_AGAIN) != 0;
+}
 
 /* True if no attempt can have run, nor ever will. */
 bool pending_never_ran(const struct pending *p);

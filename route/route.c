@@ -253,6 +253,7 @@ record_of(const struct router *r, const struct pending *p, uint8_t copy)
         .ttl_ms = (uint32_t)((left_us + 999) / 1000),
         .kind = p->kind,
         .copy = copy,
+        .again = pending_is_again(p),
         .flags = p->flags,
         .id = pending_id(p),
     };
@@ -485,7 +486,7 @@ void route_push(struct router *r, struct lane *lane)
         if (p->state != PENDING_WAITING) {
             continue;
         }
-        if (lane->sent >= r->config.window) {
+        if (lane->sent >= r->config.window || (pending_is_again(p) && !owner->knows_again)) {
             break;
         }
         if (!has_room(r, owner)) {

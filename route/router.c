@@ -47,8 +47,8 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
         return false;
     }
     p->epoch = event->epoch;
-    p->ticket = event->ticket;                 // the connection that asked before is gone
-    p->doubtful = p->doubtful || event->again; // meanwhile another gateway may have sent it
+    p->ticket = event->ticket;   // the connection that asked before is gone
+    p->doubtful |= event->again; // meanwhile another gateway may have sent it
     r->stats.replied++;
     return true;
 }

@@ -63,7 +63,12 @@ void node_calls_link(struct fleet *f, struct sim_node *n, const struct net_end *
         return;
     }
     if (up) {
-        calls_up(n->calls, end->id, process_says(end->other), end->other_incarnation, now_of(f, n));
+        calls_up(n->calls,
+                 end->id,
+                 process_says(end->other),
+                 end->other_incarnation,
+                 network_has_streams(end),
+                 now_of(f, n));
     } else {
         calls_down(n->calls, end->id, now_of(f, n));
     }

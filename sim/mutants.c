@@ -42,6 +42,7 @@ static const enum mutant all[] = {
     M_DEADSEND,
     M_RELAY,
     M_FWAFTER,
+    M_NOTAGAIN,
 };
 
 enum { COUNT = sizeof all / sizeof all[0] };
@@ -233,6 +234,9 @@ static const struct {
     {"M_ANSWERFIRST", "no actor here is durable: runtime_durable_test.c plants it"},
     {"M_SENDTWICE", "no actor here is durable: outbox_test.c plants it"},
     {"M_OUTBOXLOST", "no actor here is durable: outbox_test.c plants it"},
+    {"M_NAMEDANEW", "no actor here is durable: judge_test.c plants it"},
+    {"M_DOUBTPASSED", "one seed in some hundred shows it: judge_test.c plants it"},
+    {"M_NOSAVEDANSWER", "no actor here is durable: runtime_durable_test.c plants it"},
     {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
@@ -310,7 +314,7 @@ static int held_back(enum mutant m)
 static bool is_of_streams(enum mutant m)
 {
     return m == M_NOFENCE || m == M_NOLANE || m == M_NOSEQ || m == M_NOLOG || m == M_REROUTE ||
-           m == M_DEADSEND || m == M_AHEAD || m == M_RELAY || m == M_FWAFTER;
+           m == M_DEADSEND || m == M_AHEAD || m == M_RELAY || m == M_FWAFTER || m == M_NOTAGAIN;
 }
 
 static bool needs_maintenance(enum mutant m)

@@ -61,8 +61,7 @@ static void slots_grow(struct stream_asker *a)
         memcpy(slot, a->slot, a->slot_cap * sizeof *slot);
     }
     for (size_t i = cap; i-- > a->slot_cap;) {
-        // rid 0 is nobody's.
-        slot[i] = (struct stream_slot){.generation = 1, .next = a->spare};
+        slot[i] = (struct stream_slot){.next = a->spare};
         a->spare = (uint32_t)i + 1;
     }
     mem_free(a->slot);
@@ -96,7 +95,6 @@ __attribute__((always_inline)) static inline void slot_over(struct stream_asker 
     s->chunk = NULL;
     s->record = NULL;
     s->state = SLOT_FREE;
-    s->generation++;
     s->next = a->spare;
     a->spare = (uint32_t)(s - a->slot) + 1;
     a->under_way--;
@@ -193,10 +191,10 @@ fill(struct stream_asker *a, struct stream_request *r, uint64_t position)
 {
     struct stream_slot *s = slot_take(a);
 
+    s->order = ++a->order;
     r->rid = slot_rid(a, s);
     s->position = position;
     s->size = (uint32_t)stream_request_size(r);
-    s->order = ++a->order;
     s->forward = false;
     s->maybe = false;
     s->refusals = 0;
@@ -237,8 +235,7 @@ slot_of(const struct stream_asker *a, uint64_t rid)
     const size_t index = rid & STREAM_SLOT_MASK;
     struct stream_slot *s = index < a->slot_cap ? &a->slot[index] : NULL;
 
-    return s != NULL && s->state != SLOT_FREE && s->generation == rid >> STREAM_SLOT_BITS ? s
-                                                                                          : NULL;
+    return s != NULL && s->state != SLOT_FREE && slot_rid(a, s) == rid ? s : NULL;
 }
 
 /* It has left its stream for good. */
@@ -401,6 +398,18 @@ static void send_again(struct stream_asker *a, struct stream_slot *s, uint64_t r
     lanes_wait(a, s, rest_ms, version);
 }
 
+/* It may have run, and says so when it is asked again. What the open frame says was not heard when
+ * that was begun (R4): the answer may have left a fence. */
+static void ask_again(struct stream_asker *a, struct stream_slot *s, uint64_t rest_ms)
+{
+    s->maybe = true;
+    sendlog_close(&a->stream[s->stream]->log);
+    send_again(a, s, rest_ms, 0);
+    if (!mutant(M_NOTAGAIN)) {
+        stream_request_again(s->record);
+    }
+}
+
 /* It may have run, by what it is told. */
 __attribute__((always_inline)) static inline void settle(struct stream_asker *a,
                                                          struct stream_slot *s, uint64_t version,
@@ -411,8 +420,7 @@ __attribute__((always_inline)) static inline void settle(struct stream_asker *a,
     if (__builtin_expect(rest_ms == 0, true)) {
         end(a, s);
     } else {
-        s->maybe = true;
-        send_again(a, s, rest_ms, 0);
+        ask_again(a, s, rest_ms);
     }
 }
 

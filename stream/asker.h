@@ -11,7 +11,8 @@
  *     WAITS    see "lane"                                  SENT
  *     WAITS    asker_give_up()                             over: it did not run, nor will
  *     SENT     BUSY, MOVED, BEHIND                         WAITS (R12)
- *     SENT     any other answer                            reply: over, or WAITS if that says so
+ *     SENT     any other answer                            reply: over, or WAITS if that says so:
+ *                                                          asked again (R19)
  *     SENT     not taken when its link was lost (R2)       WAITS
  *     SENT     its stream is dead (R14)                    reply UNKNOWN: likewise
  *     WAITS    its owner takes no streams                  elsewhere: over, if that takes it back
@@ -69,7 +70,8 @@ struct stream_asker_config {
      * says may change before asker_ring() only. */
     struct stream_client *(*owner)(void *context, const struct stream_entity *entity);
     /* Returns 0: the request is over; else it is asked again, in its lane's order, in so many ms.
-     * Then it may have run before, unless the answer refuses it. Not heeded of a forward. */
+     * Then it may have run before, unless the answer refuses it, and says so from then on (R19).
+     * Not heeded of a forward. */
     uint32_t (*reply)(void *context, const struct stream_reply *reply);
     /* Returns how many ms are left of a request that is sent only now; NULL = as it was asked. */
     uint32_t (*left)(void *context, uint64_t ticket);
@@ -106,7 +108,7 @@ enum stream_slot_state {
     SLOT_SETTLES,
 };
 
-/* A rid is a slot's index, and above it how often the slot was used. */
+/* A rid is a slot's index, and above it how many requests were asked before: so rids grow. */
 enum { STREAM_SLOT_BITS = 24, STREAM_SLOT_MASK = (1 << STREAM_SLOT_BITS) - 1 };
 
 /* A request under way: one line of the cache, by its index. */
@@ -119,12 +121,11 @@ struct stream_slot {
     };
     uint8_t *record;            /* its bytes: in `chunk`, or owned if that is NULL */
     struct stream_chunk *chunk; /* of its stream */
+    uint64_t order;             /* of asking, from 1 */
     uint32_t size;              /* of the record */
-    uint32_t generation;
-    uint32_t next;   /* in its lane, or of the free ones: index + 1; 0 = none */
-    uint32_t order;  /* of asking; grows around */
-    uint16_t stream; /* while SENT or SETTLES */
-    uint8_t state;   /* enum stream_slot_state */
+    uint32_t next;              /* in its lane, or of the free ones: index + 1; 0 = none */
+    uint16_t stream;            /* while SENT or SETTLES */
+    uint8_t state;              /* enum stream_slot_state */
     bool forward;
     bool maybe;       /* it WAITS, but may have run before */
     uint8_t refusals; /* that did not say for how long: BEHIND, MOVED by this ring, BUSY for 0 */
@@ -138,7 +139,7 @@ struct stream_asker {
     uint32_t spare; /* index + 1 */
     size_t under_way;
     uint64_t late; /* answers to requests that were answered or given up before */
-    uint32_t order;
+    uint64_t order;
     struct stream_client **stream; /* owned, by index; NULL = free */
     size_t stream_cap;
     uint64_t version; /* of the ring adopted */

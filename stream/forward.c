@@ -28,7 +28,8 @@ bool forward_pass(struct stream_asker *a, struct stream_client *to, struct strea
     struct stream_request next = *r;
 
     if (to == NULL || (r->hops > 0 && !mutant(M_TWOHOPS)) ||
-        !may_follow(s, to, verdict, position) || !client_takes(a, to, stream_request_size(r))) {
+        !may_follow(s, to, verdict, position) ||
+        !client_takes(a, to, stream_request_size(r) + STREAM_NAME_SIZE)) {
         return false;
     }
     struct stream_forward *f = mem_new(1, sizeof *f);
@@ -36,6 +37,7 @@ bool forward_pass(struct stream_asker *a, struct stream_client *to, struct strea
     *f = (struct stream_forward){
         .server = s, .rid = r->rid, .position = position, .until_ms = a->now_ms + r->ttl_ms};
     next.hops = 1;
+    next.name = server_name(s, r);
     asker_forward(a, to, &next, position, f);
     server_passed(s, position, to->log.said.to);
     return true;

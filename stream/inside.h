@@ -13,7 +13,7 @@ static inline bool slot_is_sent(const struct stream_slot *s)
 }
 static inline uint64_t slot_rid(const struct stream_asker *a, const struct stream_slot *s)
 {
-    return (uint64_t)s->generation << STREAM_SLOT_BITS | (uint64_t)(s - a->slot);
+    return s->order << STREAM_SLOT_BITS | (uint64_t)(s - a->slot);
 }
 static inline uint64_t slot_session(const struct stream_slot *s)
 {

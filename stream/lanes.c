@@ -107,7 +107,7 @@ static void lane_settle(struct stream_asker *a, struct stream_lane *lane)
 
 static bool is_before(const struct stream_slot *s, const struct stream_slot *other)
 {
-    return (int32_t)(s->order - other->order) < 0;
+    return s->order < other->order;
 }
 
 static void insert(struct stream_asker *a, struct stream_lane *lane, struct stream_slot *s)

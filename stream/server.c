@@ -67,10 +67,12 @@ static void fence(struct stream_server *s, uint64_t position)
     s->fence[position % STREAM_FENCES] = s->log.next;
 }
 
-/* EXPIRED is the last word on a request, which nobody sends again: what comes behind it may run. */
+/* EXPIRED is the last word on a request, which nobody sends again: what comes behind it may run.
+ * One that is UNKNOWN may be asked again (R19). */
 static bool sets_fence(uint8_t code)
 {
-    return stream_code_refuses(code) && code != ANSWER_EXPIRED;
+    return (stream_code_refuses(code) && code != ANSWER_EXPIRED) ||
+           (code == STREAM_CODE_UNKNOWN && !mutant(M_DOUBTPASSED));
 }
 
 void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uint8_t code,
@@ -80,6 +82,16 @@ void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uin
 
     ASSERT(stream_code_refuses(code));
     if (sets_fence(code) && !mutant(M_NOFENCE)) {
+        fence(s, position);
+    }
+    server_answer(s, &a);
+}
+
+void server_unknown(struct stream_server *s, uint64_t rid, uint64_t position)
+{
+    const struct stream_answer a = {.rid = rid, .code = STREAM_CODE_UNKNOWN};
+
+    if (!mutant(M_DOUBTPASSED)) {
         fence(s, position);
     }
     server_answer(s, &a);

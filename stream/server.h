@@ -107,6 +107,10 @@ enum server_verdict {
 void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uint8_t code,
                    uint64_t aux);
 
+/* The entry of one of which nobody here knows whether it ran. It may be asked again, so it has a
+ * fence, too (R19). */
+void server_unknown(struct stream_server *s, uint64_t rid, uint64_t position);
+
 /* True if a refusal keeps the request back: then its entry is made, as behind SERVER_BEHIND. */
 static inline bool server_is_behind(struct stream_server *s, uint64_t rid, uint64_t position,
                                     uint64_t ack)
@@ -117,6 +121,17 @@ static inline bool server_is_behind(struct stream_server *s, uint64_t rid, uint6
     server_refuse(s, rid, position, STREAM_CODE_BEHIND, 0);
     return true;
 }
+/* The name of a request that came by the stream. */
+static inline struct request_name server_name(const struct stream_server *s,
+                                              const struct stream_request *r)
+{
+    const bool anew = r->again && mutant(M_NAMEDANEW);
+
+    return r->name.asker != 0 && !anew
+               ? r->name
+               : (struct request_name){s->log.said.to, anew ? ~r->rid : r->rid};
+}
+
 /* Judge whether a request may run now whose frame had that `ack`; ask again when one that was
  * queued comes to run (R7). */
 static inline enum server_verdict server_judge(struct stream_server *s, uint64_t rid,
@@ -170,7 +185,7 @@ static inline void server_answer_there(struct stream_server *s, uint64_t rid, ui
     sendlog_put(&s->log, STREAM_ANSWER_SIZE + size);
 }
 
-/* The entry of one that ran, or of which nobody knows (LOST, UNKNOWN); the body is copied. */
+/* The entry of one that ran, or of which nobody ever will know (LOST); the body is copied. */
 static inline void server_answer(struct stream_server *s, const struct stream_answer *a)
 {
     ASSERT(s->open > 0);

@@ -152,7 +152,8 @@ enum err request_get_behind(struct reader *in, struct bytes before, struct reque
     r->version = load_u64(at + 52);
     r->ttl_ms = load_u32(at + 60);
     r->kind = load_u16(at + 64);
-    r->hops = at[66];
+    r->hops = at[66] & (RECORD_AGAIN - 1);
+    r->again = (at[66] & RECORD_AGAIN) != 0;
     r->copy = at[67];
     r->flags = at[REQUEST_FLAGS_AT];
     r->chain_count = at[69];

@@ -24,6 +24,7 @@ enum {
     RECORD_CHUNK_MAX = 64 * 1024,  /* payload of one state record */
     RECORD_CHAIN_MAX = 8,          /* entities of a call chain */
     RECORD_HOPS_MAX = 8,
+    RECORD_AGAIN = 0x80,                   /* a bit beside the hops: `again` */
     RECORD_CALLER_MAX = 3 + RECORD_ID_MAX, /* before the body of a call: who asks */
     REQUEST_TTL_MAX_MS = 60000,            /* longest deadline that a gateway may give */
 };
@@ -39,6 +40,13 @@ enum request_flags {
     REQUEST_AWAKE = 64,   /* only for an actor that is awake; else refused: NO_KIND */
     REQUEST_SAME = 128,   /* of a record in a frame only: its body is that of the record before it,
                              and is not written again (request_put_same()) */
+};
+
+/* A request's name, which it keeps wherever it is asked (decision 090): who asks, and that one's
+ * number of it. Numbers of one asker grow. A record's is its session and seq. */
+struct request_name {
+    uint64_t asker; /* never 0 */
+    uint64_t number;
 };
 
 /* Specification §2. A session is one client connection; sequence numbers grow within a session.
@@ -61,6 +69,7 @@ struct request_record {
     uint8_t copy;  /* 1 = first copy */
     uint8_t flags; /* enum request_flags */
     uint8_t chain_count;
+    bool again;                       /* it may have run at a node that is dead: behind COLD */
     uint64_t chain[RECORD_CHAIN_MAX]; /* positions of the entities whose calls led here */
     struct bytes id;
     struct bytes body;
@@ -169,7 +178,7 @@ __attribute__((always_inline)) static inline uint8_t *request_store(uint8_t *at,
     at = store_u64(at, r->version);
     at = store_u32(at, r->ttl_ms);
     at = store_u16(at, r->kind);
-    at = store_u8(at, r->hops);
+    at = store_u8(at, (uint8_t)(r->hops | (r->again ? RECORD_AGAIN : 0)));
     at = store_u8(at, r->copy);
     at = store_u8(at, r->flags);
     at = store_u8(at, r->chain_count);

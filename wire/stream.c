@@ -6,10 +6,8 @@
 
 enum {
     CHAIN_ITEM = 8,
-    OWNED = 1,    /* the only bit of the byte behind the flags */
     BODY_AT = 20, /* and so on: where sizes and bits are */
     FLAGS_AT = 26,
-    OWNED_AT = 27,
     HOPS_AT = 28,
     CHAIN_AT = 29,
     ID_AT = 30,
@@ -48,9 +46,33 @@ enum err stream_head_get(const struct frame *f, struct stream_head *h, struct re
                        (has_records ? f->count > 0 : f->count == 1 && records->left == 0));
 }
 
+static inline uint8_t bits_of(const struct stream_request *r)
+{
+    return __builtin_expect((r->owned.seq | r->name.asker | r->again) == 0, true)
+               ? 0
+               : (uint8_t)((r->owned.seq != 0 ? STREAM_OWNED : 0) |
+                           (r->name.asker != 0 ? STREAM_NAMED : 0) | (r->again ? STREAM_AGAIN : 0));
+}
+
+/* What the bits say that it has. */
+static uint8_t *store_rare(uint8_t *at, const struct stream_request *r)
+{
+    if (r->owned.seq != 0) {
+        at = store_u64(at, r->owned.seq);
+        at = store_u64(at, r->owned.base);
+        at = store_u64(at, r->owned.first);
+        at = store_u32(at, r->owned.epoch);
+    }
+    if (r->name.asker != 0) {
+        at = store_u64(at, r->name.asker);
+        at = store_u64(at, r->name.number);
+    }
+    return at;
+}
+
 void stream_request_store(uint8_t *at, const struct stream_request *r)
 {
-    const bool owned = r->owned.seq != 0;
+    const uint8_t bits = bits_of(r);
 
     ASSERT(r->rid != 0 && r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
     ASSERT((r->flags & ~FLAGS) == 0 && r->hops <= STREAM_HOPS_MAX);
@@ -62,15 +84,12 @@ void stream_request_store(uint8_t *at, const struct stream_request *r)
     at = store_u32(at, (uint32_t)r->body.size);
     at = store_u16(at, r->kind);
     at = store_u8(at, r->flags);
-    at = store_u8(at, owned ? OWNED : 0);
+    at = store_u8(at, bits);
     at = store_u8(at, r->hops);
     at = store_u8(at, (uint8_t)(r->chain.size / CHAIN_ITEM));
     at = store_u8(at, (uint8_t)r->id.size);
-    if (owned) {
-        at = store_u64(at, r->owned.seq);
-        at = store_u64(at, r->owned.base);
-        at = store_u64(at, r->owned.first);
-        at = store_u32(at, r->owned.epoch);
+    if (__builtin_expect(bits != 0, false)) {
+        at = store_rare(at, r);
     }
     bytes_copy(at, r->chain.data, r->chain.size);
     at += r->chain.size;
@@ -82,17 +101,27 @@ void stream_request_store(uint8_t *at, const struct stream_request *r)
     }
 }
 
-static bool get_owned(struct reader *in, uint8_t bits, struct stream_owned *owned)
+/* What the bits say. False: it cannot be. */
+static bool get_bits(struct reader *in, uint8_t bits, struct stream_request *r)
 {
-    if (bits == 0) {
-        *owned = (struct stream_owned){0};
-        return true;
+    const bool owned = (bits & STREAM_OWNED) != 0;
+    const bool named = (bits & STREAM_NAMED) != 0;
+
+    r->again = (bits & STREAM_AGAIN) != 0;
+    r->owned = (struct stream_owned){0};
+    r->name = (struct request_name){0};
+    if (owned) {
+        r->owned.seq = get_u64(in);
+        r->owned.base = get_u64(in);
+        r->owned.first = get_u64(in);
+        r->owned.epoch = get_u32(in);
     }
-    owned->seq = get_u64(in);
-    owned->base = get_u64(in);
-    owned->first = get_u64(in);
-    owned->epoch = get_u32(in);
-    return bits == OWNED && owned->seq != 0;
+    if (named) {
+        r->name.asker = get_u64(in);
+        r->name.number = get_u64(in);
+    }
+    return bits <= (STREAM_OWNED | STREAM_NAMED | STREAM_AGAIN) && owned == (r->owned.seq != 0) &&
+           named == (r->name.asker != 0);
 }
 
 /* The rest of one that has what few have: its fixed fields were read. */
@@ -105,7 +134,7 @@ __attribute__((noinline)) static enum err get_other(struct reader *in, struct st
 
     if (r->rid == 0 || id_size == 0 || (r->flags & ~FLAGS) != 0 || r->hops > STREAM_HOPS_MAX ||
         chain_count > RECORD_CHAIN_MAX || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
-        !get_owned(in, at[OWNED_AT], &r->owned)) {
+        !get_bits(in, at[STREAM_BITS_AT], r)) {
         return get_end(in, false);
     }
     const size_t chain_size = chain_count * CHAIN_ITEM;
@@ -133,7 +162,8 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     r->kind = load_u16(at + 24);
     r->flags = at[FLAGS_AT];
     r->hops = at[HOPS_AT];
-    // Few are another node's, a chain's or of a session that its client owns: one look sees that.
+    // Few are another node's, a chain's, asked again or of a session that its client owns: one look
+    // sees that.
     const uint32_t rare = load_u32(at + FLAGS_AT) & ~(uint32_t)(FLAGS & ~REQUEST_CALL);
     const size_t body_size = load_u32(at + BODY_AT);
     const size_t id_size = at[ID_AT];
@@ -147,6 +177,8 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     }
     r->chain = (struct bytes){0};
     r->owned.seq = 0;
+    r->name.asker = 0;
+    r->again = false;
     r->command = NULL;
     r->id = bytes_of(at + STREAM_REQUEST_SIZE, id_size);
     r->body = bytes_of(at + STREAM_REQUEST_SIZE + id_size, body_size);

@@ -30,6 +30,8 @@ enum {
     STREAM_HEADER_SIZE = FRAME_HEADER_SIZE + 40, /* of each frame, with that of all frames */
     STREAM_REQUEST_SIZE = 31,                    /* before what is of changing size */
     STREAM_OWNED_SIZE = 28,
+    STREAM_NAME_SIZE = 16,
+    STREAM_BITS_AT = 27, /* enum stream_bits */
     STREAM_ANSWER_SIZE = 29,
     STREAM_HOPS_MAX = 1, /* forwards of a request (stream/forward.h) */
 };
@@ -51,6 +53,13 @@ struct stream_owned {
     uint32_t epoch;
 };
 
+/* Bits behind the flags of a request. */
+enum stream_bits {
+    STREAM_OWNED = 1,
+    STREAM_NAMED = 2, /* it has another's name */
+    STREAM_AGAIN = 4, /* it may have run at a node that is dead */
+};
+
 struct stream_request {
     uint64_t rid; /* asker's name of it, never 0; comes back in its answer */
     uint64_t session;
@@ -58,9 +67,11 @@ struct stream_request {
     uint16_t kind;
     uint8_t flags;      /* enum request_flags; neither HELD nor SAME */
     uint8_t hops;       /* forwards so far, up to STREAM_HOPS_MAX */
-    bool plain;         /* as decoded: no call, no chain, no hops, and no client owns its session */
+    bool plain;         /* as decoded: no call, no chain, no hops, and none of stream_bits */
+    bool again;         /* STREAM_AGAIN */
     struct bytes chain; /* u64 positions, up to RECORD_CHAIN_MAX, of whose calls led here */
     struct stream_owned owned;
+    struct request_name name; /* asker 0 = that of its stream, and its rid */
     struct bytes id;
     struct bytes body;
     const struct args_command *command; /* of one to be encoded: what `body` has the size of */
@@ -115,8 +126,13 @@ static inline void stream_frame_end(uint8_t *at, size_t size, uint64_t count)
 /* Bytes that one takes when encoded. */
 static inline size_t stream_request_size(const struct stream_request *r)
 {
-    return STREAM_REQUEST_SIZE + r->chain.size + (r->owned.seq != 0 ? STREAM_OWNED_SIZE : 0u) +
-           r->id.size + r->body.size;
+    size_t size = STREAM_REQUEST_SIZE + r->chain.size + r->id.size + r->body.size;
+
+    if (__builtin_expect((r->owned.seq | r->name.asker) != 0, false)) {
+        size += (r->owned.seq != 0 ? STREAM_OWNED_SIZE : 0u) +
+                (r->name.asker != 0 ? STREAM_NAME_SIZE : 0u);
+    }
+    return size;
 }
 static inline size_t stream_answer_size(const struct stream_answer *a)
 {
@@ -129,6 +145,11 @@ void stream_request_store(uint8_t *at, const struct stream_request *r);
 static inline void stream_request_rename(uint8_t *at, uint64_t rid, uint32_t ttl_ms)
 {
     (void)store_u32(store_u64(at, rid) + 8, ttl_ms);
+}
+/* Note in a record that it may have run, for whoever it is sent to from now on. */
+static inline void stream_request_again(uint8_t *at)
+{
+    at[STREAM_BITS_AT] |= STREAM_AGAIN;
 }
 /* Write all but the body of one, whose size it says; returns the place of that. */
 static inline uint8_t *stream_answer_head_store(uint8_t *at, const struct stream_answer *a)

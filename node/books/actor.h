@@ -62,7 +62,7 @@ enum actor_wish {
 /* Parts of the running request that its answer needs. */
 struct running {
     uint64_t ticket;
-    uint64_t gateway;
+    uint64_t gateway; /* of a stream's request: who asked first, and `seq` is that one's number */
     uint64_t session;
     uint64_t seq;
     uint64_t peer;
@@ -75,6 +75,7 @@ struct running {
     bool request; /* else it is a turn */
     bool read;
     bool traced; /* an operator follows it */
+    bool again;  /* it may have run before, elsewhere, and may not run twice */
 };
 
 /* Lent to an actor that is not just idle. */

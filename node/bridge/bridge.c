@@ -18,14 +18,14 @@ bool bridge_submit(struct runtime *runtime, const struct rh_actor_ops *ops, void
     if (verb == VERB_ACTIVATE) {
         r = activation_new(runtime, actor_kind(e->actor), actor_id(e->actor), e->actor);
         actor_set_instance(e->actor, r);
+        out->ops = ops;
+        out->shared = shared;
     } else if (verb == VERB_DISCARD && r != NULL) {
         // What it has told and is on its way names an actor that is no more.
         actor_set_instance(e->actor, NULL);
         activation_set_owner(r, NULL);
     }
     out->activation = r;
-    out->ops = ops;
-    out->shared = shared;
     // The end and the move of one that has nothing to save are as brief as its beginning.
     out->brief = ops->brief != 0 &&
                  (verb == VERB_ACTIVATE || verb == VERB_RUN || verb == VERB_TURN || !ops->flush);

@@ -100,14 +100,20 @@ struct submission {
     uint8_t why;            /* DISCARD, RETIRE */
     bool has_state;         /* ACTIVATE */
     bool brief;             /* the bridge's: it takes microseconds */
+    bool again;             /* RUN: it may have run before, of that name */
     uint32_t head_size;     /* ACTIVATE, RUN */
     int status;             /* ANSWER */
     uint32_t state_version; /* ACTIVATE: of the state */
     uint64_t ticket; /* of the task, told back with it; ANSWER, GATEWAY: what the verb says */
     uint64_t fence;  /* ACTIVATE */
-    struct rh_actor *activation;    /* the bridge's: who is to do it; of ANSWER and GATEWAY: NULL */
-    const struct rh_actor_ops *ops; /* the bridge's: of its kind, which ACTIVATE needs … */
-    void *shared;                   /* … with what all of that kind share */
+    struct rh_actor *activation; /* the bridge's: who is to do it; of ANSWER and GATEWAY: NULL */
+    union {
+        struct {                            /* ACTIVATE, the bridge's */
+            const struct rh_actor_ops *ops; /* of its kind … */
+            void *shared;                   /* … with what all of that kind share */
+        };
+        struct request_name name; /* RUN */
+    };
 };
 
 /* All it points to is borrowed. */
@@ -138,6 +144,8 @@ struct runtime_message {
     struct bytes body; /* of REQUEST_CALL: it starts with the caller */
     uint8_t flags;     /* enum request_flags */
     uint8_t chain_count;
+    bool again; /* it may have run before, of that name */
+    struct request_name name;
     const uint64_t *chain; /* of positions: whose calls led here */
 };
 

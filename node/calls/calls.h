@@ -81,8 +81,8 @@ void calls_count_down(struct calls *c, _Atomic size_t *waiting);
  * under another incarnation is given up without a word: nothing of it may leave any more, and those
  * who asked are gone. */
 void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us);
-/* Note that a link to or from a node is up; never CALLS_LINK. */
-void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation,
+/* Note that a link to or from a node is up, whose protocol has streams or not; never CALLS_LINK. */
+void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation, bool streams,
               uint64_t now_us);
 void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
 /* True: it answers a call of mine. False: it is for the host, to be passed on; or of a peer that

@@ -14,6 +14,7 @@ struct road {
     uint64_t incarnation;
     char name[VIEW_NAME_MAX + 1];
     uint16_t slot; /* of that name and incarnation, as the view has it; 0 = it has not */
+    bool streams;  /* its protocol has them */
 };
 
 /* An actor that came here asked for something where it was, which may be under way there. */

@@ -52,7 +52,8 @@ static void use(struct calls *c, const struct road *road, uint64_t now_us)
                (struct router_event){.type = ROUTER_NODE_UP,
                                      .slot = road->slot,
                                      .name = road->name,
-                                     .incarnation = road->incarnation},
+                                     .incarnation = road->incarnation,
+                                     .speaks_streams = road->streams},
                now_us);
 }
 
@@ -89,7 +90,7 @@ static void follow(struct calls *c, uint64_t now_us)
     }
 }
 
-void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation,
+void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation, bool streams,
               uint64_t now_us)
 {
     ASSERT(peer != CALLS_LINK);
@@ -97,7 +98,7 @@ void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarna
         c->road_cap = c->road_cap == 0 ? 16 : c->road_cap * 2;
         c->road = mem_resize(c->road, c->road_cap * sizeof *c->road);
     }
-    struct road road = {.peer = peer, .incarnation = incarnation};
+    struct road road = {.peer = peer, .incarnation = incarnation, .streams = streams};
 
     (void)snprintf(road.name, sizeof road.name, "%s", name);
     road.slot = slot_of(c, &road);
@@ -174,7 +175,7 @@ static bool is_news(const struct calls *c, const struct ring *ring)
 static void use_own(struct calls *c, uint64_t now_us)
 {
     const struct view_member *me = calls_member(c, c->incarnation);
-    struct road road = {.peer = CALLS_LINK, .incarnation = c->incarnation};
+    struct road road = {.peer = CALLS_LINK, .incarnation = c->incarnation, .streams = true};
 
     if (me != NULL) {
         c->slot = road.slot = me->slot;

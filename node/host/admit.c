@@ -83,6 +83,34 @@ void admit_refuse(struct host *h, struct admission *in, enum answer_code code, u
     admit_done(h, in);
 }
 
+/* It may have run at a node that is dead. Whether it did is known where answers are saved. */
+static bool may_be_told(const struct host *h, const struct request_record *r)
+{
+    return (r->flags & REQUEST_IDEMPOTENT) != 0 ||
+           (host_kind_of(h, r->kind)->how->durable && (r->flags & REQUEST_SESSION) == 0);
+}
+
+/* Nobody ever will know. */
+static void answer_lost(struct host *h, struct admission *in)
+{
+    const struct answer_record answer = {
+        .gateway = in->r->gateway,
+        .session = in->r->session,
+        .seq = in->r->seq,
+        .version = h->topology.view.ring.version,
+        .code = ANSWER_LOST,
+        .copy = in->r->copy,
+    };
+
+    h->requests.answers_lost++;
+    if (in->mark.by != NULL) {
+        streams_end(h, &in->mark, &answer);
+    } else {
+        admit_send_answer(h, in->peer, &answer);
+    }
+    admit_done(h, in);
+}
+
 /* ---- queues ---- */
 
 /* The newest is refused: what waits already keeps its place. Order is safe (holes 36, 41, 42). */
@@ -149,6 +177,10 @@ static void forward(struct host *h, struct admission *in, const struct view_memb
 
     if (link == 0) {
         (void)admit_park(h, &h->links.lonely, in);
+        return;
+    }
+    if (in->r->again && !neighbour_by_link(&h->links.neighbours, link)->streams) {
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS); // an older one would run it
         return;
     }
     if (!backpressure_may_pass_on(h, link)) {
@@ -266,6 +298,10 @@ void admit_again(struct host *h, struct admission *in)
     }
     if (!host_has_kind(h, r->kind) || !always_knows(h, r->kind, r->id)) {
         admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
+        return;
+    }
+    if (r->again && !may_be_told(h, r)) {
+        answer_lost(h, in);
         return;
     }
     if (h->topology.view.quarantine.count > 0 && quarantine_names(h, r->kind, r->id)) {

@@ -18,8 +18,8 @@ void alarm_scan_init(struct host *h)
     s->kinds = mem_new(h->config.kind_count, sizeof *s->kinds);
     s->own = mem_new(h->config.kind_count, sizeof *s->own);
     for (size_t i = 0; i < h->config.kind_count; i++) {
-        if (h->config.kinds[i].alarms) {
-            s->own[s->kind_count] = h->config.kinds[i].own_alarms;
+        if (h->config.kinds[i].durable) {
+            s->own[s->kind_count] = h->config.kinds[i].alarms;
             s->kinds[s->kind_count++] = h->config.kinds[i].number;
         }
     }

@@ -91,9 +91,10 @@ struct host_kind {
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
     bool remember;    /* the fleet remembers which ids live, and gives them back: remember.h */
     bool brief;       /* what they do takes microseconds and never waits: host_serve() */
-    bool alarms;      /* they are in the store: HOST_DUE asks for those that are due … */
-    bool own_alarms;  /* … and not only for the runtime's, whose names begin with a zero byte */
-    bool ahead;       /* VERB_COPY may ask for their state while they go on */
+    bool durable; /* what they answered is saved with what they did: what is asked again may run;
+                     and HOST_DUE asks the store who has to live, for something is to be sent … */
+    bool alarms;  /* … or for an alarm of the game's */
+    bool ahead;   /* VERB_COPY may ask for their state while they go on */
     uint32_t state_version; /* of the states that are handed over here; 0 = they have none … */
     uint32_t state_least;   /* … and those that it reads, with these two */
     uint32_t state_most;

@@ -10,7 +10,7 @@
  *     REQUEST     asked under its own id           asked under its incarnation, or forwarded
  *     ANSWER      -                                any: it may have been forwarded to that node
  *     STATE, ACK  -                                of the transaction that names its incarnation
- *     streams     of its own id                    of its incarnation
+ *     streams     of its own id, and names         of its incarnation
  *
  * A node that the configuration does not name may be one that joined a moment ago: it is told to
  * ask again. Nothing else of it is taken until the configuration has it.
@@ -204,6 +204,16 @@ bool identity_takes_note(struct host *h, const struct neighbour *n, const struct
 
     if (!own) {
         identity_misused(h, n->link, HOST_MISUSE_NOTE, "the session is not one of its clients'");
+    }
+    return own;
+}
+
+bool identity_takes_name(struct host *h, const struct neighbour *n, const struct stream_request *r)
+{
+    const bool own = r->name.asker == 0 || n->role == ROLE_NODE;
+
+    if (!own) {
+        identity_misused(h, n->link, HOST_MISUSE_REQUEST, "it asks under another's name");
     }
     return own;
 }

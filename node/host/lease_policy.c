@@ -308,6 +308,10 @@ void lease_policy_on_returned(struct host *h, struct actor *a, const struct comp
     s->flags = c->flags;
     s->head_size = c->head_size;
     s->ticket = a->work == NULL ? 0 : a->work->running.ticket;
+    if (s->verb == VERB_RUN) {
+        s->name = running_name(&a->work->running);
+        s->again = a->work->running.again;
+    }
     if (s->verb == VERB_ACTIVATE) {
         const struct image *image = actor_image(a);
 

@@ -57,6 +57,9 @@ bool identity_is_orphan(const struct host *h, const struct request_record *r);
 /* True if the note in a neighbour's request is the neighbour's own. Otherwise it is counted and
  * logged. */
 bool identity_takes_note(struct host *h, const struct neighbour *n, const struct request_record *r);
+/* False if a request of a stream has a name that its asker may not give: a gateway asks for nobody
+ * else. Likewise. */
+bool identity_takes_name(struct host *h, const struct neighbour *n, const struct stream_request *r);
 /* Who sends frames of that asker's stream by that link; NULL: it may not. */
 const struct neighbour *identity_of_stream(struct host *h, uint64_t peer, uint64_t asker);
 /* A frame of a stream may not be: its link ends, which is counted and logged. */

@@ -148,7 +148,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
     struct actor_work *work = actor_begin(h, a, ACTOR_RUNNING);
     work->running = (struct running){
         .ticket = work->running.ticket,
-        .gateway = r->gateway,
+        .gateway = order == NULL ? r->first : r->gateway, // the name, of a stream's
         .session = r->session,
         .seq = r->seq,
         .peer = in->peer,
@@ -161,6 +161,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
         .request = true,
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
         .traced = trace_is(r),
+        .again = r->again && (r->flags & REQUEST_IDEMPOTENT) == 0,
     };
     retire_used(a, h->now_us);
     a->turned = false;
@@ -178,6 +179,8 @@ void run_submit(struct host *h, struct actor *a, struct order *found, const stru
 
     e->submission.ticket = work->running.ticket;
     e->submission.flags = r->flags;
+    e->submission.name = running_name(&work->running);
+    e->submission.again = work->running.again;
     e->submission.head_size = (uint32_t)(r->chain_count * sizeof *r->chain);
     if (e->submission.head_size > 0) {
         host_emit_bytes(h, e, bytes_of(r->chain, e->submission.head_size));
@@ -604,9 +607,7 @@ void run_abandon(struct host *h, const struct actor *a)
         h->work.running--;
         requests_finish(&h->requests);
         if (a->work->running.mark.by != NULL) { // its stream wants to know what became of it (R6)
-            const struct answer_record unknown = {.code = STREAM_CODE_UNKNOWN};
-
-            streams_end(h, &a->work->running.mark, &unknown);
+            streams_unknown(h, &a->work->running.mark, actor_position(a));
         }
     }
 }

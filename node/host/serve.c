@@ -51,7 +51,7 @@ static bool steady_record(const struct host *h, const struct neighbour *n,
                           const struct request_record *r)
 {
     return r->gateway == n->incarnation && r->hops == 0 &&
-           (r->flags & ~(PLAIN | REQUEST_CALL)) == 0 && r->ttl_ms > 0 &&
+           (r->flags & ~(PLAIN | REQUEST_CALL)) == 0 && r->ttl_ms > 0 && !r->again &&
            r->version <= h->topology.view.ring.version;
 }
 
@@ -137,7 +137,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     if (order_judge(order, r) != ORDER_RUN) {
         return false;
     }
-    if (!kind->how->brief || (r->flags & REQUEST_CALL) != 0) {
+    if (!kind->at_once || (r->flags & REQUEST_CALL) != 0) {
         return submit(h, n, r, a, order);
     }
     struct at_once run = {
@@ -212,7 +212,7 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
 
     const struct kind_state *kind = h->streams.kind;
 
-    if (!steady_request(r) || !steady_kind(kind) || !kind->how->brief ||
+    if (!steady_request(r) || !steady_kind(kind) || !kind->at_once ||
         !steady_cell(h, t->position) || servers_is_full(&h->streams.servers, t->by) ||
         s->passed_count > 0) {
         return false;

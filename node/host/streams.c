@@ -34,12 +34,17 @@ static uint64_t on_position(void *context, const struct stream_request *r)
                         : ring_point(&h->topology.view.ring, r->kind, kind->key, r->id);
 }
 
-/* The same as a record; what no stream needs is 0. */
+/* The same as a record: its name stands where no stream needs a record's. What else no stream needs
+ * is 0. */
 static struct request_record record_of(const struct stream_taken *t)
 {
     const struct stream_request *r = t->request;
+    const struct request_name name = server_name(&t->by->stream, r);
     struct request_record record = {.gateway = t->by->stream.log.said.to,
                                     .session = r->session,
+                                    .seq = name.number,
+                                    .first = name.asker,
+                                    .again = r->again,
                                     .version = t->version,
                                     .ttl_ms = r->ttl_ms,
                                     .kind = r->kind,
@@ -93,7 +98,8 @@ static bool is_turned_away(struct host *h, const struct stream_taken *t, struct 
         return true;
     }
     // The sessions that clients own have a record of order, and are asked for by records.
-    if (t->request->owned.seq != 0 || !identity_takes_note(h, n, in->r)) {
+    if (t->request->owned.seq != 0 || !identity_takes_note(h, n, in->r) ||
+        !identity_takes_name(h, n, t->request)) {
         admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
         return true;
     }
@@ -218,6 +224,14 @@ void streams_end(struct host *h, const struct stream_mark *mark, const struct an
         .rid = mark->rid, .token = a->fence, .aux = a->aux, .code = a->code, .body = a->body};
 
     server_answer(&mark->by->stream, &answer);
+    if (!mark->by->stream.dead) {
+        servers_feed(&h->streams.servers, mark->by);
+    }
+}
+
+void streams_unknown(struct host *h, const struct stream_mark *mark, uint64_t position)
+{
+    server_unknown(&mark->by->stream, mark->rid, position);
     if (!mark->by->stream.dead) {
         servers_feed(&h->streams.servers, mark->by);
     }

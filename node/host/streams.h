@@ -71,6 +71,8 @@ void streams_end(struct host *h, const struct stream_mark *mark, const struct an
 /* Likewise, of one that began some time ago. If three times the sum is in logs then, and its stream
  * has its share, that is over, and loses its connection. */
 void streams_ran(struct host *h, const struct stream_mark *mark, const struct answer_record *a);
+/* The entry of one that was at it when its actor ended. It may be asked again, behind a fence. */
+void streams_unknown(struct host *h, const struct stream_mark *mark, uint64_t position);
 /* The entry of one that did not run, and of its fence. */
 void streams_refuse(struct host *h, const struct stream_mark *mark, uint64_t position,
                     enum answer_code code, uint64_t aux);

@@ -68,6 +68,11 @@ struct order *run_order(struct host *h, struct actor *a, struct order *order,
                         const struct request_record *r);
 /* I7: what ran never runs again, except a read of which nothing is kept. */
 bool run_may(const struct order *order, const struct request_record *r);
+/* The name of the request that runs. */
+static inline struct request_name running_name(const struct running *r)
+{
+    return (struct request_name){r->order == NULL ? r->gateway : r->session, r->seq};
+}
 /* The actor has begun to run it. */
 struct actor_work *run_begin(struct host *h, struct actor *a, struct order *found,
                              const struct admission *in);

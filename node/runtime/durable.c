@@ -62,19 +62,26 @@ static bool passes(const struct durable *d, enum verb verb)
 {
     const bool of_the_watchdog = verb == VERB_DEFER || verb == VERB_FINISH;
 
-    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) || (!d->runs && d->task == NULL);
+    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) ||
+           (!d->runs && d->task == NULL && d->sealed.size == 0);
 }
 
 void durable_tell(struct rh_actor *a, const struct completion *c)
 {
     struct durable *d = a->extra->durable;
 
+    if (c->verb == VERB_RUN && !d->runs && !d->ended) {
+        durable_note_late_answer(a, c);
+    }
     if (passes(d, (enum verb)c->verb)) {
         a->runtime->config.on_completion(a->runtime->config.context, c);
     } else if (d->runs) {
         withheld_put(&d->said, c);
     } else {
         withheld_put(d->sealed.size > 0 ? &d->next : &d->waiting, c);
+    }
+    if (!d->runs && d->task == NULL && d->sealed.size > 0) {
+        commit(a);
     }
 }
 
@@ -102,12 +109,17 @@ void durable_leave(struct rh_actor *a, bool good)
         durable_alarms_undo(d);
         durable_sends_undo(d);
     }
+    const bool changed = named_values_are_changed(&d->values) || durable_alarms_are_changed(d) ||
+                         durable_sends_are_changed(d);
     named_values_seal(&d->values, &d->sealed);
     if (mutant(M_ALARMAPART) && d->task == NULL && d->sealed.size > 0) {
         commit(a);
     }
     durable_alarms_seal(a, &d->sealed);
     durable_sends_seal(a, &d->sealed);
+    if (!a->broken) {
+        durable_note_answer(a, changed);
+    }
     if (d->sealed.size > 0) {
         list_splice_back(&d->next, &d->said);
     } else if (d->task != NULL) {
@@ -197,8 +209,9 @@ static void end_activation(struct rh_actor *a)
 static void fail(struct rh_actor *a, enum store_result why)
 {
     struct durable *d = a->extra->durable;
-    const bool activates = a->task == VERB_ACTIVATE || withheld_has(&d->waiting, VERB_ACTIVATE) ||
-                           withheld_has(&d->next, VERB_ACTIVATE);
+    const bool activates = a->task == VERB_ACTIVATE ||
+                           withheld_find(&d->waiting, VERB_ACTIVATE) != NULL ||
+                           withheld_find(&d->next, VERB_ACTIVATE) != NULL;
 
     complain(a, why);
     d->ended = true;
@@ -239,6 +252,7 @@ static void claimed(struct rh_actor *a, struct store_task *t)
     const struct bytes given = buffer_bytes(&state);
     const bool good = t->result == STORE_DONE &&
                       named_values_load(&d->values, buffer_bytes(&t->bytes)) &&
+                      answers_load(&d->answers, buffer_bytes(&t->bytes), a->runtime->now_us) &&
                       durable_alarms_load(a, buffer_bytes(&t->bytes)) &&
                       durable_sends_load(a, buffer_bytes(&t->bytes));
     struct runtime *s = a->runtime;
@@ -298,6 +312,7 @@ void durable_load(struct rh_actor *a, const struct runtime_entry *entry)
     named_values_init(&d->values);
     outbox_init(&d->outbox);
     inbox_init(&d->inbox);
+    answers_init(&d->answers);
     list_init(&d->said);
     list_init(&d->waiting);
     list_init(&d->next);
@@ -334,6 +349,7 @@ void durable_free(struct rh_actor *a)
     withheld_drop(a, &d->next);
     named_values_fini(&d->values);
     values_batch_fini(&d->batch);
+    answers_fini(&d->answers);
     buffer_fini(&d->sealed);
     buffer_fini(&d->state);
     mem_free(d);

@@ -22,6 +22,7 @@
 #ifndef NODE_RUNTIME_DURABLE_H
 #define NODE_RUNTIME_DURABLE_H
 
+#include "node/durable/answers.h"
 #include "node/durable/inbox.h"
 #include "node/durable/operate.h"
 #include "node/durable/outbox.h"
@@ -34,6 +35,9 @@
 
 struct durable {
     struct named_values values;
+    struct answers answers;
+    struct request_name name; /* of the request that runs; number 0 = its answer is not saved */
+    bool begun;               /* a part of that request is saved, or will be by `sealed` */
     struct durable_alarms *alarms; /* owned; NULL = it has had none */
     struct actor_outbox outbox;
     struct inbox inbox;
@@ -86,6 +90,13 @@ void durable_alarms_undo(struct durable *d);
 /* Take those among what the store gave. False: there are too many. */
 bool durable_alarms_load(struct rh_actor *a, struct bytes all);
 void durable_alarms_free(struct rh_actor *a);
+/* ---- durable_answers.c */
+
+/* What the callback that is through said is in `said`: if it changed something, or told others, the
+ * answer of its request goes into the commit, or that it has begun. */
+void durable_note_answer(struct rh_actor *a, bool changed);
+/* The request that runs is answered beside a callback: likewise. */
+void durable_note_late_answer(struct rh_actor *a, const struct completion *c);
 
 /* ---- withheld.c: what an actor said, kept until it may leave */
 
@@ -102,6 +113,7 @@ void withheld_deny(struct rh_actor *a, struct list *in);
 void withheld_mute(const struct rh_actor *a, struct list *from);
 /* Forget all of it. */
 void withheld_drop(const struct rh_actor *a, struct list *from);
-bool withheld_has(const struct list *in, enum verb verb);
+/* Return the first completion of that verb, borrowed; NULL = there is none. */
+const struct completion *withheld_find(const struct list *in, enum verb verb);
 
 #endif

@@ -254,6 +254,8 @@ struct store_task;
 void durable_tell(struct rh_actor *a, const struct completion *c);
 /* A callback of the actor begins, in which it may change its values … */
 void durable_enter(struct rh_actor *a);
+/* … or by a request, which may be answered at once: if it is asked again, and known … */
+void durable_enter_request(struct rh_actor *a, const struct runtime_message *m);
 /* … and returns; not `good`: it has failed, and what it changed is undone. */
 void durable_leave(struct rh_actor *a, bool good);
 /* Load the actor, which is then started as the entry says. */

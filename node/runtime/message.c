@@ -68,7 +68,8 @@ static uint32_t message_flags(uint8_t flags)
            ((flags & REQUEST_IDEMPOTENT) != 0 ? RH_IDEMPOTENT : 0u);
 }
 
-static void open_message(struct rh_actor *a, const struct runtime_message *m)
+/* True: its code is to be called. */
+static bool open_message(struct rh_actor *a, const struct runtime_message *m)
 {
     ASSERT(a->task == VERB_NONE && !a->frozen);
     a->task = VERB_RUN;
@@ -76,12 +77,13 @@ static void open_message(struct rh_actor *a, const struct runtime_message *m)
     a->answered = false;
     if (a->extra == &runtime_nothing) {
         a->runtime->message = m;
-    } else {
-        extras_note(a->extra, m);
-        if ((m->flags & REQUEST_SESSION) == 0) { // else session.c calls its code
-            actor_enter_code(a);
-        }
+        return true;
     }
+    extras_note(a->extra, m);
+    if (a->extra->durable != NULL && (m->flags & REQUEST_SESSION) == 0) { // of which session.c sees
+        durable_enter_request(a, m);
+    }
+    return !a->answered;
 }
 
 static void call_code(struct rh_actor *a, const struct rh_message *message)
@@ -215,13 +217,15 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
         refuse(a, m->ticket);
         return;
     }
-    open_message(a, m);
+    const bool runs = open_message(a, m);
     if ((m->flags & REQUEST_SESSION) != 0) {
         (void)extra_of(a);
         a->runtime->message = NULL;
         session_run(a, m);
         return;
     }
-    call(a, m);
+    if (runs) {
+        call(a, m);
+    }
     returned(a);
 }

@@ -25,6 +25,8 @@ static void run(const struct submission *s, struct bytes all)
     uint64_t chain[RECORD_CHAIN_MAX];
     const struct runtime_message message = {.ticket = s->ticket,
                                             .flags = s->flags,
+                                            .again = s->again,
+                                            .name = s->name,
                                             .body = submission_rest(s, all),
                                             .chain_count = submission_chain(s, all, chain),
                                             .chain = chain};

@@ -159,14 +159,16 @@ void withheld_deny(struct rh_actor *a, struct list *in)
     }
 }
 
-bool withheld_has(const struct list *in, enum verb verb)
+const struct completion *withheld_find(const struct list *in, enum verb verb)
 {
     for (struct list_link *l = list_front(in); l != NULL; l = list_next(in, l)) {
-        if (CONTAINER_OF(l, struct withheld, link)->completion.verb == verb) {
-            return true;
+        const struct withheld *w = CONTAINER_OF(l, struct withheld, link);
+
+        if (w->completion.verb == verb) {
+            return &w->completion;
         }
     }
-    return false;
+    return NULL;
 }
 
 void withheld_fail(struct rh_actor *a, struct list *from, enum store_result why)

@@ -19,8 +19,8 @@ enum { SLEEPER = 3, NAPPER = 5, ROWS_MAX = 3000, WALL_MS = 1000000, TICK_US = 20
 
 static const struct host_kind kinds[] = {
     {.number = 0, .name = "kv"},
-    {.number = SLEEPER, .name = "sleeper", .alarms = true},
-    {.number = NAPPER, .name = "napper", .alarms = true},
+    {.number = SLEEPER, .name = "sleeper", .durable = true, .alarms = true},
+    {.number = NAPPER, .name = "napper", .durable = true, .alarms = true},
 };
 
 static struct host *host;

@@ -124,7 +124,7 @@ static void open_calls(uint32_t in_flight_max)
     calls = calls_new(&config);
     calls_count_down(calls, &waiting);
     calls_look(calls, &view, 11, now_us);
-    calls_up(calls, PEER, "n2", 12, now_us);
+    calls_up(calls, PEER, "n2", 12, true, now_us);
     (void)take(0);
 }
 
@@ -481,7 +481,7 @@ static void what_it_tells_behind_its_move_waits_for_what_it_told_before(void **s
     assert_int_equal(take(SIZE_MAX), 0);
     settle = 0;
     calls_down(calls, PEER, now_us); // It is asked again.
-    calls_up(calls, PEER, "n2", 12, now_us);
+    calls_up(calls, PEER, "n2", 12, true, now_us);
     (void)take(SIZE_MAX);
     assert_int_equal(settle, 77);
     hears(RH__CONTROL__BODY_SETTLED, 77);
@@ -498,7 +498,7 @@ static void who_has_to_be_asked_is_dialled(void **state)
     room_comes();
     assert_int_equal(take(SIZE_MAX), 0);
     assert_int_equal(dialled, 2);
-    calls_up(calls, PEER, "n2", 12, now_us);
+    calls_up(calls, PEER, "n2", 12, true, now_us);
     (void)take(SIZE_MAX);
     assert_int_equal(settle, 77);
 }

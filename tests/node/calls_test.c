@@ -232,7 +232,7 @@ static void a_link_is_asked_for_when_something_is_to_be_sent(void **state)
     assert_int_equal(did[0].e.slot, 2);
     ask(2);
     assert_int_equal(take(CALLS_CONNECT), 0);
-    calls_up(calls, 50, "n2", 12, now_us);
+    calls_up(calls, 50, "n2", 12, true, now_us);
     assert_int_equal(take_sends(), 2);
     assert_int_equal(did[0].e.peer, 50);
     assert_int_equal(did[1].r.prev, did[0].r.seq);
@@ -248,8 +248,8 @@ static void links_that_cross_are_one_way_until_it_is_lost(void **state)
     (void)state;
     give("bob", 2);
     look();
-    calls_up(calls, 50, "n2", 12, now_us);
-    calls_up(calls, 51, "n2", 12, now_us); // it dialled me as I dialled it
+    calls_up(calls, 50, "n2", 12, true, now_us);
+    calls_up(calls, 51, "n2", 12, true, now_us); // it dialled me as I dialled it
     (void)take(CALLS_UP);
     ask(1);
     assert_int_equal(take_sends(), 1);
@@ -264,11 +264,11 @@ static void links_that_cross_are_one_way_until_it_is_lost(void **state)
     const struct did again = did[0];
     const struct answer_record forged = {
         .gateway = again.r.gateway, .session = again.r.session, .seq = again.r.seq, .copy = 2};
-    calls_up(calls, 53, "n2", 13, now_us);
+    calls_up(calls, 53, "n2", 13, true, now_us);
     assert_false(calls_answer(calls, 52, &forged, now_us));
     assert_false(calls_answer(calls, 53, &forged, now_us));
     assert_int_equal(take(CALLS_ANSWER), 0);
-    calls_up(calls, 52, "n3", 13, now_us);
+    calls_up(calls, 52, "n3", 13, true, now_us);
     answer(&again, 52, ANSWER_OK, "");
     assert_int_equal(take(CALLS_ANSWER), 1);
     calls_down(calls, 51, now_us);
@@ -280,8 +280,8 @@ static void a_slot_may_get_another_node(void **state)
     (void)state;
     give("bob", 2);
     look();
-    calls_up(calls, 50, "n2", 12, now_us);
-    calls_up(calls, 60, "n2", 22, now_us); // not in the view yet
+    calls_up(calls, 50, "n2", 12, true, now_us);
+    calls_up(calls, 60, "n2", 22, true, now_us); // not in the view yet
     (void)take(CALLS_UP);
     ask(1);
     assert_int_equal(take_sends(), 1);
@@ -384,7 +384,7 @@ static void who_has_gone_hears_nothing(void **state)
     look();
     ask(1);
     calls_close(calls, 1, now_us);
-    calls_up(calls, 50, "n2", 12, now_us);
+    calls_up(calls, 50, "n2", 12, true, now_us);
     assert_int_equal(take_sends(), 1); // it still runs
     const struct did sent = did[0];
     answer(&sent, 50, ANSWER_OK, "");
@@ -502,7 +502,7 @@ static void some_calls_counted(void *context)
     look();
     give("bob", 2);
     look();
-    calls_up(calls, 22, "n2", 12, now_us);
+    calls_up(calls, 22, "n2", 12, true, now_us);
     for (int i = 0; i < 5; i++) {
         some_calls(nothing_ends);
     }
@@ -533,7 +533,7 @@ static void a_call_that_waits_long_sends_a_probe_after_itself(void **state)
     look();
     give("bob", 2);
     look();
-    calls_up(calls, 22, "n2", 12, now_us);
+    calls_up(calls, 22, "n2", 12, true, now_us);
     (void)take_sends();
     ask(6); // in the midst of no message: it keeps nobody waiting
     long_waits();

@@ -160,6 +160,7 @@ static inline void print_request(struct reader *in)
     (void)fprintf(out, "request %s session=%" PRIu64, name_of(r.id), r.session);
     (void)fprintf(out, " seq=%" PRIu64 " version=%" PRIu64, r.seq, r.version);
     (void)fprintf(out, " hops=%u%s", r.hops, (r.flags & REQUEST_HELD) != 0 ? " held" : "");
+    (void)fprintf(out, "%s", r.again ? " again" : "");
     if (r.ttl_ms < 1000) { // a story that is about it
         (void)fprintf(out, " ttl=%u", r.ttl_ms);
     }
@@ -264,6 +265,9 @@ static inline void print_submission(const struct host_effect *e, struct bytes b)
     (void)fprintf(out, "%s %s", verbs[s->verb], name_of(actor_id(e->actor)));
     if (s->verb == VERB_RUN) {
         print_body(submission_rest(s, b));
+    }
+    if (s->verb == VERB_RUN && s->again) {
+        (void)fprintf(out, " again=%" PRIu64 "/%" PRIu64, s->name.asker, s->name.number);
     }
     if (s->verb == VERB_ACTIVATE) {
         (void)fprintf(out, " token=%" PRIu64, s->fence);

@@ -54,6 +54,7 @@ static inline void do_new(void)
     kinds[0].remembered = number_of("remembered", 0) != 0;
     kinds[0].remember = number_of("remember", 0) != 0;
     kinds[0].ahead = number_of("move_rate", 0) != 0;
+    kinds[0].durable = number_of("durable", 0) != 0;
     kinds[0].state_version = (uint32_t)number_of("version", 0);
     kinds[0].state_least = (uint32_t)number_of("least", kinds[0].state_version);
     kinds[0].state_most = (uint32_t)number_of("most", kinds[0].state_version);

@@ -23,7 +23,8 @@ static void do_peer(void)
                              .name = word_count > 4 ? words[4]
                                      : node         ? name
                                                     : "g",
-                             .incarnation = word_number(3)});
+                             .incarnation = word_number(3),
+                             .streams = number_of("streams", 0) != 0});
 }
 
 static void do_adopted(void)
@@ -39,7 +40,7 @@ static void do_adopted(void)
 }
 
 /* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= awake= call=
- * traced= ago= (made so many ms ago) chain=ID] */
+ * again= traced= ago= (made so many ms ago) chain=ID] */
 static struct bytes body_of(size_t at)
 {
     static char big[400000];
@@ -78,6 +79,7 @@ static void do_request(void)
     r.ttl_ms = (uint32_t)number_of("ttl", 10000);
     r.hops = (uint8_t)number_of("hops", 0);
     r.kind = (uint16_t)number_of("kind", 0);
+    r.again = number_of("again", 0) != 0;
     r.flags = number_of("held", 0) != 0 ? REQUEST_HELD : 0;
     r.flags |= number_of("read", 0) != 0 ? REQUEST_IDEMPOTENT : 0;
     r.flags |= number_of("awake", 0) != 0 ? REQUEST_AWAKE : 0;

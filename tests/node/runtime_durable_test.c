@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Durable actors on a runtime: what leaves when, what a store that is slow, full or lost does to
- * them, and what is dropped.
+ * them, what is dropped, and what is answered when it is asked again.
  */
 #include "base/log.h"
+#include "node/durable/answers.h"
 #include "tests/node/memory_store.h"
 #include "tests/node/runtime_rig.h"
 #include "tests/planted.h"
@@ -66,6 +67,14 @@ static void on_answer(struct rh_actor *actor, void *instance, const struct rh_an
     (void)argument;
     assert_int_equal(rh_state_put(actor, of("answer"), answer->payload), RH_OK);
     (void)rh_reply(actor, rh_text("done"));
+}
+
+static void on_told(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
+                    void *argument)
+{
+    (void)instance;
+    (void)argument;
+    (void)rh_reply(actor, rh_bytes_value(answer->payload.data, answer->payload.size));
 }
 
 static int session(struct rh_actor *actor, void *instance, const struct rh_session *event)
@@ -153,6 +162,14 @@ static void message(struct rh_actor *actor, void *instance, const struct rh_mess
         (void)rh_defer(actor);
         assert_int_equal(rh_call(actor, 3, of("friend"), of("give"), 1000, 0, on_answer, NULL),
                          RH_OK);
+    } else if (strcmp(word, "ask") == 0) {
+        assert_int_equal(rh_state_undo(actor), RH_OK);
+        (void)rh_defer(actor);
+        assert_int_equal(rh_call(actor, 3, of("friend"), of("give"), 1000, 0, on_told, NULL),
+                         RH_OK);
+    } else if (strcmp(word, "tell") == 0) {
+        assert_int_equal(rh_state_undo(actor), RH_OK);
+        assert_int_equal(rh_send(actor, 3, of("friend"), of("hello")), RH_OK);
     } else if (strcmp(word, "timer") == 0) {
         assert_true(rh_timer_start(actor, 1, 0, NULL) > 0);
     }
@@ -223,6 +240,28 @@ static void close_account(struct account *a)
 {
     runtime_rig_close(&a->t);
     memory_store_close(&a->store);
+}
+
+/* A request with a name; what it was answered at once, or "". */
+static const char *ask(struct account *a, const char *payload, uint64_t number, bool again)
+{
+    const struct runtime_message message = {.ticket = 1,
+                                            .body = bytes_of(payload, strlen(payload)),
+                                            .again = again,
+                                            .name = {77, number}};
+
+    a->t.text[0] = '\0';
+    runtime_run(a->t.actor, &message);
+    return a->t.text;
+}
+
+/* Its node dies, and the next owner has it. */
+static void comes_again(struct account *a)
+{
+    runtime_discard(a->t.actor, RH_FENCED);
+    enter(a, FENCE + 2);
+    saves(a);
+    assert_int_equal(a->t.error, ERR_OK);
 }
 
 static void the_values_are_loaded_before_it_starts(void **state)
@@ -650,6 +689,198 @@ static void what_only_reads_is_answered_at_once(void **state)
     close_account(&a);
 }
 
+static void what_is_asked_again_is_answered_and_does_not_run(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "undo and", 4, false);
+    saves(&a);
+    (void)ask(&a, "send", 5, false);
+    memory_store_do(&a.store); // it is saved, and nobody heard
+    comes_again(&a);
+    a.t.told[VERB_CALL] = 0;
+    assert_string_equal(ask(&a, "send", 5, true), "sent");
+    assert_int_equal(a.t.code, ANSWER_OK);
+    assert_int_equal(a.t.told[VERB_CALL], 0);
+    assert_int_equal(memory_store_waiting(&a.store), 0);
+    assert_string_equal(ask(&a, "send", 5, true), "sent"); // and again
+    (void)ask(&a, "new", 6, true);                         // that never ran
+    saves(&a);
+    assert_string_equal(memory_store_text(&a.store, "k"), "new");
+    close_account(&a);
+}
+
+static void what_changed_nothing_is_not_saved_and_runs_again(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    assert_string_equal(ask(&a, "undo", 5, false), "ERR not enough");
+    assert_string_equal(ask(&a, "get k", 6, false), "");
+    assert_int_equal(memory_store_waiting(&a.store), 0);
+    assert_string_equal(ask(&a, "undo", 5, true), "ERR not enough");
+    assert_int_equal(a.store.table[CHANGE_ANSWER].there, 0);
+    close_account(&a);
+}
+
+/* It would be told twice. */
+static void who_told_others_has_changed_something(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "tell", 5, false);
+    assert_int_equal(a.t.told[VERB_CALL], 0);
+    saves(&a);
+    assert_int_equal(a.t.told[VERB_CALL], 1);
+    comes_again(&a);
+    (void)ask(&a, "tell", 5, true);
+    assert_int_equal(a.t.told[VERB_CALL], 1);
+    close_account(&a);
+}
+
+static void what_may_run_again_does(void **state)
+{
+    struct account a;
+    const struct runtime_message message = {.ticket = 1,
+                                            .flags = REQUEST_IDEMPOTENT,
+                                            .body = bytes_of("one", 3),
+                                            .again = true,
+                                            .name = {77, 5}};
+
+    (void)state;
+    open_account(&a);
+    for (unsigned i = 1; i <= 2; i++) {
+        runtime_run(a.t.actor, &message);
+        saves(&a);
+        assert_int_equal(a.store.number, i);
+    }
+    assert_int_equal(a.store.table[CHANGE_ANSWER].there, 0);
+    close_account(&a);
+}
+
+static void what_was_amidst_its_work_is_interrupted(void **state)
+{
+    static const char *const words[] = {"call", "ask"}; // the second changes nothing itself
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct account a;
+
+        open_account(&a);
+        (void)ask(&a, words[i], 5, false);
+        assert_int_equal(a.t.told[VERB_CALL], 0);
+        saves(&a);
+        assert_int_equal(a.t.told[VERB_CALL], 1);
+        comes_again(&a);
+        assert_memory_equal(ask(&a, words[i], 5, true), "INTERRUPTED ", 12);
+        assert_int_equal(a.t.code, ANSWER_APP_ERROR);
+        assert_int_equal(a.t.told[VERB_CALL], 1);
+        close_account(&a);
+    }
+}
+
+/* Also when its end changed nothing more: nobody is to hear that it was interrupted. */
+static void what_went_on_after_a_commit_has_its_answer_saved(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "ask", 5, false);
+    saves(&a);
+    const struct call_answer answer = {
+        .number = a.t.call.number, .status = RH_OK, .payload = bytes_of("gold", 4)};
+    runtime_answer(a.t.runtime, &answer);
+    assert_int_equal(a.t.told[VERB_RUN], 0);
+    saves(&a);
+    assert_string_equal(a.t.text, "gold");
+    (void)ask(&a, "later", 6, false);
+    saves(&a);
+    assert_int_equal(rh_reply_later(a.token, rh_text("there")), RH_OK);
+    tick(&a);
+    assert_string_equal(a.t.text, "");
+    saves(&a);
+    assert_string_equal(a.t.text, "there");
+    comes_again(&a);
+    assert_string_equal(ask(&a, "ask", 5, true), "gold");
+    assert_string_equal(ask(&a, "later", 6, true), "there");
+    close_account(&a);
+}
+
+/* Its answer comes while its first commit is on its way. */
+static void an_early_end_is_saved_behind_the_beginning(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "later", 6, false);
+    assert_int_equal(rh_reply_later(a.token, rh_text("there")), RH_OK);
+    tick(&a);
+    saves(&a);
+    assert_string_equal(a.t.text, "");
+    saves(&a);
+    assert_string_equal(a.t.text, "there");
+    assert_int_equal(memory_store_waiting(&a.store), 0);
+    comes_again(&a);
+    assert_string_equal(ask(&a, "later", 6, true), "there");
+    close_account(&a);
+}
+
+static void of_what_was_forgotten_nobody_knows(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    for (uint64_t i = 1; i <= (uint64_t)ANSWERS_MAX + 1; i++) {
+        (void)ask(&a, "one", i, false);
+        saves(&a);
+    }
+    comes_again(&a);
+    assert_string_equal(ask(&a, "one", 1, true), "");
+    assert_int_equal(a.t.code, ANSWER_LOST);
+    close_account(&a);
+}
+
+/* The next owner has the fence: what the dead one still wanted saved is not, nor its answer. */
+static void what_is_deposed_saves_no_answer(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "one", 5, false);
+    a.store.fence = FENCE + 2;
+    saves(&a);
+    assert_memory_equal(a.t.text, "STORE_FENCED ", 13);
+    comes_again(&a);
+    assert_string_equal(ask(&a, "two", 5, true), ""); // it runs
+    saves(&a);
+    assert_string_equal(memory_store_text(&a.store, "k"), "two");
+    close_account(&a);
+}
+
+static void who_failed_saves_no_answer(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "answer and fail", 5, false);
+    assert_int_equal(memory_store_waiting(&a.store), 0);
+    comes_again(&a);
+    (void)ask(&a, "one", 5, true);
+    saves(&a);
+    assert_string_equal(memory_store_text(&a.store, "k"), "one");
+    close_account(&a);
+}
+
 static void other_kinds_have_no_values(void **state)
 {
     static const struct rh_actor_ops plain = {.abi = RH_ABI,
@@ -775,6 +1006,16 @@ static int all_cases(void)
         cmocka_unit_test(a_store_may_answer_when_nobody_is_there_any_more),
         cmocka_unit_test(it_moves_by_the_store),
         cmocka_unit_test(what_only_reads_is_answered_at_once),
+        cmocka_unit_test(what_is_asked_again_is_answered_and_does_not_run),
+        cmocka_unit_test(what_changed_nothing_is_not_saved_and_runs_again),
+        cmocka_unit_test(who_told_others_has_changed_something),
+        cmocka_unit_test(what_may_run_again_does),
+        cmocka_unit_test(what_was_amidst_its_work_is_interrupted),
+        cmocka_unit_test(what_went_on_after_a_commit_has_its_answer_saved),
+        cmocka_unit_test(an_early_end_is_saved_behind_the_beginning),
+        cmocka_unit_test(of_what_was_forgotten_nobody_knows),
+        cmocka_unit_test(what_is_deposed_saves_no_answer),
+        cmocka_unit_test(who_failed_saves_no_answer),
         cmocka_unit_test(other_kinds_have_no_values),
         cmocka_unit_test(what_an_operator_changes_is_a_commit_that_the_actor_sees),
         cmocka_unit_test(what_an_operator_could_not_save_has_no_answer),
@@ -786,7 +1027,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_ANSWERFIRST};
+    static const enum mutant all[] = {M_ANSWERFIRST, M_NOSAVEDANSWER};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -122,7 +122,7 @@ static void room_open(void)
     rig_config(&w->room.rig);
     w->room.calls = calls_new(&config);
     calls_look(w->room.calls, router_view(w->room.rig.router), ROOM_ID, w->now_us);
-    calls_up(w->room.calls, ++w->room.peer, "n1", 10, w->now_us);
+    calls_up(w->room.calls, ++w->room.peer, "n1", 10, true, w->now_us);
     room_effects();
 }
 
@@ -144,7 +144,7 @@ static void room_link_breaks(void)
     w->room.up.count = 0;
     w->room.down.count = 0;
     calls_down(w->room.calls, w->room.peer, w->now_us);
-    calls_up(w->room.calls, ++w->room.peer, "n1", 10, w->now_us);
+    calls_up(w->room.calls, ++w->room.peer, "n1", 10, true, w->now_us);
 }
 
 static void room_turn(void)

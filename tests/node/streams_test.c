@@ -16,10 +16,12 @@
 #include <string.h>
 
 enum { SELF = 101, OTHER = 102, GATEWAY = 900, VERSION = 10, VNODES = 4, LINK = 7 };
-enum { BRIEF = 0, SLOW = 1, EFFECTS_MAX = 64, ANSWERS_MAX = 256 };
+enum { BRIEF = 0, SLOW = 1, SAVED = 2, EFFECTS_MAX = 64, ANSWERS_MAX = 256 };
 
-static const struct host_kind kinds[] = {{.number = BRIEF, .idle_ms = UINT32_MAX, .brief = true},
-                                         {.number = SLOW, .idle_ms = UINT32_MAX}};
+static const struct host_kind kinds[] = {
+    {.number = BRIEF, .idle_ms = UINT32_MAX, .brief = true},
+    {.number = SLOW, .idle_ms = UINT32_MAX},
+    {.number = SAVED, .idle_ms = UINT32_MAX, .brief = true, .durable = true}};
 
 static const uint64_t MS = 1000;
 
@@ -119,7 +121,7 @@ static int open(void **state)
     (void)state;
     (void)snprintf(config.name, sizeof config.name, "n1");
     config.kinds = kinds;
-    config.kind_count = 2;
+    config.kind_count = 3;
     config.nonce = 7;
     config.queue_count_max = 2;
     now_us = 1000000;
@@ -205,26 +207,33 @@ static void begin(void)
     number = 1;
 }
 
-/* A frame with one request. `ack`: answers that the gateway has. Returns its rid. */
-static uint64_t ask_at(uint16_t kind, const char *id, uint64_t ack, uint64_t version)
+/* A frame with that request. `ack`: answers that the gateway has. */
+static void put_request(const struct stream_request *r, uint64_t ack, uint64_t version)
 {
     struct buffer out = {0};
-    const struct stream_request r = {.rid = ++rids,
-                                     .session = 3,
-                                     .ttl_ms = 1000,
-                                     .kind = kind,
-                                     .id = text(id),
-                                     .body = text(id)};
-    const size_t size = stream_request_size(&r);
+    const size_t size = stream_request_size(r);
 
     put_head(&out,
              STREAM_REQUEST,
              &(struct stream_head){
                  .from = GATEWAY, .to = SELF, .first = number++, .ack = ack, .version = version});
-    stream_request_store(buffer_reserve(&out, size), &r);
+    stream_request_store(buffer_reserve(&out, size), r);
     out.size += size;
     stream_frame_end(out.data, out.size, 1);
     feed(LINK, &out);
+}
+
+/* A frame with one request. Returns its rid. */
+static uint64_t ask_at(uint16_t kind, const char *id, uint64_t ack, uint64_t version)
+{
+    put_request(&(struct stream_request){.rid = ++rids,
+                                         .session = 3,
+                                         .ttl_ms = 1000,
+                                         .kind = kind,
+                                         .id = text(id),
+                                         .body = text(id)},
+                ack,
+                version);
     return rids;
 }
 
@@ -950,6 +959,102 @@ static void what_was_forwarded_is_not_forwarded_again(void **state)
     assert_int_equal(passed_count, 2);
 }
 
+/* It may have run at a node that is dead. */
+static struct stream_request asked_again(uint16_t kind, const char *id)
+{
+    return (struct stream_request){.rid = ++rids,
+                                   .session = 3,
+                                   .ttl_ms = 1000,
+                                   .kind = kind,
+                                   .again = true,
+                                   .id = text(id),
+                                   .body = text(id)};
+}
+
+static void of_what_nobody_saved_nobody_knows(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    ran = 0;
+    struct stream_request r = asked_again(BRIEF, "anna");
+    put_request(&r, answer_count, VERSION);
+    assert_null(effect_of(HOST_SUBMIT, VERB_RUN));
+    assert_int_equal(last_answer()->code, ANSWER_LOST);
+    r = asked_again(BRIEF, "anna");
+    r.flags = REQUEST_IDEMPOTENT;
+    put_request(&r, answer_count, VERSION);
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e);
+    assert_false(e->submission.again);
+    assert_int_equal(ran, 0); // not at once
+}
+
+static void who_saves_answers_is_told_the_name(void **state)
+{
+    (void)state;
+    begin();
+    struct actor *a = wake(SAVED, "anna");
+    assert_int_equal(ran, 0);
+    const uint64_t first = ask(SAVED, "anna", answer_count);
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e);
+    assert_false(e->submission.again);
+    assert_int_equal(e->submission.name.asker, GATEWAY);
+    assert_int_equal(e->submission.name.number, first);
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
+    const struct stream_request r = asked_again(SAVED, "anna");
+    put_request(&r, answer_count, VERSION);
+    e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e);
+    assert_true(e->submission.again);
+    assert_int_equal(e->submission.name.asker, GATEWAY);
+    assert_int_equal(e->submission.name.number, r.rid);
+    // It was not begun in time, and is given back and begun later: by the same name.
+    complete(a,
+             (struct completion){.verb = VERB_RUN,
+                                 .returned = true,
+                                 .ticket = e->submission.ticket,
+                                 .bytes = text("anna")});
+    e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e);
+    assert_true(e->submission.again);
+    assert_int_equal(e->submission.name.number, r.rid);
+}
+
+static void what_is_sent_on_keeps_its_name(void **state)
+{
+    struct stream_request r = asked_again(SLOW, id_that_moves());
+
+    (void)state;
+    const uint64_t rid = pass_two();
+    r.rid = ++rids;
+    put_request(&r, 0, VERSION);
+    read_road();
+    assert_int_equal(passed_count, 3);
+    for (size_t i = 0; i < passed_count; i++) {
+        assert_int_equal(passed[i].name.asker, GATEWAY);
+        assert_int_equal(passed[i].name.number, i < 2 ? rid + i : r.rid);
+        assert_true(passed[i].again == (i == 2));
+    }
+}
+
+/* Only a node asks for others. */
+static void a_gateway_asks_under_no_other_name(void **state)
+{
+    struct host_stats stats;
+    struct stream_request r = asked_again(SAVED, "anna");
+
+    (void)state;
+    begin();
+    r.name = (struct request_name){GATEWAY + 1, 5};
+    put_request(&r, answer_count, VERSION);
+    assert_int_equal(last_answer()->code, ANSWER_NO_KIND);
+    assert_null(effect_of(HOST_SUBMIT, VERB_ACTIVATE));
+    host_stats(host, &stats);
+    assert_int_equal(stats.misuses[HOST_MISUSE_REQUEST], 1);
+}
+
 static void what_a_broken_link_lost_is_refused(void **state)
 {
     (void)state;
@@ -1278,6 +1383,10 @@ int main(void)
         CASE(a_refusal_of_the_next_node_keeps_back_what_is_behind),
         CASE(what_has_not_left_in_its_time_has_none),
         CASE(what_was_forwarded_is_not_forwarded_again),
+        CASE(of_what_nobody_saved_nobody_knows),
+        CASE(who_saves_answers_is_told_the_name),
+        CASE(what_is_sent_on_keeps_its_name),
+        CASE(a_gateway_asks_under_no_other_name),
         CASE(what_a_broken_link_lost_is_refused),
         CASE(what_was_sent_on_to_a_dead_node_is_unknown),
         CASE(what_a_dead_node_sends_on_is_not_heard),

@@ -429,7 +429,11 @@ static enum server_verdict judged_behind(uint8_t code)
         SERVER_JOINED);
     ASSERT(server_take(&s, 1, 0, 101, 5) == SERVER_RUN);
     ASSERT(server_take(&s, 2, 0, 102, 5) == SERVER_RUN);
-    server_refuse(&s, 101, 5, code, 0);
+    if (code == (enum answer_code)STREAM_CODE_UNKNOWN) {
+        server_unknown(&s, 101, 5);
+    } else {
+        server_refuse(&s, 101, 5, code, 0);
+    }
     const enum server_verdict verdict = server_judge(&s, 102, 5, 0);
     server_dead(&s);
     stream_chunks_fini(&chunks);
@@ -440,6 +444,7 @@ static void what_has_expired_keeps_nothing_back(void **state)
 {
     (void)state;
     assert_int_equal(judged_behind(ANSWER_BUSY), SERVER_BEHIND);
+    assert_int_equal(judged_behind(STREAM_CODE_UNKNOWN), SERVER_BEHIND); // it may be asked again
     assert_int_equal(judged_behind(ANSWER_EXPIRED), SERVER_RUN);
 }
 

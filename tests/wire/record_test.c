@@ -207,6 +207,7 @@ static void records_come_back_as_they_were_put(void **state)
     assert_int_equal(q.ttl_ms, request.ttl_ms);
     assert_int_equal(q.kind, request.kind);
     assert_int_equal(q.hops, request.hops);
+    assert_false(q.again);
     assert_int_equal(q.copy, request.copy);
     assert_int_equal(q.flags, request.flags);
     assert_int_equal(q.chain_count, request.chain_count);
@@ -253,6 +254,30 @@ static enum err decode_behind(struct bytes in, struct bytes before, struct reque
     const enum err e = request_get_behind(&r, before, out);
 
     return e == ERR_OK && r.left != 0 ? ERR_CORRUPT : e;
+}
+
+/* It takes no more room: a bit beside the hops. */
+static void one_that_is_asked_again_says_so(void **state)
+{
+    enum { HOPS_AT = 66 };
+    struct request_record r = request;
+    struct buffer plain = {0};
+    struct buffer out = {0};
+    struct request_record back;
+
+    (void)state;
+    request_put(&plain, &r);
+    r.again = true;
+    request_put(&out, &r);
+    assert_int_equal(out.size, plain.size);
+    assert_int_equal(out.data[HOPS_AT], 0x81);
+    struct reader in = {.at = out.data, .left = out.size};
+    assert_int_equal(request_get(&in, &back), ERR_OK);
+    assert_true(back.again && back.hops == 1);
+    out.data[HOPS_AT] = plain.data[HOPS_AT];
+    assert_memory_equal(out.data, plain.data, out.size);
+    buffer_fini(&plain);
+    buffer_fini(&out);
 }
 
 static void a_record_may_have_the_body_of_the_one_before(void **state)
@@ -430,6 +455,7 @@ static void a_reader_stays_bad_after_a_bad_record(void **state)
 int main(void)
 {
     const struct CMUnitTest cases[] = {
+        cmocka_unit_test(one_that_is_asked_again_says_so),
         cmocka_unit_test(a_request_has_these_bytes),
         cmocka_unit_test(an_answer_has_these_bytes),
         cmocka_unit_test(state_and_its_end_and_its_ack_have_these_bytes),

@@ -140,6 +140,36 @@ static void a_request_has_these_bytes(void **state)
     mem_free(bytes);
 }
 
+static void one_that_is_asked_again_may_have_another_s_name(void **state)
+{
+    struct stream_request r = {.rid = 1, .again = true, .id = text("k")};
+    uint8_t bytes[64];
+    struct reader in = {.at = bytes, .left = 32};
+    struct stream_request back;
+
+    (void)state;
+    assert_int_equal(stream_request_size(&r), 32);
+    stream_request_store(bytes, &r);
+    assert_hex(bytes_of(bytes + 24, 8), "0000 00 04 00 00 01 6b");
+    assert_int_equal(stream_request_get(&in, &back), ERR_OK);
+    assert_true(back.again && !back.plain && back.name.asker == 0 && back.owned.seq == 0);
+    r.again = false;
+    stream_request_store(bytes, &r);
+    stream_request_again(bytes);
+    assert_hex(bytes_of(bytes + 24, 8), "0000 00 04 00 00 01 6b");
+    r.name = (struct request_name){2, 3};
+    assert_int_equal(stream_request_size(&r), 48);
+    stream_request_store(bytes, &r);
+    assert_hex(bytes_of(bytes + 24, 24),
+               "0000 00 02 00 00 01 0200000000000000 0300000000000000 6b");
+    in = (struct reader){.at = bytes, .left = 48};
+    assert_int_equal(stream_request_get(&in, &back), ERR_OK);
+    assert_true(!back.again && back.name.asker == 2 && back.name.number == 3);
+    (void)store_u64(bytes + STREAM_REQUEST_SIZE, 0); // nobody's
+    in = (struct reader){.at = bytes, .left = 48};
+    assert_int_equal(stream_request_get(&in, &back), ERR_CORRUPT);
+}
+
 static void a_plain_request_takes_31_bytes_more_than_it_says(void **state)
 {
     const struct stream_request r = {.rid = 1, .id = text("k")};
@@ -183,7 +213,8 @@ static void a_damaged_request_is_refused(void **state)
     refused_request(26, REQUEST_HELD); // flags of records alone
     refused_request(26, REQUEST_SAME); // likewise
     refused_request(26, REQUEST_CALL); // "hello" does not begin with who calls
-    refused_request(27, 2);            // a flag of a later version
+    refused_request(27, 9);            // a flag of a later version
+    refused_request(27, 3);            // its name would be in its chain, and is too much
     refused_request(28, STREAM_HOPS_MAX + 1);
     refused_request(29, RECORD_CHAIN_MAX + 1);
     refused_request(30, 0); // no id
@@ -229,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_header_has_these_bytes),
         cmocka_unit_test(a_damaged_header_is_refused),
         cmocka_unit_test(a_request_has_these_bytes),
+        cmocka_unit_test(one_that_is_asked_again_may_have_another_s_name),
         cmocka_unit_test(a_plain_request_takes_31_bytes_more_than_it_says),
         cmocka_unit_test(a_damaged_request_is_refused),
         cmocka_unit_test(an_answer_has_these_bytes),

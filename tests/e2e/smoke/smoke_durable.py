@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Durable actors in a SQLite file that three nodes share: what was answered is in the file, as SQL alone says it, while
-nodes are killed and ids move; and it is there again after everything was killed."""
+"""Durable actors in a SQLite file that three nodes share: each request runs once and is answered, never UNKNOWN, while
+nodes are killed and ids move; what was answered is in the file, as SQL alone says it, and it is there again after
+everything was killed."""
 import os
 import re
 import signal
@@ -82,8 +83,8 @@ class Player(threading.Thread):
         self.address = address
         self.names = [f"player-{number}-{i}" for i in range(5)]
         self.least = dict.fromkeys(self.names, 0)  # that it has for certain
-        self.most = dict.fromkeys(self.names, 0)  # that it may have: with those of which nobody knows
-        self.answers = self.unknown = 0
+        self.most = dict.fromkeys(self.names, 0)  # that it may have: with those that took too long
+        self.answers = self.late = 0
         self.stopping = False
         self.failed = None
 
@@ -93,9 +94,9 @@ class Player(threading.Thread):
             return int(redis("CALL", name, "ADD gold 1"))
         except RespError as error:
             word = word_of(error)
-            assert word in ("UNKNOWN", "TIMEOUT", "REJECTED", "STORE_UNAVAILABLE", "STORE_FENCED"), error
-            if word in ("UNKNOWN", "TIMEOUT"):
-                self.unknown += 1  # it may have run, and may run yet
+            assert word in ("TIMEOUT", "REJECTED"), error  # on a machine that is very busy
+            if word == "TIMEOUT":
+                self.late += 1  # it may have run, and may run yet
             else:
                 self.most[name] -= 1
             return None
@@ -174,7 +175,7 @@ def what_was_answered_is_in_the_file_whatever_dies(binary):
         for name, count in found.items():
             assert int(redis("CALL", name, "GET gold")) == count
         assert int(redis("CALL", "player-0-0", "TAKE gold 1")) == found["player-0-0"] - 1
-        print(f"# {sum(p.answers for p in players)} answers, {sum(p.unknown for p in players)} unknown", flush=True)
+        print(f"# {sum(p.answers for p in players)} answers, {sum(p.late for p in players)} late", flush=True)
 
 
 def a_store_that_is_locked_changes_nothing(binary):
