@@ -249,11 +249,13 @@
     X(M_AWAYTAKEN, "who is away is in the way of a new client")                          \
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
-/* Of durable actors: tests/node/runtime_durable_test.c and tests/storage/actor_store_test.c, with
- * --mutants. */
+/* Of durable actors: tests/node/runtime_durable_test.c, tests/storage/actor_store_test.c and
+ * remote_store_test.c, with --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
-    X(M_NOFENCESTORE, "the store does not compare the fence of who writes")
+    X(M_NOFENCESTORE, "the store does not compare the fence of who writes")              \
+    X(M_LATECOMMIT, "a commit that was told to be undone can be done later")             \
+    X(M_OLDSTORE, "a store that went back in time is not noticed")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

@@ -231,6 +231,8 @@ static const struct {
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
     {"M_ANSWERFIRST", "no actor here is durable: runtime_durable_test.c plants it"},
     {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
+    {"M_LATECOMMIT", "no actor here is durable: remote_store_test.c plants it"},
+    {"M_OLDSTORE", "no actor here is durable: remote_store_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},
     {"M_UNFOUNDED",

@@ -73,6 +73,7 @@ static void perform(struct committer *c, size_t count)
     (void)pthread_mutex_lock(&c->lock);
     c->stats.transactions++;
     c->stats.waiting -= count;
+    c->stats.store = c->store->counts;
     for (size_t i = 0; i < count; i++) {
         (*counter_of(&c->stats, c->batch[i]))++;
     }

@@ -14,7 +14,7 @@
 #include "storage/actors/store.h"
 
 enum {
-    COMMITTER_TASKS_MAX = 1024,            /* of one transaction */
+    COMMITTER_TASKS_MAX = STORE_TASKS_MAX, /* of one transaction */
     COMMITTER_SIZE_MAX = 16 * 1024 * 1024, /* bytes of its changes; one task alone may have more */
 };
 
@@ -28,6 +28,7 @@ struct committer_stats {
     uint64_t fenced;       /* tasks that another owner's fence refused, … */
     uint64_t unavailable;  /* … that the store could not do, … */
     uint64_t unknown;      /* … and commits of which nobody knows */
+    struct store_counts store;
 };
 
 struct committer;
