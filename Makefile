@@ -65,21 +65,17 @@ objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(shell find tests -name '*_test.c' | sort))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
 benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
-# An example whose library is not here is left out; nothing else needs that library.
-header_of = $(wildcard $(1:%=/usr/include/%) $(1:%=/usr/local/include/%))
-lacking := $(if $(call header_of,postgresql/libpq-fe.h),,examples/store_postgres.c) \
-           $(if $(call header_of,hiredis/hiredis.h),,examples/store_redis.c)
 games   := examples/embedded.c examples/matchmaker.c # servers of their own
 players := examples/player.c   # clients
-plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking) $(games) $(players),$(wildcard examples/*.c tests/plugins/*.c)))
+plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(games) $(players),$(wildcard examples/*.c tests/plugins/*.c)))
 embedded := $(games:%.c=$(out)/%)
 playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
 # Programs of their own, that `ringhold conform|bench|bot|demo` finds beside itself or in libexec/ringhold; and the demo's actor.
 beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ledger.so)
-# Actors that `--actor store_redis=…` finds where they are installed; only where their libraries are.
-stores  := $(filter-out $(lacking:%.c=$(out)/%.so),$(addprefix $(out)/examples/,store_postgres.so store_redis.so))
+# Actors that `--actor store_redis=…` finds where they are installed.
+stores  := $(addprefix $(out)/examples/,store_postgres.so store_redis.so)
 library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
@@ -87,12 +83,10 @@ client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ring
 manual  := $(patsubst docs/man/%.scd,$(out)/man/%,$(wildcard docs/man/*.scd))
 ship    := $(binary) $(beside) $(stores) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
 
-all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking))) ## build ringhold, its libraries, plugins, tests
+all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) ## build ringhold, its libraries, plugins, tests
 
 skip/manual:
 	@echo '  SKIP manual pages: they need scdoc (apt-get install scdoc)'
-skip/%:
-	@echo '  SKIP $*: it needs libpq-dev or libhiredis-dev (tools/setup check)'
 
 $(pb:%.c=%.h): %.h: %.c
 build/proto/%.pb-c.c: %.proto
@@ -273,7 +267,7 @@ faulty := INJECT=1 MUTANTS=1
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) $(faulty) run-mutants
-planted := $(filter %/access_test %/actor_store_test %/client_bind_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/runtime_durable_test %/runtime_keep_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
+planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 $(run-tests) "$(out)/sim/fleet_sim --mutants" $(planted:%="% --mutants") "tests/e2e/smoke/smoke_history.py $(binary)"
 
@@ -376,7 +370,7 @@ code := $(shell find $(folders) bench examples include tests -name '*.[ch]' 2>/d
 # which takes six times as long. cppcheck would go through a file once for each macro that any
 # header asks for: it goes once, and once more through a file that names a macro of ours.
 lint-out := build/lint$(if $(DEEP),-deep)
-linted   := $(patsubst %.c,$(lint-out)/%.ok,$(filter-out $(lacking),$(filter %.c,$(code))))
+linted   := $(patsubst %.c,$(lint-out)/%.ok,$(filter %.c,$(code)))
 clang    := -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" -iquote . -isystem build/proto -Iinclude
 steps     = $(if $(DEEP),,-Xclang -analyzer-config -Xclang max-nodes=$(if $(filter tests/%,$<),4000,25000))
 variants := RINGHOLD_INJECT RINGHOLD_MUTANTS RINGHOLD_NEXT

@@ -254,7 +254,8 @@
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
 /* Of durable actors: tests/node/runtime_durable_test.c, runtime_alarms_test.c, alarms_test.c,
- * outbox_test.c, operate_test.c, and tests/storage/actor_store_test.c and store_tools_test.c, with
+ * outbox_test.c, operate_test.c, and tests/storage/actor_store_test.c, remote_store_test.c and
+ * store_tools_test.c, with
  * --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
@@ -267,7 +268,9 @@
     X(M_ALARMEARLY, "an alarm goes off before its time")                                 \
     X(M_ALARMAPART, "an alarm is set by another commit than what goes with it")          \
     X(M_ALARMASLEEP, "an alarm does not wake who sleeps")                                \
-    X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")
+    X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")               \
+    X(M_LATECOMMIT, "a commit that was told to be undone can be done later")             \
+    X(M_OLDSTORE, "a store that went back in time is not noticed")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

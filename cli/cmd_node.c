@@ -187,11 +187,12 @@ static struct option kind_option(struct node_args *w)
 static struct option store_option(struct node_args *w)
 {
     return option_text("store",
-                       "sqlite:PATH",
+                       "STORE",
                        w->store,
                        sizeof w->store,
-                       "where durable kinds keep their values: a file, which all nodes of one "
-                       "machine may share (none)");
+                       "where durable kinds keep their values: sqlite:PATH, a file of one "
+                       "machine; postgres:CONNECTION, a connection string or URI; or "
+                       "redis:HOST:PORT[/DB] (none)");
 }
 
 static struct option listen_option(struct node_args *w)

@@ -832,9 +832,10 @@ struct rh_node_options {
     uint32_t insecure; /* 1: listen beyond loopback without TLS: anyone who can connect controls the
                           fleet */
 
-    /* Where the values of durable kinds are: "sqlite:PATH". The file is made if it is missing, and
-     * may be shared by all nodes of one machine. All nodes of a durable kind must use the same
-     * store. NULL = none, and no durable kind. */
+    /* Where the values of durable kinds are: "sqlite:PATH", a file, which is made if it is missing,
+     * and may be shared by all nodes of one machine; "postgres:CONNECTION", a connection string or
+     * URI of libpq; or "redis:HOST:PORT[/DB]", "redis:unix:PATH". All nodes of a durable kind must
+     * use the same store. NULL = none, and no durable kind. */
     const char *store;
 };
 

@@ -125,6 +125,16 @@ static const struct metrics_row stored[] = {
       METRIC_COUNTER},
      offsetof(struct committer_stats, scans),
      false},
+    {{"ringhold_node_store_reconnects_total",
+      "New connections to the store's database, in the place of one that broke.",
+      METRIC_COUNTER},
+     offsetof(struct committer_stats, store.reconnects),
+     false},
+    {{"ringhold_node_store_went_back_total",
+      "Commits that found an old copy of the store; not 0: the node refuses all that is for it.",
+      METRIC_COUNTER},
+     offsetof(struct committer_stats, store.went_back),
+     false},
 };
 
 static const struct metric not_stored = {

@@ -99,7 +99,7 @@ static bool has_store(const struct shell *s)
     const char *kind = kinds_durable(&s->kinds);
 
     return s->options->node.store != NULL || kind == NULL ||
-           shell_complain("a durable kind needs a store (--store sqlite:PATH): ", kind);
+           shell_complain("a durable kind needs a store (--store): ", kind);
 }
 
 static bool add_kinds(struct shell *s)

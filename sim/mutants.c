@@ -244,6 +244,8 @@ static const struct {
     {"M_ALARMEARLY", "no actor here is durable: runtime_alarms_test.c plants it"},
     {"M_ALARMAPART", "no actor here is durable: runtime_alarms_test.c plants it"},
     {"M_ALARMASLEEP", "no actor here is durable: alarms_test.c plants it"},
+    {"M_LATECOMMIT", "no actor here is durable: remote_store_test.c plants it"},
+    {"M_OLDSTORE", "no actor here is durable: remote_store_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},
     {"M_UNFOUNDED",

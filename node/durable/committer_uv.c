@@ -79,6 +79,7 @@ static void perform(struct committer *c, size_t count)
     metrics_time(&c->stats.times, took_us);
     metrics_count(&c->stats.sizes, count);
     c->stats.waiting -= count;
+    c->stats.store = c->store->counts;
     for (size_t i = 0; i < count; i++) {
         (*counter_of(&c->stats, c->batch[i]))++;
     }

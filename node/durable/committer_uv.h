@@ -15,7 +15,7 @@
 #include "storage/actors/store.h"
 
 enum {
-    COMMITTER_TASKS_MAX = 1024,            /* of one transaction */
+    COMMITTER_TASKS_MAX = STORE_TASKS_MAX, /* of one transaction */
     COMMITTER_SIZE_MAX = 16 * 1024 * 1024, /* bytes of its changes; one task alone may have more */
 };
 
@@ -31,6 +31,7 @@ struct committer_stats {
     uint64_t unknown;           /* … and commits of which nobody knows */
     struct metrics_times times; /* that transactions took */
     struct metrics_times sizes; /* tasks of a transaction, by metrics_count() */
+    struct store_counts store;
 };
 
 struct committer;

@@ -5,6 +5,9 @@
 #include "storage/actors/store.h"
 
 #include "base/mem.h"
+#include "storage/actors/remote/postgres_pq.h"
+#include "storage/actors/remote/redis_hiredis.h"
+#include "storage/actors/remote/store_remote_uv.h"
 #include "storage/actors/store_sqlite.h"
 
 #include <stdio.h>
@@ -26,14 +29,39 @@ void store_task_free(struct store_task *t)
     }
 }
 
+/* What follows `begin` in the name, unless that is nothing. NULL: it does not begin so. */
+static const char *behind(const char *name, const char *begin)
+{
+    const size_t size = strlen(begin);
+
+    return strncmp(name, begin, size) == 0 && name[size] != '\0' ? name + size : NULL;
+}
+
+static struct actor_store *open_remote(struct store_line *line, const char *name)
+{
+    return line == NULL ? NULL : store_remote_open(line, name);
+}
+
 struct actor_store *actor_store_open(const char *name)
 {
-    static const char sqlite[] = "sqlite:";
+    const char *where;
 
-    if (strncmp(name, sqlite, sizeof sqlite - 1) == 0 && name[sizeof sqlite - 1] != '\0') {
-        return store_sqlite_open(name + sizeof sqlite - 1);
+    if ((where = behind(name, "sqlite:")) != NULL) {
+        return store_sqlite_open(where);
     }
-    (void)fprintf(
-        stderr, "ringhold node: --store: '%s' is not sqlite:PATH, the only store so far\n", name);
+    // URIs of libpq begin so themselves.
+    if (behind(name, "postgres://") != NULL || behind(name, "postgresql://") != NULL) {
+        return open_remote(postgres_line(name), "PostgreSQL");
+    }
+    if ((where = behind(name, "postgres:")) != NULL) {
+        return open_remote(postgres_line(where), "PostgreSQL");
+    }
+    if ((where = behind(name, "redis:")) != NULL) {
+        return open_remote(redis_line(where), name);
+    }
+    (void)fprintf(stderr,
+                  "ringhold node: --store: '%s' is not sqlite:PATH, postgres:CONNECTION or "
+                  "redis:HOST:PORT\n",
+                  name);
     return NULL;
 }

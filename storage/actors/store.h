@@ -14,8 +14,13 @@
  *             an alarm does not wake it. It writes nothing, and knows no fence.
  *
  * The tasks of one call are done in their order and in one transaction, which costs as much as one
- * alone (group commit). A store is used by one thread at a time (node/durable/committer_uv.h), and
- * may block. Its two bodies are SQLite (store_sqlite.h) and a table in memory for tests.
+ * alone (group commit). One that can't be done for a reason of its own (a row that somebody else
+ * spoilt) is refused alone. A call has one COMMIT of an actor at most. A store is used by one
+ * thread at a time (node/durable/committer_uv.h), and may block. Its bodies are SQLite
+ * (store_sqlite.h), PostgreSQL and Redis (remote/), and a table in memory for tests.
+ *
+ * A store of which somebody puts an old copy in its place notices it by the next commit of an actor
+ * that is newer than its row (verdict.h), and stops: it refuses all that comes from then on.
  */
 #ifndef STORAGE_ACTORS_STORE_H
 #define STORAGE_ACTORS_STORE_H
@@ -27,7 +32,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STORE_ID_MAX = 255 /* bytes of an actor's id, 1 or more */ };
+enum {
+    STORE_ID_MAX = 255,     /* bytes of an actor's id, 1 or more */
+    STORE_TASKS_MAX = 1024, /* of one call */
+};
 
 enum store_verb { STORE_CLAIM, STORE_COMMIT, STORE_DUE };
 
@@ -57,18 +65,26 @@ struct store_task {
     void *actor;         /* … and for whom it was; NULL = for nobody any more. Only read there */
 };
 
+/* For metrics. */
+struct store_counts {
+    uint64_t reconnects; /* to a database elsewhere, but for the first */
+    uint64_t went_back;  /* commits that found an old copy of the store; not 0: it is stopped */
+};
+
 struct actor_store {
     /* Do the tasks, and write each one's result. */
     void (*perform)(struct actor_store *s, struct store_task *const *task, size_t count);
     /* Close the store and free it. */
     void (*close)(struct actor_store *s);
+    struct store_counts counts; /* of the thread that calls `perform` */
 };
 
 struct store_task *store_task_new(enum store_verb verb);
 void store_task_free(struct store_task *t);
 
-/* Open the store that a text names: "sqlite:PATH", a file, which is made if it is missing. NULL:
- * one line on stderr says why. Free it by its `close`. */
+/* Open the store that a text names: "sqlite:PATH", a file, which is made if it is missing;
+ * "postgres:CONNECTION", as libpq takes it; "redis:HOST:PORT[/DB]" or "redis:unix:PATH". NULL: one
+ * line on stderr says why. Free it by its `close`. */
 struct actor_store *actor_store_open(const char *name);
 
 #endif

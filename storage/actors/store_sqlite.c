@@ -9,6 +9,7 @@
 #include "base/mutant.h"
 #include "storage/actors/changes.h"
 #include "storage/actors/due.h"
+#include "storage/actors/verdict.h"
 #include "storage/log/statement_sqlite.h"
 
 #include <inttypes.h>
@@ -194,15 +195,31 @@ static bool load(struct store_sqlite *s, struct store_task *t)
 {
     bool read = true;
 
+    buffer_clear(&t->bytes);
     for (size_t of = 0; of < CHANGE_COUNT && read && t->result == STORE_DONE; of++) {
         read = load_rows(s, t, (enum change_of)of);
     }
     return read;
 }
 
+/* False: the store can't be read. */
+static bool find_row(struct store_sqlite *s, const struct store_task *t, struct store_row *row)
+{
+    struct prepared q = step_of(s, "SELECT fence, number FROM actor WHERE kind = ? AND id = ?");
+
+    *row = (struct store_row){0};
+    put_name(&q, t);
+    if (step_next(&q)) {
+        row->fence = (uint64_t)sqlite3_column_int64(q.stmt, 0);
+        row->number = (uint64_t)sqlite3_column_int64(q.stmt, 1);
+    }
+    return step_end(&q);
+}
+
 /* The fence of a row that is there stays if it is greater. */
 static bool claim(struct store_sqlite *s, struct store_task *t)
 {
+    struct store_row row;
     struct prepared q =
         step_of(s,
                 "INSERT INTO actor VALUES (?, ?, ?, 0) ON CONFLICT (kind, id) DO UPDATE"
@@ -213,15 +230,11 @@ static bool claim(struct store_sqlite *s, struct store_task *t)
     if (!step_end(&q)) {
         return false;
     }
-    q = step_of(s, "SELECT fence, number FROM actor WHERE kind = ? AND id = ?");
-    put_name(&q, t);
-    if (!step_next(&q)) {
-        (void)step_end(&q);
+    if (!find_row(s, t, &row)) {
         return false;
     }
-    const bool mine = (uint64_t)sqlite3_column_int64(q.stmt, 0) == t->fence;
-    t->number = (uint64_t)sqlite3_column_int64(q.stmt, 1);
-    (void)step_end(&q);
+    const bool mine = row.fence == t->fence;
+    t->number = row.number;
     t->result = mine ? STORE_DONE : STORE_FENCED;
     return !mine || load(s, t);
 }
@@ -245,6 +258,23 @@ static bool put_change(struct store_sqlite *s, const struct store_task *t, const
     return step_end(&q);
 }
 
+/* Its row is not what it is for. */
+static bool refuse(struct store_sqlite *s, struct store_task *t)
+{
+    const struct store_row mine = verdict_row_of(t);
+    struct store_row found;
+
+    t->result = STORE_FENCED;
+    if (!find_row(s, t, &found)) {
+        return false;
+    }
+    if (verdict_went_back(&mine, &found)) {
+        verdict_stop(&s->store, t->kind, &mine, &found);
+        t->result = STORE_UNAVAILABLE;
+    }
+    return true;
+}
+
 static bool commit(struct store_sqlite *s, struct store_task *t)
 {
     struct bytes all = buffer_bytes(&t->bytes);
@@ -261,8 +291,11 @@ static bool commit(struct store_sqlite *s, struct store_task *t)
     if (!step_end(&q)) {
         return false;
     }
-    t->result = sqlite3_changes(s->db) == 1 ? STORE_DONE : STORE_FENCED;
-    while (t->result == STORE_DONE && changes_next(&all, &c)) {
+    if (sqlite3_changes(s->db) != 1) {
+        return refuse(s, t);
+    }
+    t->result = STORE_DONE;
+    while (changes_next(&all, &c)) {
         if (!put_change(s, t, &c)) {
             return false;
         }
@@ -310,21 +343,15 @@ static bool due(struct store_sqlite *s, struct store_task *t)
 /* What came of it: see store_sqlite.h. False: the store can't be read. */
 static bool read_back(struct store_sqlite *s, struct store_task *t)
 {
-    struct prepared q = step_of(s, "SELECT fence, number FROM actor WHERE kind = ? AND id = ?");
+    const struct store_row mine = verdict_row_of(t);
+    struct store_row found;
 
-    put_name(&q, t);
-    const bool found = step_next(&q);
-    const uint64_t fence = found ? (uint64_t)sqlite3_column_int64(q.stmt, 0) : 0;
-    const uint64_t number = found ? (uint64_t)sqlite3_column_int64(q.stmt, 1) : 0;
-    if (!step_end(&q)) {
+    if (!find_row(s, t, &found)) {
         return false;
     }
-    if (t->verb != STORE_COMMIT || number < t->number) { // the others may be asked at any time
-        t->result = STORE_UNAVAILABLE;
-    } else {
-        // Under a greater fence the number may be the new owner's.
-        t->result = fence == t->fence && number == t->number ? STORE_DONE : STORE_UNKNOWN;
-    }
+    const enum store_result result = verdict_of_doubt(&mine, &found);
+    // The others may be asked at any time.
+    t->result = (uint8_t)(t->verb == STORE_COMMIT ? result : STORE_UNAVAILABLE);
     return true;
 }
 
@@ -357,10 +384,8 @@ static void complain(const struct store_sqlite *s, const char *event)
              sqlite3_errmsg(s->db));
 }
 
-static void give_up(struct store_sqlite *s, struct store_task *const *task, size_t count)
+static void refuse_all(struct store_task *const *task, size_t count)
 {
-    complain(s, "not_written");
-    (void)run(s, "ROLLBACK");
     for (size_t i = 0; i < count; i++) {
         task[i]->result = STORE_UNAVAILABLE;
     }
@@ -380,21 +405,48 @@ static bool perform_one(struct store_sqlite *s, struct store_task *t)
     return due(s, t);
 }
 
-static void perform(struct actor_store *store, struct store_task *const *task, size_t count)
+/* True if the error is that of one task's rows, and not of the file or the machine. */
+static bool is_of_one(const struct store_sqlite *s)
 {
-    struct store_sqlite *s = (struct store_sqlite *)store;
+    const int code = sqlite3_errcode(s->db);
+
+    return code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG;
+}
+
+/* False: nothing was changed, for one of the tasks spoils it for the others. */
+static bool transact(struct store_sqlite *s, struct store_task *const *task, size_t count)
+{
     bool good = run(s, "BEGIN IMMEDIATE");
 
     for (size_t i = 0; i < count && good; i++) {
         good = perform_one(s, task[i]);
     }
+    const bool of_one = !good && count > 1 && is_of_one(s);
     const bool done = good && run(s, "COMMIT");
     if (!good || (!done && sqlite3_errcode(s->db) == SQLITE_FULL)) {
-        give_up(s, task, count);
+        complain(s, "not_written");
+        (void)run(s, "ROLLBACK");
+        refuse_all(task, count);
     } else if (!done) {
         complain(s, "commit_in_doubt");
         (void)run(s, "ROLLBACK");
         resolve(s, task, count);
+    }
+    return !of_one;
+}
+
+static void perform(struct actor_store *store, struct store_task *const *task, size_t count)
+{
+    struct store_sqlite *s = (struct store_sqlite *)store;
+
+    if (verdict_is_stopped(store)) {
+        refuse_all(task, count);
+    } else if (!transact(s, task, count)) {
+        for (size_t i = 0; i < count; i++) {
+            if (task[i]->verb != STORE_DUE) { // a page may have taken the place of its question
+                (void)transact(s, &task[i], 1);
+            }
+        }
     }
 }
 

@@ -167,6 +167,7 @@ class Postgres(Server):
     example = "store_postgres"
     folders = ["/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin"]
     fsync = "off"  # its process dies here, never the machine
+    settings = []
 
     def __init__(self, options=""):
         super().__init__()
@@ -197,11 +198,13 @@ class Postgres(Server):
             assert done.returncode == 0, done.stdout + done.stderr
         words = [which("postgres", self.folders), "-D", self.data, "-p", str(self.port)]
         words += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
-        words += ["-c", f"fsync={self.fsync}", "-c", "max_connections=200"]
+        for setting in [f"fsync={self.fsync}", "max_connections=200", *self.settings]:
+            words += ["-c", setting]
         return self.spawn(words, **plain)
 
-    def query(self, sql):
-        words = [which("psql", self.folders), self.where, "-AtF", "\t", "-c", sql]
+    def query(self, *sql):
+        words = [which("psql", self.folders), self.where, "-AtF", "\t"]
+        words += [word for statement in sql for word in ("-c", statement)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 0, done.stderr
         return [line.split("\t") for line in done.stdout.splitlines()]

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store of durable actors in a SQLite file: claims, commits, fences, and what it is in the
- * file.
+ * A store of durable actors: claims, commits, fences; in a SQLite file, and what it is in the file.
+ *
+ *     actor_store_test STORE SPOIL    the same of another store, as --store names it, that is
+ * empty; SPOIL, a program, has it refuse values of actors that are called "spoilt"
+ * (smoke_stores.py)
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,8 +17,12 @@
 
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { KIND = 3 };
+static const char *elsewhere; /* the store that is not SQLite; NULL = it is */
+static const char *spoiler;
+static uint16_t kind = 3; /* another for each case elsewhere, which begins with no rows so */
 
 /* ---- a disk that fails: SQLite's own files, but for what they are told to return */
 
@@ -81,6 +88,10 @@ static void open_store(struct fixture *f)
     folder_make(f->folder, sizeof f->folder);
     (void)snprintf(f->name, sizeof f->name, "sqlite:%s/actors.db", f->folder);
     f->path = f->name + strlen("sqlite:");
+    if (elsewhere != NULL) {
+        (void)snprintf(f->name, sizeof f->name, "%s", elsewhere);
+        kind++;
+    }
     f->store = actor_store_open(f->name);
     assert_non_null(f->store);
 }
@@ -95,7 +106,7 @@ static struct store_task *task_of(enum store_verb verb, const char *id, uint64_t
 {
     struct store_task *t = store_task_new(verb);
 
-    t->kind = KIND;
+    t->kind = kind;
     t->id_size = (uint8_t)strlen(id);
     memcpy(t->id, id, t->id_size);
     t->fence = fence;
@@ -258,7 +269,7 @@ static bool is_due(struct fixture *f, uint64_t now_ms, struct buffer *after, cha
     struct due_alarm d = {0};
     size_t count = 0;
 
-    t->kind = KIND;
+    t->kind = kind;
     t->number = now_ms;
     buffer_put(&t->bytes, after->data, after->size);
     assert_int_equal(does(f, t), STORE_DONE);
@@ -310,12 +321,14 @@ static void alarms_that_are_due_come_in_order(void **state)
         assert_int_equal(does(&f, t), STORE_DONE);
         store_task_free(t);
     }
+    kind += 100; // another kind's are not among them
+    (void)claims(&f, "ann", 5);
     struct store_task *t = task_of(STORE_COMMIT, "ann", 5);
-    t->kind = KIND + 1; // another kind's are not among them
     t->number = 1;
     sets_alarm(t, "x", 1);
-    (void)does(&f, t);
+    assert_int_equal(does(&f, t), STORE_DONE);
     store_task_free(t);
+    kind -= 100;
     assert_false(is_due(&f, 98, &after, text));
     assert_string_equal(text, "");
     assert_false(is_due(&f, 100, &after, text));
@@ -414,10 +427,86 @@ static void a_number_that_is_not_the_next_is_refused(void **state)
     (void)state;
     open_store(&f);
     (void)claims(&f, "ann", 5);
-    assert_int_equal(commits(&f, 5, 2, "10"), STORE_FENCED);
     assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
     assert_int_equal(commits(&f, 5, 1, "20"), STORE_FENCED);
     assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
+    close_store(&f);
+}
+
+/* An owner has seen what is not there any more: its commits, or its claim. */
+static void an_old_copy_is_noticed(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    (void)claims(&f, "ann", 5);
+    assert_int_equal(commits(&f, 5, 1, "10"), STORE_DONE);
+    assert_int_equal(commits(&f, 5, 3, "30"), STORE_UNAVAILABLE);
+    assert_int_equal(f.store->counts.went_back, 1);
+    assert_int_equal(commits(&f, 5, 2, "20"), STORE_UNAVAILABLE); // nothing is trusted any more
+    assert_string_equal(claims(&f, "ann", 6), "refused 2");
+    reopen(&f);
+    assert_int_equal(commits(&f, 6, 2, "20"), STORE_UNAVAILABLE);
+    reopen(&f);
+    assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
+    close_store(&f);
+}
+
+static void spoil(const struct fixture *f)
+{
+    sqlite3 *db = NULL;
+
+    if (elsewhere != NULL) {
+        int status = 0;
+        const pid_t child = fork();
+
+        if (child == 0) {
+            (void)execl(spoiler, spoiler, (char *)NULL);
+            _exit(127);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        return;
+    }
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "CREATE TRIGGER no BEFORE INSERT ON value WHEN NEW.id = "
+                                  "x'73706f696c74' BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                  NULL,
+                                  NULL,
+                                  NULL),
+                     SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
+/* What one actor's rows do is no matter of the others in its transaction. */
+static void who_is_spoilt_is_refused_alone(void **state)
+{
+    static const char *const ids[] = {"ann", "spoilt", "bob"};
+    struct store_task *all[4];
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    spoil(&f);
+    for (size_t i = 0; i < 3; i++) {
+        (void)claims(&f, ids[i], 5);
+        all[i] = task_of(STORE_COMMIT, ids[i], 5);
+        all[i]->number = 1;
+        puts_value(all[i], "gold", "10");
+    }
+    all[3] = task_of(STORE_CLAIM, "ann", 6);
+    f.store->perform(f.store, all, 4);
+    assert_int_equal(all[0]->result, STORE_DONE);
+    assert_int_equal(all[1]->result, STORE_UNAVAILABLE);
+    assert_int_equal(all[2]->result, STORE_DONE);
+    assert_int_equal(all[3]->result, STORE_DONE);
+    assert_int_equal(all[3]->number, 1);
+    for (size_t i = 0; i < 4; i++) {
+        store_task_free(all[i]);
+    }
+    assert_string_equal(claims(&f, "bob", 6), "1 gold=10");
     close_store(&f);
 }
 
@@ -433,7 +522,8 @@ static void many_go_in_one_transaction(void **state)
     all[0] = task_of(STORE_COMMIT, "ann", 5);
     all[0]->number = 1;
     puts_value(all[0], "gold", "1");
-    all[1] = task_of(STORE_COMMIT, "bob", 5); // nobody has claimed it
+    (void)claims(&f, "bob", 7);
+    all[1] = task_of(STORE_COMMIT, "bob", 5); // it is another owner's
     all[1]->number = 1;
     puts_value(all[1], "gold", "2");
     all[2] = task_of(STORE_CLAIM, "ann", 6);
@@ -446,7 +536,7 @@ static void many_go_in_one_transaction(void **state)
     for (size_t i = 0; i < 3; i++) {
         store_task_free(all[i]);
     }
-    assert_string_equal(claims(&f, "bob", 6), "0");
+    assert_string_equal(claims(&f, "bob", 8), "0");
     close_store(&f);
 }
 
@@ -529,22 +619,32 @@ static void what_is_no_store_is_refused(void **state)
     (void)fclose(file);
     assert_null(actor_store_open(f.name));
     assert_null(actor_store_open("redis:somewhere"));
+    assert_null(actor_store_open("redis:127.0.0.1:1"));
+    assert_null(actor_store_open("redis:unix:/nowhere/at/all"));
+    assert_null(actor_store_open("postgres:host=127.0.0.1 port=1"));
+    assert_null(actor_store_open("postgresql://127.0.0.1:1/game"));
+    assert_null(actor_store_open("oracle:somewhere"));
     assert_null(actor_store_open("sqlite:"));
     assert_null(actor_store_open("sqlite:/nowhere/at/all.db"));
     folder_remove(f.folder);
 }
 
+/* What every store does. */
+#define CASES                                                                                   \
+    cmocka_unit_test(what_is_committed_is_loaded_in_order),                                     \
+        cmocka_unit_test(each_thing_has_a_table_of_its_own),                                    \
+        cmocka_unit_test(alarms_that_are_due_come_in_order),                                    \
+        cmocka_unit_test(many_that_are_due_come_page_by_page),                                  \
+        cmocka_unit_test(who_is_deposed_is_refused),                                            \
+        cmocka_unit_test(a_number_that_is_not_the_next_is_refused),                             \
+        cmocka_unit_test(an_old_copy_is_noticed), cmocka_unit_test(many_go_in_one_transaction), \
+        cmocka_unit_test(who_is_spoilt_is_refused_alone)
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_committed_is_loaded_in_order),
-        cmocka_unit_test(each_thing_has_a_table_of_its_own),
-        cmocka_unit_test(alarms_that_are_due_come_in_order),
-        cmocka_unit_test(many_that_are_due_come_page_by_page),
+        CASES,
         cmocka_unit_test(alarms_that_make_no_sense_are_left_out),
-        cmocka_unit_test(who_is_deposed_is_refused),
-        cmocka_unit_test(a_number_that_is_not_the_next_is_refused),
-        cmocka_unit_test(many_go_in_one_transaction),
         cmocka_unit_test(a_foreign_reader_finds_its_tables),
         cmocka_unit_test(a_full_disk_changes_nothing),
         cmocka_unit_test(what_is_in_doubt_is_read_back),
@@ -554,9 +654,21 @@ static int all_cases(void)
     return cmocka_run_group_tests(tests, make_disk, NULL);
 }
 
+static int cases_elsewhere(const char *store, const char *program)
+{
+    const struct CMUnitTest tests[] = {CASES};
+
+    elsewhere = store;
+    spoiler = program;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_NOFENCESTORE};
+    static const enum mutant all[] = {M_NOFENCESTORE, M_OLDSTORE};
 
+    if (argc == 3) {
+        return cases_elsewhere(argv[1], argv[2]);
+    }
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Durable actors in a SQLite file that three nodes share: each request runs once and is answered, never UNKNOWN, while
 nodes are killed and ids move; what was answered is in the file, as SQL alone says it, and it is there again after
-everything was killed."""
+everything was killed.
+
+    STORE=Postgres smoke_durable.py BINARY whatever_dies        in PostgreSQL, or Redis
+"""
 import os
 import re
 import signal
 import sqlite3
 import sys
-import threading
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, healthy, main, until
+import durable
+from durable import Player, goes_on, inventory, must_agree, word_of
+from fleet import Fleet, Resp, RespError, healthy, main
 
 NODES = ("n1", "n2", "n3")
 GAME = """
@@ -45,104 +49,21 @@ end
 """
 
 
-def inventory(binary):
-    return os.path.join(os.path.dirname(os.path.abspath(binary)), "examples", "inventory.so")
+STORE = getattr(durable, os.environ.get("STORE", "Sqlite"))
 
 
-def words_of(fleet, binary):
-    return ["--actor", inventory(binary), "--store", f"sqlite:{fleet.folder}/actors.db", "--threads", "2"]
+def words_of(binary, store):
+    return ["--actor", inventory(binary), "--store", store.option, "--threads", "2"]
 
 
-def word_of(error):
-    """The code of an error; the gateway puts ERR before those of actors that are asked by CALL."""
-    return str(error).removeprefix("ERR ").split()[0]
-
-
-class Store:
-    """A foreign reader of the file."""
-
-    def __init__(self, fleet):
-        self.db = sqlite3.connect(f"file:{fleet.folder}/actors.db?mode=ro", uri=True, timeout=60)
-
-    def gold(self, name):
-        row = self.db.execute(
-            "SELECT value FROM value WHERE kind = 0 AND id = ? AND key = ?", (name.encode(), b"gold")
-        ).fetchone()
-        return int(row[0]) if row else 0
-
-    def close(self):
-        self.db.close()
-
-
-class Player(threading.Thread):
-    """Adds gold to its own inventories, one by one, and compares each answer with what came before and with the file."""
-
-    def __init__(self, fleet, address, number):
-        super().__init__(daemon=True)
-        self.fleet = fleet
-        self.address = address
-        self.names = [f"player-{number}-{i}" for i in range(5)]
-        self.least = dict.fromkeys(self.names, 0)  # that it has for certain
-        self.most = dict.fromkeys(self.names, 0)  # that it may have: with those that took too long
-        self.answers = self.late = 0
-        self.stopping = False
-        self.failed = None
-
-    def ask(self, redis, name):
-        self.most[name] += 1
-        try:
-            return int(redis("CALL", name, "ADD gold 1"))
-        except RespError as error:
-            word = word_of(error)
-            assert word in ("TIMEOUT", "REJECTED"), error  # on a machine that is very busy
-            if word == "TIMEOUT":
-                self.late += 1  # it may have run, and may run yet
-            else:
-                self.most[name] -= 1
-            return None
-
-    def run(self):
-        redis, store = Resp(self.address, timeout=120), Store(self.fleet)
-        try:
-            while not self.stopping:
-                for name in self.names:
-                    count = self.ask(redis, name)
-                    if count is None:
-                        continue
-                    assert self.least[name] < count <= self.most[name], f"{name}: {count}, {self.least}, {self.most}"
-                    assert store.gold(name) >= count, f"{name} was answered {count}, and the store has {store.gold(name)}"
-                    self.least[name] = count
-                    self.answers += 1
-        except Exception as error:  # told by the thread that waits for it
-            self.failed = error
-        store.close()
-        redis.close()
-
-    def done(self):
-        self.stopping = True
-        self.join(120)
-        assert not self.is_alive() and self.failed is None, self.failed
-
-
-def goes_on(players):
-    """Every player is answered three times more in all of its inventories."""
-    want = [p.answers + 3 * len(p.names) for p in players]
-    until(
-        "the load goes on",
-        lambda: any(p.failed for p in players) or all(p.answers >= w for p, w in zip(players, want)),
-        180,
-    )
-    assert not any(p.failed for p in players), [p.failed for p in players]
-
-
-def what_was_answered_is_in_the_file_whatever_dies(binary):
-    with Fleet(binary) as fleet:
-        words = words_of(fleet, binary)
+def what_was_answered_is_in_the_store_whatever_dies(binary):
+    with Fleet(binary) as fleet, STORE() as store:
+        words = words_of(binary, store)
         fleet.coordinators(1)
         nodes = {name: fleet.node(name, words) for name in NODES}
         gateway = fleet.gateway("g1").resp
         fleet.settled(list(NODES))
-        players = [Player(fleet, gateway, i) for i in range(4)]
+        players = [Player(store, gateway, i) for i in range(4)]
         for p in players:
             p.start()
         goes_on(players)
@@ -157,16 +78,11 @@ def what_was_answered_is_in_the_file_whatever_dies(binary):
         goes_on(players)
         for p in players:
             p.done()
-        store = Store(fleet)
-        found = {name: store.gold(name) for p in players for name in p.names}
-        for p in players:
-            for name in p.names:
-                assert p.least[name] <= found[name] <= p.most[name], f"{name}: {found[name]}, {p.least}, {p.most}"
+        found = must_agree(players, store)
         healthy(fleet)
         for p in fleet.processes:
             p.kill(signal.SIGKILL)
             p.wait()
-        store.close()
         fleet.coordinator(1)
         for name in [*NODES, "n4"]:
             fleet.node(name, words)
@@ -179,13 +95,13 @@ def what_was_answered_is_in_the_file_whatever_dies(binary):
 
 
 def a_store_that_is_locked_changes_nothing(binary):
-    with Fleet(binary) as fleet:
+    with Fleet(binary) as fleet, durable.Sqlite() as store:
         fleet.coordinators(1)
-        fleet.node("n1", words_of(fleet, binary))
+        fleet.node("n1", words_of(binary, store))
         redis = Resp(fleet.gateway("g1").resp, timeout=120)
         fleet.settled(["n1"])
         assert int(redis("CALL", "ann", "ADD gold 5")) == 5
-        other = sqlite3.connect(f"{fleet.folder}/actors.db", isolation_level=None)
+        other = sqlite3.connect(store.path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         assert int(redis("CALL", "ann", "GET gold")) == 5  # reading needs no store
         try:
@@ -197,7 +113,7 @@ def a_store_that_is_locked_changes_nothing(binary):
         other.execute("ROLLBACK")
         other.close()
         assert int(redis("CALL", "ann", "GET gold")) in (5, 6)  # 6: it was saved when the lock was gone
-        assert Store(fleet).gold("ann") == int(redis("CALL", "ann", "GET gold"))
+        assert store.gold("ann") == int(redis("CALL", "ann", "GET gold"))
 
 
 def a_durable_kind_needs_a_store(binary):
@@ -206,9 +122,9 @@ def a_durable_kind_needs_a_store(binary):
         start = ["node", "--name", "n1", "--join", fleet.addresses, "--data", fleet.data("n1"), "--listen", "127.0.0.1:0"]
         start += ["--actor", inventory(binary)]
         code, _, err = fleet.run(*start)
-        assert code == 1 and "a durable kind needs a store (--store sqlite:PATH): inventory" in err, err
-        code, _, err = fleet.run(*start, "--store", "postgres:game")
-        assert code == 1 and "is not sqlite:PATH" in err, err
+        assert code == 1 and "a durable kind needs a store (--store): inventory" in err, err
+        code, _, err = fleet.run(*start, "--store", "game.db")
+        assert code == 1 and "is not sqlite:PATH, postgres:CONNECTION or redis:HOST:PORT" in err, err
         code, _, err = fleet.run(*start, "--store", f"sqlite:{fleet.folder}")
         assert code == 1 and f"can't use {fleet.folder}: " in err, err
 
@@ -249,7 +165,7 @@ def a_script_has_named_values_too(binary):
 
 
 main([
-    what_was_answered_is_in_the_file_whatever_dies,
+    what_was_answered_is_in_the_store_whatever_dies,
     a_store_that_is_locked_changes_nothing,
     a_durable_kind_needs_a_store,
     a_script_has_named_values_too,
