@@ -35,9 +35,12 @@ struct store_figures {
     uint64_t alarms;
     uint64_t alarm_bytes;
     uint64_t next_due_ms; /* of the first alarm, in ms since 1970; 0 = there is none */
-    uint64_t file_bytes;  /* without its log */
-    uint64_t free_bytes;  /* of these: what vacuum would give back, about */
-    uint64_t read_back;   /* commits in doubt that were read back, ever */
+    uint64_t sends;       /* that are not taken yet */
+    uint64_t send_bytes;
+    uint64_t taken;      /* senders of whom something was taken */
+    uint64_t file_bytes; /* without its log */
+    uint64_t free_bytes; /* of these: what vacuum would give back, about */
+    uint64_t read_back;  /* commits in doubt that were read back, ever */
 };
 MUST_CHECK enum err store_tools_stats(const char *path, struct store_figures *out,
                                       char why[STORE_TOOLS_WHY_SIZE]);

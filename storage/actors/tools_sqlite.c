@@ -96,6 +96,8 @@ static const struct rule rules[] = {
     RULES_OF("value", "key", "value"),
     RULES_OF("answer", "name", "answer"),
     RULES_OF("alarm", "name", "payload"),
+    RULES_OF("send", "number", "message"),
+    RULES_OF("taken", "sender", "last"),
     {"its alarm has no time",
      "SELECT kind, id, name FROM alarm WHERE typeof(due) <> 'integer' OR typeof(every) <>"
      " 'integer'"},
@@ -204,6 +206,9 @@ static bool read_figures(sqlite3 *db, struct store_figures *out)
         number_of(db, "SELECT count(*) FROM alarm", &out->alarms) &&
         number_of(db, "SELECT sum(length(name) + length(payload)) FROM alarm", &out->alarm_bytes) &&
         number_of(db, "SELECT min(due) FROM alarm", &out->next_due_ms) &&
+        number_of(db, "SELECT count(*) FROM send", &out->sends) &&
+        number_of(db, "SELECT sum(length(number) + length(message)) FROM send", &out->send_bytes) &&
+        number_of(db, "SELECT count(*) FROM taken", &out->taken) &&
         number_of(db, "SELECT read_back FROM store", &out->read_back) &&
         number_of(db, "PRAGMA page_count", &pages) &&
         number_of(db, "PRAGMA freelist_count", &spare) && number_of(db, "PRAGMA page_size", &size);

@@ -153,11 +153,14 @@ static void figures_count_what_is_there(void **state)
 
     (void)state;
     open_store(&f);
-    writes(f.path, "INSERT INTO alarm VALUES (3, X'616e6e', X'77', X'78', 5, 0);");
+    writes(f.path,
+           "INSERT INTO alarm VALUES (3, X'616e6e', X'77', X'78', 5, 0);"
+           "INSERT INTO send VALUES (3, X'616e6e', X'01', X'0203');");
     assert_int_equal(store_tools_stats(f.path, &figures, f.why), ERR_OK);
     assert_true(figures.actors == 1 && figures.values == 1 && figures.value_bytes == 5);
     assert_true(figures.alarms == 1 && figures.alarm_bytes == 2 && figures.next_due_ms == 5);
     assert_true(figures.answers == 0 && figures.answer_bytes == 0 && figures.read_back == 0);
+    assert_true(figures.sends == 1 && figures.send_bytes == 3 && figures.taken == 0);
     assert_true(figures.file_bytes > 0);
     close_store(&f);
 }
