@@ -36,7 +36,7 @@ const char *mutant_text(enum mutant m)
 bool mutant_named(const char *name, enum mutant *m)
 {
     for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++) {
-        const bool of_streams = i >= M_NOFENCE && i <= M_FWAFTER;
+        const bool of_streams = i >= M_NOFENCE && i <= M_DOUBTPASSED;
         const bool elsewhere = i >= M_RECALL && i <= M_ANYSOURCE && i != M_OLDCOPY && !of_streams;
 
         if (!elsewhere && strcmp(mutants[i].name, name) == 0) {

@@ -226,8 +226,8 @@ static bool may_ask_all(const struct access_judge *j)
     return all;
 }
 
-/* `calls`: it comes of calls of actors. */
-static void judge_request(struct access_judge *j, uint8_t flags, bool calls, uint8_t hops,
+/* `calls`: it comes of calls of actors. `forwarded`: another asked it first. */
+static void judge_request(struct access_judge *j, uint8_t flags, bool calls, bool forwarded,
                           struct bytes body)
 {
     struct caller caller;
@@ -236,7 +236,7 @@ static void judge_request(struct access_judge *j, uint8_t flags, bool calls, uin
     if ((flags & REQUEST_CALL) != 0 || calls) {
         say(j, ACCESS_CALL);
     }
-    if ((flags & REQUEST_HELD) != 0 || hops > 0) {
+    if ((flags & REQUEST_HELD) != 0 || forwarded) {
         say(j, ACCESS_FORWARDED);
     }
     if ((flags & REQUEST_SESSION) == 0 ||
@@ -258,7 +258,7 @@ static void judge_requests(struct access_judge *j, const struct frame *frame)
         if (request_get_behind(&in, r.body, &r) != ERR_OK) {
             return;
         }
-        judge_request(j, r.flags, r.chain_count > 0, r.hops, r.body);
+        judge_request(j, r.flags, r.chain_count > 0, r.hops > 0, r.body);
     }
 }
 
@@ -272,7 +272,9 @@ static void judge_stream_requests(struct access_judge *j, const struct frame *fr
         return;
     }
     for (uint16_t i = 0; i < frame->count && stream_request_get(&in, &r) == ERR_OK; i++) {
-        judge_request(j, r.flags, r.chain.size > 0, r.hops, r.body);
+        const bool forwarded = r.hops > 0 || r.name.asker != 0;
+
+        judge_request(j, r.flags, r.chain.size > 0, forwarded, r.body);
     }
 }
 

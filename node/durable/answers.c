@@ -236,8 +236,9 @@ static void make_room(struct answers *a, uint64_t now_us, struct buffer *out)
     }
 }
 
-static void save(struct answers *a, struct request_name name, enum answer_known known, uint8_t code,
-                 struct bytes body, uint64_t now_us, struct buffer *out)
+/* It takes the place of what was known of the request. */
+static struct saved_answer *renew(struct answers *a, struct request_name name, struct bytes body,
+                                  uint64_t now_us)
 {
     struct saved_answer *s = find(a, name);
 
@@ -247,29 +248,28 @@ static void save(struct answers *a, struct request_name name, enum answer_known 
     s = add(a, name, body);
     s->order = ++a->order;
     s->at_us = now_us;
-    s->known = (uint8_t)known;
-    s->code = code;
-    put_answer(out, s);
-    make_room(a, now_us, out);
+    return s;
 }
 
 void answers_begin(struct answers *a, struct request_name name, uint64_t now_us, struct buffer *out)
 {
-    save(a, name, ANSWER_BEGUN, 0, (struct bytes){0}, now_us, out);
+    struct saved_answer *s = renew(a, name, (struct bytes){0}, now_us);
+
+    s->known = ANSWER_BEGUN;
+    put_answer(out, s);
+    make_room(a, now_us, out);
 }
 
 void answers_save(struct answers *a, struct request_name name, uint8_t code, struct bytes body,
                   uint64_t now_us, struct buffer *out)
 {
     const bool fits = body.size <= ANSWERS_BODY_MAX;
+    struct saved_answer *s = renew(a, name, fits ? body : (struct bytes){0}, now_us);
 
-    save(a,
-         name,
-         fits ? ANSWER_KEPT : ANSWER_GONE,
-         code,
-         fits ? body : (struct bytes){0},
-         now_us,
-         out);
+    s->known = fits ? ANSWER_KEPT : ANSWER_GONE;
+    s->code = code;
+    put_answer(out, s);
+    make_room(a, now_us, out);
 }
 
 /* ---- loading ---- */

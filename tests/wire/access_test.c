@@ -241,27 +241,42 @@ static void what_is_hidden_behind_what_may_be_said_is_found(void **state)
     frame = (struct frame){.type = FRAME_REQUEST, .count = 2, .body = buffer_bytes(&bytes)};
     assert_int_equal(access_judge(&frame, ROLE_GATEWAY, ROLE_NODE), ACCESS_CALL);
     assert_int_equal(access_judge(&frame, ROLE_NODE, ROLE_NODE), ACCESS_NONE);
-    // A stream's requests are judged as all others.
-    const struct stream_head head = {.from = 1, .to = 2, .first = 1};
-    const struct stream_request asked[] = {{.rid = 1, .id = text("a")},
-                                           {.rid = 2, .id = text("a"), .hops = 1}};
+    // What it asks again it may ask.
+    r.chain_count = 0;
+    r.again = true;
     buffer_clear(&bytes);
-    stream_head_store(buffer_reserve(&bytes, STREAM_HEADER_SIZE), STREAM_REQUEST, &head);
-    bytes.size = STREAM_HEADER_SIZE;
-    for (size_t i = 0; i < 2; i++) {
-        const size_t size = stream_request_size(&asked[i]);
-
-        stream_request_store(buffer_reserve(&bytes, size), &asked[i]);
-        bytes.size += size;
-    }
-    frame = (struct frame){
-        .type = FRAME_STREAM_REQUEST,
-        .count = 2,
-        .body = bytes_of(bytes.data + FRAME_HEADER_SIZE, bytes.size - FRAME_HEADER_SIZE)};
-    assert_int_equal(access_judge(&frame, ROLE_GATEWAY, ROLE_NODE), ACCESS_FORWARDED);
-    assert_int_equal(access_judge(&frame, ROLE_NODE, ROLE_NODE), ACCESS_NONE);
+    request_put(&bytes, &r);
+    frame = (struct frame){.type = FRAME_REQUEST, .count = 1, .body = buffer_bytes(&bytes)};
+    assert_int_equal(access_judge(&frame, ROLE_GATEWAY, ROLE_NODE), ACCESS_NONE);
     buffer_fini(&whats);
     buffer_fini(&bytes);
+}
+
+/* A stream's requests are judged as all others. */
+static void who_asks_for_another_forwards(void **state)
+{
+    const struct stream_head head = {.from = 1, .to = 2, .first = 1};
+    const struct stream_request asked[] = {{.rid = 1, .id = text("a"), .again = true},
+                                           {.rid = 2, .id = text("a"), .hops = 1},
+                                           {.rid = 2, .id = text("a"), .name = {3, 4}}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        const size_t size = stream_request_size(&asked[i]);
+        struct buffer bytes = {0};
+
+        stream_head_store(buffer_reserve(&bytes, STREAM_HEADER_SIZE + size), STREAM_REQUEST, &head);
+        stream_request_store(bytes.data + STREAM_HEADER_SIZE, &asked[i]);
+        const struct frame frame = {.type = FRAME_STREAM_REQUEST,
+                                    .count = 1,
+                                    .body =
+                                        bytes_of(bytes.data + FRAME_HEADER_SIZE,
+                                                 STREAM_HEADER_SIZE - FRAME_HEADER_SIZE + size)};
+        assert_int_equal(access_judge(&frame, ROLE_GATEWAY, ROLE_NODE),
+                         i == 0 ? ACCESS_NONE : ACCESS_FORWARDED);
+        assert_int_equal(access_judge(&frame, ROLE_NODE, ROLE_NODE), ACCESS_NONE);
+        buffer_fini(&bytes);
+    }
 }
 
 /* ---- over links */
@@ -480,6 +495,7 @@ static int all_cases(void)
         cmocka_unit_test(every_message_of_every_role_with_every_certificate_is_judged_by_its_row),
         cmocka_unit_test(every_message_that_decodes_has_a_row),
         cmocka_unit_test(what_is_hidden_behind_what_may_be_said_is_found),
+        cmocka_unit_test(who_asks_for_another_forwards),
         LINK_CASE(links_carry_what_may_be_said_and_nothing_else),
         LINK_CASE(roles_without_a_row_for_it_have_no_link),
         cmocka_unit_test(the_documents_table_is_the_codes),
