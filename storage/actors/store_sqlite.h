@@ -5,6 +5,8 @@
  *
  *     actor  kind, id, fence, number: whose it is, and how many commits it has had
  *     value  kind, id, key, value
+ *     answer kind, id, name, answer
+ *     alarm  kind, id, name, payload, due, every; an index by kind and due
  *     store  version of this schema; how many times a commit in doubt was read back
  *
  * A game reads the tables by SQL of its own while nodes run. It does not write them: an owner has
