@@ -29,17 +29,16 @@ static bool is_wanted(const Rh__AdminActors *what, const struct actor *a)
            bytes_match(a->id, what->prefix.data, what->prefix.len);
 }
 
-/* A record has no room for the time of its start. But that it came by a move takes one bit of it,
- * and what moves comes when its cell does. */
+/* What moves comes when its cell does, and has lived on since, whenever it was woken. */
 static void tell_coming(const struct host *h, const struct actor *a, Rh__ActorRow *row)
 {
     const struct cell_state *state = &h->cells.state[ring_point_cell(actor_position(a))];
-    const bool here = a->live || a->state == ACTOR_ACTIVATING;
+    const bool started = (a->live || a->state == ACTOR_ACTIVATING) && !a->came;
+    const uint64_t moved_us = state->mine ? state->since_us : 0;
+    const uint64_t since_us = started ? actor_began_us(&h->actors, a) : moved_us;
 
-    row->came = here && !a->came ? RESIDENT_STARTED : RESIDENT_MOVED;
-    if (row->came == RESIDENT_MOVED && state->mine && state->since_us != 0) {
-        row->here_ms = (h->now_us - state->since_us) / 1000;
-    }
+    row->came = started ? RESIDENT_STARTED : RESIDENT_MOVED;
+    row->here_ms = since_us == 0 ? 0 : (h->now_us - since_us) / 1000;
 }
 
 static void add_row(const struct host *h, Rh__ActorsAnswer *out, const struct actor *a)
