@@ -139,7 +139,8 @@
     X(M_LATEREFUSAL, "who said before its election that it does not lead, does not")  \
     X(M_SLEEPERASKED, "what is only for who is awake is asked again of who sleeps")   \
     X(M_PUTOFFRUNS, "a call that was refused for a circle runs by a copy put off")    \
-    X(M_RESTLESS, "what moved for the load's sake may be moved again at once")
+    X(M_RESTLESS, "what moved for the load's sake may be moved again at once")        \
+    X(M_LISTOMITS, "a page of the actors ends amid a bucket, whose rest is in none")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \

@@ -490,6 +490,7 @@ void sim_fleet_run(struct fleet *f)
         await_quiescence(f, f->world.now_us + PROBE_US);
     }
     if (f->world.checker == NULL) {
+        check_lists(f);
         check_final(f);
     }
 }

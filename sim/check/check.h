@@ -43,6 +43,7 @@
  *     operator     no repair ends a process that is a member                       hand.c
  *                  a wish is done once, and not behind a later one; some node of
  *                  each role stays; a drain outlives its process                   operator.c
+ *     list         who lives when all is quiet is in the list of its node, once           list.c
  *     poison       no request meets the deaths of more than two nodes              poison.c
  *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
  *     session      an actor hears of its client what makes sense, two are not bound player.c
@@ -379,5 +380,7 @@ void check_pending(struct fleet *f);
 void check_recovery(struct fleet *f);
 /* The last word: every list against every answer. */
 void check_final(struct fleet *f);
+/* All is quiet: whoever lives is in the pages of its node's list exactly once. */
+void check_lists(struct fleet *f);
 
 #endif
