@@ -158,9 +158,13 @@ static bool has_mine(const struct seen *seen)
            (seen->renew.lease_seq > seen->extended_seq || mutant(M_EXTENDDROPPED));
 }
 
-/* Who is fenced and owns nothing has nothing to lose. */
+/* Who is fenced and owns nothing has nothing to lose. A restored state that has not settled lacks
+ * nodes, whose leases last. */
 static bool all_have_mine(const struct coordinator *c)
 {
+    if (fence_settling(c)) {
+        return false;
+    }
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];
 
