@@ -251,7 +251,7 @@
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
 /* Of durable actors: tests/node/runtime_durable_test.c and tests/storage/actor_store_test.c, with
- * --mutants. */
+ * --mutants, and the simulator. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
     X(M_NOFENCESTORE, "the store does not compare the fence of who writes")

@@ -31,7 +31,7 @@ struct prey {
 static const enum mutant all[] = {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_SESSION_LIST(X)
-        MUTANT_PLAYER_LIST(X)
+        MUTANT_PLAYER_LIST(X) MUTANT_DURABLE_LIST(X)
 #undef X
     // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
     M_NOFENCE,
@@ -49,7 +49,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    static const enum profile ground[M_GAPLOST + 1] = {
+    static const enum profile ground[M_NOFENCESTORE + 1] = {
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,
@@ -173,6 +173,8 @@ static enum profile hunting_ground(enum mutant m)
         [M_LATECALL] = PROFILE_CALM,
         [M_AWAYTAKEN] = PROFILE_SESSIONS,
         [M_GAPLOST] = PROFILE_SESSIONS,
+        [M_ANSWERFIRST] = PROFILE_MIXED,
+        [M_NOFENCESTORE] = PROFILE_CLOCKS,
     };
 
     return ground[m];
@@ -229,8 +231,6 @@ static const struct {
      "a full link or a long hold at the victim of a circle is rare: host_story_test.c plants it"},
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
-    {"M_ANSWERFIRST", "no actor here is durable: runtime_durable_test.c plants it"},
-    {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},
     {"M_UNFOUNDED",
