@@ -140,7 +140,8 @@
     X(M_LATEREFUSAL, "who said before its election that it does not lead, does not")  \
     X(M_SLEEPERASKED, "what is only for who is awake is asked again of who sleeps")   \
     X(M_PUTOFFRUNS, "a call that was refused for a circle runs by a copy put off")    \
-    X(M_RESTLESS, "what moved for the load's sake may be moved again at once")
+    X(M_RESTLESS, "what moved for the load's sake may be moved again at once")        \
+    X(M_LISTOMITS, "a page of the actors ends amid a bucket, whose rest is in none")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \
@@ -253,10 +254,9 @@
     X(M_AWAYTAKEN, "who is away is in the way of a new client")                          \
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
-/* Of durable actors: tests/node/runtime_durable_test.c, runtime_alarms_test.c, alarms_test.c,
- * outbox_test.c, operate_test.c, and tests/storage/actor_store_test.c, remote_store_test.c and
- * store_tools_test.c, with
- * --mutants. */
+/* Of durable actors: the simulator, tests/node/runtime_durable_test.c, runtime_alarms_test.c,
+ * alarms_test.c, outbox_test.c, operate_test.c, and tests/storage/actor_store_test.c,
+ * remote_store_test.c and store_tools_test.c, with --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
     X(M_OUTBOXLOST, "what an owner before has not delivered is not sent again")          \

@@ -25,7 +25,7 @@ struct liveness {
     char state[32];
     uint64_t unused_ms; /* UINT64_MAX: it does not live, or is not known to */
     uint32_t came;      /* enum resident_came; 0 = the owner does not tell */
-    uint64_t here_ms;   /* MOVED: since then; 0 = not known */
+    uint64_t here_ms;   /* since then; 0 = not known */
 };
 
 static struct liveness ask_life(const struct query *q, const char *node, const Rh__AdminWhere *whom)
@@ -53,6 +53,15 @@ static struct liveness ask_life(const struct query *q, const char *node, const R
     return life;
 }
 
+/* How it came to live there. */
+static const char *came_text(const struct liveness *life)
+{
+    if (life->came == RESIDENT_STARTED) {
+        return ", where it was started";
+    }
+    return life->here_ms == 0 || strcmp(life->state, "arrived") == 0 ? "" : ", by a move";
+}
+
 /* By this machine's clock. */
 static const char *since_text(const struct liveness *life, char out[SINCE_SIZE])
 {
@@ -62,16 +71,10 @@ static const char *since_text(const struct liveness *life, char out[SINCE_SIZE])
     char ago[32];
 
     out[0] = '\0';
-    if (life->came == RESIDENT_STARTED) {
-        (void)snprintf(out, SINCE_SIZE, ", where it was started");
-    } else if (life->here_ms > 0 && gmtime_r(&at, &tm) != NULL &&
-               strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0) {
-        (void)snprintf(out,
-                       SINCE_SIZE,
-                       "%s since %s (%s)",
-                       strcmp(life->state, "arrived") == 0 ? "" : ", by a move,",
-                       when,
-                       span_text(life->here_ms, ago, sizeof ago));
+    if (life->here_ms > 0 && gmtime_r(&at, &tm) != NULL &&
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0) {
+        (void)snprintf(
+            out, SINCE_SIZE, ", since %s (%s)", when, span_text(life->here_ms, ago, sizeof ago));
     }
     return out;
 }
@@ -110,7 +113,8 @@ static void print_life(const struct query *q, const struct liveness *life)
         (void)printf("it came there by a move%s, and its next message starts it\n",
                      since_text(life, since));
     } else if (lives) {
-        (void)printf("it lives there%s: %s, unused for %s\n",
+        (void)printf("it lives there%s%s: %s, unused for %s\n",
+                     came_text(life),
                      since_text(life, since),
                      life->state,
                      duration_text(life->unused_ms * 1000, text, sizeof text));

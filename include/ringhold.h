@@ -951,7 +951,7 @@ struct rh_live {
     uint16_t kind;
     uint16_t came;    /* 1: it was started at that node; 2: a move brought it there, and it has
                          lived on since; 0: the node is older and does not tell */
-    uint64_t here_ms; /* of 2: since that move; else 0 */
+    uint64_t here_ms; /* since that start or move; 0: not told */
 };
 
 /* Which of them. All 0 but `size`: all that live. */

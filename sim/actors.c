@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"
-#include "sim/store.h"
 #include "wire/cursor.h"
 
 #include <string.h>
@@ -88,18 +87,6 @@ struct instance *actors_find(const struct sim_node *n, uint64_t id)
     return i;
 }
 
-static struct entity *entity_named(struct fleet *f, struct bytes id)
-{
-    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
-        struct entity *e = &f->ledger.entity[i];
-
-        if (bytes_equal(id, bytes_of(e->id, e->id_size))) {
-            return e;
-        }
-    }
-    return NULL;
-}
-
 /* An event about instance `i` of node number event->b. NULL: it is gone by now. */
 struct instance *actors_instance(struct fleet *f, const struct world_event *event)
 {
@@ -124,6 +111,7 @@ void actors_end(struct fleet *f, struct instance *i)
     struct instance **at = &i->node->instance;
 
     check_discard(f, i);
+    sim_durable_end(i);
     if (i->running) {
         entity_rests(f, i->entity);
     }
@@ -189,7 +177,7 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
     i->id = ++f->instance_count;
     i->actor = e->actor;
     i->node = n;
-    i->entity = entity_named(f, actor_id(e->actor));
+    i->entity = ledger_entity(f, actor_id(e->actor));
     ASSERT(i->entity != NULL);
     i->next = n->instance;
     n->instance = i;
@@ -206,7 +194,7 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
     i->token = e->submission.fence;
     i->warm = e->submission.has_state;
     if (i->entity->durable) {
-        store_claim(f, i);
+        sim_durable_begin(i);
         return;
     }
     i->refused = !lives_load(i);
@@ -216,22 +204,10 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
     actors_later(f, i, activation_us(f), on_activated);
 }
 
-void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool ok,
-                    struct ledger_list list)
+void actors_claimed(struct fleet *f, struct instance *i, bool ok)
 {
-    struct instance *i = actors_find(n, instance);
-
-    if (i == NULL) {
-        return;
-    }
-    // What was handed over is used only if it is not older than the store's (hole 50).
-    if (ok && (!i->warm || i->list.count < list.count)) {
-        ledger_list_copy(&i->list, &list);
-    }
     if (ok) {
         check_activate(f, i, i->warm);
-    } else {
-        f->ledger.store_refused++;
     }
     if (f->world.checker == NULL) {
         activated(f, i, !ok || world_chance(&f->world, f->faults.activate_fail_pm));
@@ -262,19 +238,22 @@ static void answer_done(struct fleet *f, struct instance *i)
     answer(f, i, i->uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK, bytes_of(body, sizeof body));
 }
 
-void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok)
+void actors_wrote(struct fleet *f, struct instance *i, enum err error, enum answer_code code)
 {
-    struct instance *i = actors_find(n, instance);
+    const struct bytes body = bytes_of("not saved", code == ANSWER_LOST ? 0 : 9);
 
-    if (i == NULL || !i->running || i->uid != uid) {
+    if (error == ERR_OK && code == ANSWER_OK) {
+        ledger_list_add(&i->list, i->uid);
+        answer_done(f, i);
         return;
     }
-    if (ok) {
-        ledger_list_add(&i->list, uid);
-        answer_done(f, i);
-    } else {
-        answer(f, i, ANSWER_APP_ERROR, bytes_of("fenced", 6));
-    }
+    i->running = false;
+    entity_rests(f, i->entity);
+    node_complete(
+        f,
+        i,
+        (struct completion){
+            .verb = VERB_RUN, .error = error, .ticket = i->ticket, .code = code, .bytes = body});
 }
 
 static void on_ran(void *context, const struct world_event *event)
@@ -309,7 +288,7 @@ static void ran(struct fleet *f, struct instance *i)
     } else if (has_run(i, i->uid)) {
         answer_done(f, i); // an idempotent one, that a former life did
     } else {
-        store_write(f, i, i->uid);
+        sim_durable_run(i, i->uid);
     }
 }
 

@@ -150,7 +150,8 @@ void balance_tell(struct fleet *f, const struct sim_node *n, Rh__Renew *renew)
 
 /* ---- the checker ---- */
 
-/* It has so little that it gets what there is, whether that rests or not. */
+/* It has so little that it gets what there is, whether that rests or not. Its share is of those
+ * that stay: who leaves has none. */
 static bool is_welcome(const struct fleet *f, uint16_t slot)
 {
     const struct state *s = &f->raft.truth;
@@ -164,7 +165,7 @@ static bool is_welcome(const struct fleet *f, uint16_t slot)
         own += v->owner == slot ? ring_end(&s->view.ring, v) - v->from : 0;
     }
     for (size_t i = 0; i < s->node_count; i++) {
-        weight += s->node[i].weight;
+        weight += s->node[i].leaving || s->node[i].barred ? 0 : s->node[i].weight;
     }
     return target == NULL || own * 2 * weight < (uint64_t)s->view.ring.cell_count * target->weight;
 }

@@ -357,6 +357,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     draw_activations(f, seed);
     draw_slices(f, seed);
     draw_leases(f, seed);
+    store_draw(f, seed);
     maintenance_draw(f, seed);
     f->serving.state = seed ^ 0x7365727665u;
     past_draw(f, seed);
@@ -384,6 +385,7 @@ void sim_fleet_fini(struct fleet *f)
         actors_crash(f, &f->node[i]);
         calls_free(f->node[i].calls);
         sim_runtime_close(&f->node[i]);
+        sim_durable_close(&f->node[i]);
         host_free(f->node[i].core);
         host_effects_fini(&f->node[i].out);
         sim_folder_free(&f->node[i]);
@@ -401,6 +403,7 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < fleet_size(f); i++) {
         world_gate_fini(&fleet_process(f, i)->gate);
     }
+    store_fini(f);
     balance_free(f);
     sim_players_fini(f);
     group_fini(f);
@@ -490,6 +493,7 @@ void sim_fleet_run(struct fleet *f)
         await_quiescence(f, f->world.now_us + PROBE_US);
     }
     if (f->world.checker == NULL) {
+        check_lists(f);
         check_final(f);
     }
 }

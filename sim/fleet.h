@@ -190,13 +190,14 @@ struct instance {
     bool running;
     bool turns; /* something between requests */
     uint64_t token;
-    bool warm;     /* it was handed over */
-    size_t loaded; /* so many of the list were saved by a former life */
-    bool refused;  /* another one's token is greater */
-    bool broken;   /* what it did since it saved is lost */
-    uint64_t uid;  /* running: the request */
-    bool handled;  /* running: the handler is through, the store is not */
-    uint64_t asks; /* running: the request of its own that it waits for, 0 = none */
+    bool warm;                /* it was handed over */
+    size_t loaded;            /* so many of the list were saved by a former life */
+    bool refused;             /* another one's token is greater */
+    bool broken;              /* what it did since it saved is lost */
+    uint64_t uid;             /* running: the request */
+    bool handled;             /* running: the handler is through, the store is not */
+    struct rh_actor *durable; /* owned; of one whose state is in the store; NULL = it has ended */
+    uint64_t asks;            /* running: the request of its own that it waits for, 0 = none */
     uint64_t ticket;
     uint8_t chain_count; /* running: of the request */
     uint64_t chain[RECORD_CHAIN_MAX];
@@ -213,10 +214,13 @@ struct sim_wish {
 
 struct sim_node {
     struct process process;
-    struct host *core;           /* NULL while down */
-    struct calls *calls;         /* NULL while down, or when actors ask through gateways */
-    bool settles;                /* the effects of calls are being done */
-    struct sim_runtime *runtime; /* NULL while down, or there are no players */
+    struct host *core;             /* NULL while down */
+    struct calls *calls;           /* NULL while down, or when actors ask through gateways */
+    bool settles;                  /* the effects of calls are being done */
+    struct sim_runtime *runtime;   /* NULL while down, or there are no players */
+    struct sim_durables *durables; /* NULL while down */
+    uint64_t store_us;             /* when the newest of its tasks comes to the store … */
+    uint64_t stored_us;            /* … and when the newest result comes from there */
     struct host_effects out;
     struct host_disk disk;           /* what its folder holds */
     struct host_disk told;           /* what it was told to be durable */
@@ -309,6 +313,7 @@ struct sim_client {
 };
 
 struct sim_group;
+struct store_task;
 
 /* Things that are kept for a limited time; totals tell how many stops lasted longer than each. */
 enum pause_keep {
@@ -396,11 +401,17 @@ struct fleet {
     bool apart_rest;             /* … until all do */
     bool remembers;              /* the fleet remembers the ids of actors in memory, … */
     bool unsure;                 /* … and a node told it late */
-    enum balance_by balance_by;  /* sim/balance.c: what nodes share … */
-    struct prng loads;           /* … of what they say, which this draws, … */
-    uint64_t *rest_us;           /* … owned; by cell: what moved for that rests until then … */
-    uint64_t rest_lead_us;       /* … if its leader was elected then */
-    uint64_t balanced;           /* moves for that */
+    struct {
+        struct prng prng;
+        struct list parcels;    /* struct parcel */
+        uint64_t crash_pm;      /* so many of a thousand tasks meet a crash of it … */
+        uint64_t down_us;       /* … behind which it can do nothing until then */
+    } store;                    /* sim/store.c */
+    enum balance_by balance_by; /* sim/balance.c: what nodes share … */
+    struct prng loads;          /* … of what they say, which this draws, … */
+    uint64_t *rest_us;          /* … owned; by cell: what moved for that rests until then … */
+    uint64_t rest_lead_us;      /* … if its leader was elected then */
+    uint64_t balanced;          /* moves for that */
     bool versioned;        /* states have versions, and each life of a node one of its own … */
     bool versions_rest;    /* … until all have the newest */
     bool versions_untold;  /* … and their coordinators don't know of it */
@@ -656,10 +667,9 @@ void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
 /* A request that an actor made was answered. */
 void actors_answered(struct fleet *f, uint64_t uid);
-/* The store answered: `list` is borrowed. */
-void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool ok,
-                    struct ledger_list list);
-void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok);
+/* The runtime of a durable one has loaded it, or has not; has answered its request. */
+void actors_claimed(struct fleet *f, struct instance *i, bool ok);
+void actors_wrote(struct fleet *f, struct instance *i, enum err error, enum answer_code code);
 /* The node died: all its actors are gone. */
 void actors_crash(struct fleet *f, struct sim_node *n);
 /* NULL = gone. */
@@ -669,6 +679,23 @@ void actors_later(struct fleet *f, const struct instance *i, uint64_t in_us, wor
 struct instance *actors_instance(struct fleet *f, const struct world_event *event);
 /* End the instance and free it. */
 void actors_end(struct fleet *f, struct instance *i);
+
+/* ---- durable actors: sim/durable.c, sim/store.c ---- */
+
+/* Draw whether the fleet's store crashes. */
+void store_draw(struct fleet *f, uint64_t seed);
+/* Free what is on its way to the store, and back. */
+void store_fini(struct fleet *f);
+/* A node's process begins, or dies. */
+void sim_durable_open(struct fleet *f, struct sim_node *n);
+void sim_durable_close(struct sim_node *n);
+/* Have the instance loaded; actors_claimed() is told. */
+void sim_durable_begin(struct instance *i);
+/* Have what the request did saved, for its handler is through; actors_wrote() is told. */
+void sim_durable_run(const struct instance *i, uint64_t uid);
+void sim_durable_end(struct instance *i);
+/* Take a task that the store has done. */
+void sim_durable_stored(struct fleet *f, struct sim_node *n, struct store_task *task);
 
 /* ---- what is served at once: sim/serve.c ---- */
 

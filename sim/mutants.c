@@ -31,7 +31,7 @@ struct prey {
 static const enum mutant all[] = {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_SESSION_LIST(X)
-        MUTANT_PLAYER_LIST(X)
+        MUTANT_PLAYER_LIST(X) MUTANT_DURABLE_LIST(X)
 #undef X
     // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
     M_NOFENCE,
@@ -50,7 +50,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    static const enum profile ground[M_GAPLOST + 1] = {
+    static const enum profile ground[M_NOFENCESTORE + 1] = {
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,
@@ -175,6 +175,8 @@ static enum profile hunting_ground(enum mutant m)
         [M_LATECALL] = PROFILE_CALM,
         [M_AWAYTAKEN] = PROFILE_SESSIONS,
         [M_GAPLOST] = PROFILE_SESSIONS,
+        [M_ANSWERFIRST] = PROFILE_MIXED,
+        [M_NOFENCESTORE] = PROFILE_CLOCKS,
     };
 
     return ground[m];
@@ -231,21 +233,19 @@ static const struct {
      "a full link or a long hold at the victim of a circle is rare: host_story_test.c plants it"},
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
-    {"M_ANSWERFIRST", "no actor here is durable: runtime_durable_test.c plants it"},
-    {"M_SENDTWICE", "no actor here is durable: outbox_test.c plants it"},
-    {"M_OUTBOXLOST", "no actor here is durable: outbox_test.c plants it"},
-    {"M_NAMEDANEW", "no actor here is durable: judge_test.c plants it"},
+    {"M_SENDTWICE", "no actor here sends once: outbox_test.c plants it"},
+    {"M_OUTBOXLOST", "no actor here sends once: outbox_test.c plants it"},
+    {"M_NAMEDANEW", "no durable actor here is asked again by a stream: judge_test.c plants it"},
     {"M_DOUBTPASSED", "one seed in some hundred shows it: judge_test.c plants it"},
-    {"M_NOSAVEDANSWER", "no actor here is durable: runtime_durable_test.c plants it"},
-    {"M_NOFENCESTORE", "no actor here is durable: actor_store_test.c plants it"},
+    {"M_NOSAVEDANSWER", "no durable actor here is asked again: runtime_durable_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
-    {"M_ALARMLOST", "no actor here is durable: runtime_alarms_test.c plants it"},
-    {"M_ALARMEARLY", "no actor here is durable: runtime_alarms_test.c plants it"},
-    {"M_ALARMAPART", "no actor here is durable: runtime_alarms_test.c plants it"},
-    {"M_ALARMASLEEP", "no actor here is durable: alarms_test.c plants it"},
-    {"M_LATECOMMIT", "no actor here is durable: remote_store_test.c plants it"},
-    {"M_OLDSTORE", "no actor here is durable: remote_store_test.c plants it"},
+    {"M_ALARMLOST", "no actor here has alarms: runtime_alarms_test.c plants it"},
+    {"M_ALARMEARLY", "no actor here has alarms: runtime_alarms_test.c plants it"},
+    {"M_ALARMAPART", "no actor here has alarms: runtime_alarms_test.c plants it"},
+    {"M_ALARMASLEEP", "no actor here has alarms: alarms_test.c plants it"},
+    {"M_LATECOMMIT", "the store here has no line: remote_store_test.c plants it"},
+    {"M_OLDSTORE", "the store here has no line: remote_store_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},
     {"M_UNFOUNDED",

@@ -161,6 +161,7 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->settles = false;
     node_calls_start(f, n);
     sim_runtime_open(f, n);
+    sim_durable_open(f, n);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
     if (n->version > 0) {
         TRACE(&f->world, n->process.name, "writes states of version %u", n->version);
@@ -184,6 +185,7 @@ static void stop(struct fleet *f, struct sim_node *n, bool clean)
     node_calls_stop(n);
     lives_drop(n, NULL);
     sim_runtime_close(n);
+    sim_durable_close(n);
     host_free(n->core);
     n->core = NULL;
     host_effects_fini(&n->out);

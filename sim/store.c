@@ -1,165 +1,277 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated external store, which compares fences.
+ * The simulated store, which compares fences and numbers, is slow, and crashes.
  */
 #include "sim/store.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "sim/fleet.h"
+#include "storage/actors/changes.h"
+#include "wire/cursor.h"
 
-#include <string.h>
-
-/* A request to the store, or its answer. */
-struct parcel {
-    uint64_t instance;
-    struct entity *entity;
-    struct sim_node *node;
-    uint64_t token;
-    uint64_t uid;
-    bool ok;
-    size_t count;
-    uint64_t list[];
+enum {
+    TROUBLED = 50,     /* of a hundred fleets: their store crashes … */
+    CRASH_PM_MAX = 20, /* … at so many of a thousand tasks, at most, … */
+    DOWN_MIN_US = 50000,
+    DOWN_MAX_US = 1500000, /* … for so long */
+    KEPT = 50,             /* of a hundred tasks that outlive their node, as many arrive */
+    DONE = 50,             /* and of a hundred commits in a crash are done … */
+    READ_BACK = 50,        /* … and of as many it is known which */
+    RAISE_US = 1000000,    /* M_READ1ST */
 };
 
-static struct parcel *parcel_new(const struct instance *i, const struct ledger_list *l)
-{
-    struct parcel *p = mem_new(1, sizeof *p + l->count * sizeof *l->uid);
+/* A task on its way. */
+struct parcel {
+    struct list_link link; /* of the fleet's */
+    struct fleet *fleet;
+    struct sim_node *node;
+    struct entity *entity;
+    struct store_task *task; /* owned */
+    uint64_t life;           /* of the node */
+};
 
-    p->instance = i->id;
-    p->entity = i->entity;
-    p->node = i->node;
-    p->token = i->token;
-    p->count = l->count;
-    if (l->count > 0) {
-        memcpy(p->list, l->uid, l->count * sizeof *l->uid);
+void store_draw(struct fleet *f, uint64_t seed)
+{
+    list_init(&f->store.parcels);
+    f->store.prng.state = seed ^ 0x73746f7265u;
+    if (f->profile != PROFILE_CALM && prng_chance(&f->store.prng, TROUBLED)) {
+        f->store.crash_pm = prng_between(&f->store.prng, 1, CRASH_PM_MAX);
     }
-    return p;
 }
 
-static struct parcel *parcel_copy(const struct parcel *p)
+static void parcel_free(struct parcel *p)
 {
-    return mem_copy(p, sizeof *p + p->count * sizeof *p->list);
+    list_remove(&p->link);
+    store_task_free(p->task);
+    mem_free(p);
 }
 
-/* Mostly quick; now and then as long as a lease. */
-static void send(struct fleet *f, struct parcel *p, world_run run, struct world_gate *gate)
+void store_fini(struct fleet *f)
 {
+    struct list_link *l = NULL;
+
+    while ((l = list_front(&f->store.parcels)) != NULL) {
+        parcel_free(CONTAINER_OF(l, struct parcel, link));
+    }
+}
+
+/* Its sender lives. */
+static bool is_awaited(const struct parcel *p)
+{
+    return p->node->process.up && p->node->process.life == p->life;
+}
+
+/* Mostly quick; now and then as long as a lease. Not before what was sent last. */
+static void send(struct parcel *p, uint64_t *last_us, world_run run, struct world_gate *gate)
+{
+    struct world *w = &p->fleet->world;
     const uint64_t max_us =
-        world_chance(&f->world, f->faults.store_slow_pm) ? 3000000 : f->faults.store_max_us;
+        world_chance(w, p->fleet->faults.store_slow_pm) ? 3000000 : p->fleet->faults.store_max_us;
+    const uint64_t at_us = w->now_us + world_between(w, 20, max_us + 20);
 
-    world_at(&f->world,
-             f->world.now_us + world_between(&f->world, 20, max_us + 20),
-             (struct world_event){.run = run, .context = f, .data = p, .gate = gate});
+    *last_us = at_us > *last_us ? at_us : *last_us;
+    world_at(w, *last_us, (struct world_event){.run = run, .context = p, .gate = gate});
+}
+
+/* ---- back ---- */
+
+static void on_back(void *context, const struct world_event *event)
+{
+    struct parcel *p = context;
+    struct fleet *f = p->fleet;
+    struct sim_node *n = p->node;
+    struct store_task *task = p->task;
+
+    (void)event;
+    if (!is_awaited(p)) {
+        parcel_free(p);
+        return;
+    }
+    p->task = NULL;
+    parcel_free(p);
+    sim_durable_stored(f, n, task);
+}
+
+static void give_back(struct parcel *p)
+{
+    send(p, &p->node->stored_us, on_back, &p->node->process.gate);
 }
 
 /* ---- claim ---- */
 
-static void on_claimed(void *context, const struct world_event *event)
+/* In the order of their keys. */
+static void read_row(const struct entity *e, struct buffer *out)
 {
-    struct parcel *p = event->data;
+    for (size_t i = 0; i < e->row.count; i++) {
+        uint8_t key[STORE_PLACE_SIZE];
+        uint8_t value[8];
+        struct writer w = {.at = value, .left = sizeof value};
 
-    actors_claimed(
-        context, p->node, p->instance, p->ok, (struct ledger_list){p->list, p->count, 0});
-}
-
-static void answer_claim(struct fleet *f, const struct parcel *p)
-{
-    send(f, parcel_copy(p), on_claimed, &p->node->process.gate);
-}
-
-static struct parcel *read_row(const struct parcel *p)
-{
-    const struct ledger_list *row = &p->entity->row;
-    struct parcel *out = mem_new(1, sizeof *out + row->count * sizeof *row->uid);
-
-    *out = *p;
-    out->count = row->count;
-    if (row->count > 0) {
-        memcpy(out->list, row->uid, row->count * sizeof *row->uid);
+        store_place_put(key, i);
+        put_u64(&w, e->row.uid[i]);
+        changes_put(out,
+                    &(struct value_change){.key = bytes_of(key, sizeof key),
+                                           .bytes = bytes_of(value, sizeof value)});
     }
-    return out;
+    if (e->born) {
+        changes_put(out, &(struct value_change){.key = bytes_of(STORE_BORN, 4)});
+    }
 }
 
-/* M_READ1ST: raising the token is a step of its own, after the read. */
+static void raise(const struct parcel *p)
+{
+    struct store_task *t = p->task;
+
+    t->result = t->fence >= p->entity->token ? STORE_DONE : STORE_FENCED;
+    if (t->result == STORE_DONE) {
+        p->entity->token = t->fence;
+        t->number = p->entity->number;
+    }
+}
+
+/* M_READ1ST: raising the fence is a step of its own, after the read. */
 static void on_raise(void *context, const struct world_event *event)
 {
-    struct parcel *p = event->data;
+    struct parcel *p = context;
 
-    p->ok = p->token >= p->entity->token;
-    if (p->ok) {
-        p->entity->token = p->token;
-    }
-    answer_claim(context, p);
+    (void)event;
+    raise(p);
+    give_back(p);
 }
 
-static void on_claim(void *context, const struct world_event *event)
+static void claim(struct parcel *p)
 {
-    struct fleet *f = context;
-    struct parcel *p = event->data;
-    struct entity *e = p->entity;
-    struct parcel *row = read_row(p);
+    read_row(p->entity, &p->task->bytes);
+    raise(p);
+}
 
-    if (mutant(M_READ1ST)) {
-        send(f, row, on_raise, NULL);
+/* ---- commit ---- */
+
+static void apply(const struct parcel *p)
+{
+    struct bytes all = buffer_bytes(&p->task->bytes);
+    struct entity *e = p->entity;
+    struct value_change c;
+
+    while (changes_next(&all, &c)) {
+        struct reader value = {.at = c.bytes.data, .left = c.bytes.size};
+
+        if (bytes_equal(c.key, bytes_of(STORE_BORN, 4))) {
+            e->born = true;
+        } else {
+            const size_t place = store_place(c.key.data);
+            const uint64_t uid = get_u64(&value);
+
+            check_stored(
+                p->fleet, e, uid, (struct stored){.place = place, .fence = p->task->fence});
+            ledger_list_add(&e->row, uid);
+        }
+    }
+    e->number = p->task->number;
+}
+
+static void commit(const struct parcel *p)
+{
+    struct store_task *t = p->task;
+    const struct entity *e = p->entity;
+    const bool owns = t->fence == e->token || mutant(M_NOFENCESTORE);
+    const bool takes = (owns && t->number == e->number + 1) || mutant(M_NOTOKEN);
+
+    t->result = takes ? STORE_DONE : STORE_FENCED;
+    TRACE(&p->fleet->world,
+          p->node->process.name,
+          "the store %s commit %llu of %s",
+          takes ? "takes" : "refuses",
+          (unsigned long long)t->number,
+          e->id);
+    if (takes) {
+        apply(p);
+    } else {
+        p->fleet->ledger.store_refused++;
+    }
+}
+
+/* ---- trouble ---- */
+
+static void doubt(const struct parcel *p)
+{
+    struct bytes all = buffer_bytes(&p->task->bytes);
+    struct value_change c;
+
+    p->task->result = STORE_UNKNOWN;
+    p->fleet->ledger.store_doubts++;
+    while (changes_next(&all, &c)) {
+        struct reader value = {.at = c.bytes.data, .left = c.bytes.size};
+        struct sim_ask *a = ledger_find(p->fleet, get_u64(&value));
+
+        if (a != NULL && !value.bad) {
+            a->in_doubt = true;
+        }
+    }
+}
+
+/* It crashes at this task. */
+static void crash(const struct parcel *p)
+{
+    struct prng *prng = &p->fleet->store.prng;
+    const bool done = prng_chance(prng, DONE);
+    const bool known = prng_chance(prng, READ_BACK);
+
+    p->fleet->store.down_us = p->fleet->world.now_us + prng_between(prng, DOWN_MIN_US, DOWN_MAX_US);
+    TRACE(&p->fleet->world, p->node->process.name, "the store crashes");
+    p->task->result = STORE_UNAVAILABLE;
+    if (p->task->verb == STORE_CLAIM) {
         return;
     }
-    row->ok = p->token >= e->token;
-    if (row->ok) {
-        e->token = p->token;
+    if (done) {
+        commit(p);
     }
-    answer_claim(f, row);
-    mem_free(row);
+    if (!known) {
+        doubt(p);
+    }
 }
 
-void store_claim(struct fleet *f, const struct instance *i)
+static void on_arrived(void *context, const struct world_event *event)
 {
-    const struct ledger_list none = {0};
+    struct parcel *p = context;
+    struct fleet *f = p->fleet;
 
-    send(f, parcel_new(i, &none), on_claim, NULL);
-}
-
-/* ---- write ---- */
-
-static void on_wrote(void *context, const struct world_event *event)
-{
-    const struct parcel *p = event->data;
-
-    actors_wrote(context, p->node, p->instance, p->uid, p->ok);
-}
-
-static void on_write(void *context, const struct world_event *event)
-{
-    struct fleet *f = context;
-    struct parcel *p = event->data;
-    struct entity *e = p->entity;
-    struct parcel *answer;
-
-    p->ok = p->token == e->token || mutant(M_NOTOKEN);
-    TRACE(&f->world,
-          p->node->process.name,
-          "the store %s request %llu of %s",
-          p->ok ? "takes" : "refuses",
-          (unsigned long long)p->uid,
-          e->id);
-    if (p->ok) {
-        check_stored(f, e, p->uid, (struct ledger_list){p->list, p->count, 0});
-        e->row.count = 0;
-        for (size_t i = 0; i < p->count; i++) {
-            ledger_list_add(&e->row, p->list[i]);
-        }
-        ledger_list_add(&e->row, p->uid);
+    (void)event;
+    if (!is_awaited(p) && !prng_chance(&f->store.prng, KEPT)) {
+        parcel_free(p);
+        return;
+    }
+    if (!f->healed && f->world.now_us < f->store.down_us) {
+        p->task->result = STORE_UNAVAILABLE;
+    } else if (!f->healed && f->store.crash_pm > 0 &&
+               prng_between(&f->store.prng, 1, 1000) <= f->store.crash_pm) {
+        crash(p);
+    } else if (p->task->verb == STORE_CLAIM && mutant(M_READ1ST)) {
+        read_row(p->entity, &p->task->bytes);
+        world_at(&f->world,
+                 f->world.now_us + RAISE_US,
+                 (struct world_event){.run = on_raise, .context = p});
+        return;
+    } else if (p->task->verb == STORE_CLAIM) {
+        claim(p);
     } else {
-        f->ledger.store_refused++;
+        commit(p);
     }
-    answer = parcel_copy(p);
-    send(f, answer, on_wrote, &p->node->process.gate);
+    give_back(p);
 }
 
-void store_write(struct fleet *f, const struct instance *i, uint64_t uid)
+void store_ask(struct fleet *f, struct sim_node *n, struct store_task *task)
 {
-    struct parcel *p = parcel_new(i, &i->list);
+    struct parcel *p = mem_new(1, sizeof *p);
 
-    p->uid = uid;
-    send(f, p, on_write, NULL);
+    *p = (struct parcel){.fleet = f,
+                         .node = n,
+                         .entity = ledger_entity(f, bytes_of(task->id, task->id_size)),
+                         .task = task,
+                         .life = n->process.life};
+    ASSERT(p->entity != NULL);
+    list_push_back(&f->store.parcels, &p->link);
+    send(p, &n->store_us, on_arrived, NULL);
 }

@@ -1,25 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store of actors that keep their state outside: specification §4.5. One row an
- * entity; a write counts only with the token of the last claim.
+ * The store of durable actors in virtual time: specification §4.5. One row an entity, with the
+ * fence of its owner and the number of its last commit; the tasks are the shipped ones
+ * (storage/actors/store.h).
  *
- *     actor --claim, some time--> row: token raised and state read, in one step --> actor
- *     actor --write, some time--> row: taken if the token is equal, else refused --> actor
+ *     node --CLAIM, some time--> row: fence raised and values read, in one step --> node
+ *     node --COMMIT, some time--> row: taken if fence and number fit, else refused --> node
  *
- * What is on its way arrives whatever becomes of the sender: that is what the
- * token is for.
+ * A node's tasks come in their order, and so do their results. What is on its way when its node
+ * dies arrives all the same, or not. In some fleets the store crashes now and then, with nothing
+ * lost: until it is back it can do nothing, and of the commit that it was about to do its owner may
+ * never hear whether it was done.
  */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
 
+#include "storage/actors/store.h"
+
 #include <stdint.h>
 
 struct fleet;
-struct instance;
+struct sim_node;
 
-/* Ask for the entity's row; actors_claimed() is told. */
-void store_claim(struct fleet *f, const struct instance *i);
-/* Write what the instance has and `uid`; actors_wrote() is told. */
-void store_write(struct fleet *f, const struct instance *i, uint64_t uid);
+/* Take a task of the node's; sim_durable_stored() is told, if the node lives. */
+void store_ask(struct fleet *f, struct sim_node *n, struct store_task *task);
+
+/* Keys of values. An effect's is its place in the list, whose order keys have; one tells that the
+ * actor lived. */
+enum { STORE_PLACE_SIZE = 4 };
+
+static inline void store_place_put(uint8_t key[STORE_PLACE_SIZE], size_t place)
+{
+    for (size_t i = 0; i < STORE_PLACE_SIZE; i++) {
+        key[i] = (uint8_t)(place >> 8 * (STORE_PLACE_SIZE - 1 - i));
+    }
+}
+
+static inline size_t store_place(const uint8_t *key)
+{
+    size_t place = 0;
+
+    for (size_t i = 0; i < STORE_PLACE_SIZE; i++) {
+        place = place << 8 | key[i];
+    }
+    return place;
+}
+
+#define STORE_BORN "born"
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SPARE_MAX = 4096 };
+enum { SPARE_MAX = 4096, BEGAN_START = 1024, BEGAN_UNIT_US = 100000 };
 
 static const struct machine_state states[] = {
     [ACTOR_ABSENT] = {"absent", TO(ACTOR_ACTIVATING) | TO(ACTOR_FAILING) | TO(ACTOR_FROZEN)},
@@ -80,6 +80,7 @@ void actors_fini(struct actors *a)
     actors_bury(a);
     lookup_fini(&a->table);
     mem_free(a->cell);
+    mem_free(a->began);
     pool_fini(&a->pool);
     while (a->spare != NULL) {
         struct actor_work *next = a->spare->spare;
@@ -199,6 +200,25 @@ struct actor *actor_new(struct actors *a, struct image_name name)
     lookup_put(&a->table, handle);
     strand_push(cells_of(a), &a->cell[ring_point_cell(name.position)], handle);
     return actor;
+}
+
+void actor_note_began(struct actors *a, const struct actor *actor, uint64_t now_us)
+{
+    const size_t before = a->began_cap;
+
+    while (actor->handle >= a->began_cap) {
+        a->began_cap = a->began_cap == 0 ? BEGAN_START : a->began_cap * 2;
+    }
+    if (a->began_cap > before) {
+        a->began = mem_resize(a->began, a->began_cap * sizeof *a->began);
+        memset(&a->began[before], 0, (a->began_cap - before) * sizeof *a->began);
+    }
+    a->began[actor->handle] = (uint32_t)(now_us / BEGAN_UNIT_US);
+}
+
+uint64_t actor_began_us(const struct actors *a, const struct actor *actor)
+{
+    return actor->handle < a->began_cap ? (uint64_t)a->began[actor->handle] * BEGAN_UNIT_US : 0;
 }
 
 void actor_discard(struct actors *a, struct actor *actor)

@@ -159,6 +159,9 @@ struct actor_list {
 struct actors {
     struct pool pool; /* of actors and orders */
     struct lookup table;
+    uint32_t *began; /* owned; by handle, beside the records, which requests touch: when it last
+                        began to live, in tenths of a second */
+    size_t began_cap;
     uint32_t *cell; /* owned; first of each */
     uint32_t cell_count;
     uint8_t grid;
@@ -179,6 +182,10 @@ void actors_fini(struct actors *a); /* there are no actors; frees the dead */
 struct actor *actor_running_at(const struct actors *a, uint64_t position);
 /* Make a new record, ABSENT; there is none of that name. */
 struct actor *actor_new(struct actors *a, struct image_name name);
+/* Note that the actor begins to live at `now_us`. */
+void actor_note_began(struct actors *a, const struct actor *actor, uint64_t now_us);
+/* Return when the actor began to live, or up to a tenth of a second before; 0 = it never has. */
+uint64_t actor_began_us(const struct actors *a, const struct actor *actor);
 /* Out of all lists, to be freed by actors_bury(). Queue and orders are empty, and it has no image.
  */
 void actor_discard(struct actors *a, struct actor *actor);

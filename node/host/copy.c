@@ -128,7 +128,10 @@ void copy_save_answer(struct host *h, struct order *order, const struct answer_r
 {
     const struct order_answer saved = answer_to_save(answer, read);
 
-    order_save(&h->orders, order, &saved, h->config.answers_size_max);
+    // What nobody knows is no answer, and no image may carry it. Who asks again hears LOST anyway.
+    if (answer->code != ANSWER_LOST) {
+        order_save(&h->orders, order, &saved, h->config.answers_size_max);
+    }
 }
 
 void copy_ran(struct host *h, struct order *order, const struct request_record *r,

@@ -126,6 +126,7 @@ void actor_activate(struct host *h, struct actor *a)
         host_emit_bytes(h, e, image_carried(image));
     }
     a->came = image != NULL;
+    actor_note_began(&h->actors, a, h->now_us);
     h->work.live++;
     cells_count_live(h, a, true);
     retire_for_room(h);

@@ -372,16 +372,20 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
     }
 }
 
-void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger_list base)
+void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct stored by)
 {
-    if (!ledger_list_equal(&base, &e->row)) {
-        world_violate(&f->world,
-                      "store",
-                      "the write of request %llu to %s knows %zu effects, there are %zu",
-                      (unsigned long long)uid,
-                      e->id,
-                      base.count,
-                      e->row.count);
+    if (by.place != e->row.count || by.fence != e->token) {
+        world_violate(
+            &f->world,
+            "store",
+            "the write of request %llu to %s, by fence %llu, knows %zu effects, there are "
+            "%zu of fence %llu",
+            (unsigned long long)uid,
+            e->id,
+            (unsigned long long)by.fence,
+            by.place,
+            e->row.count,
+            (unsigned long long)e->token);
     }
     run_once(f, e, uid, false);
     take_effect(f, e, uid);

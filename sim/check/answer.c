@@ -111,6 +111,10 @@ static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
         a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX) {
         return true;
     }
+    // The store crashed amidst its commit.
+    if (a->in_doubt) {
+        return true;
+    }
     // The quarantine refuses one copy of it while another one waits.
     if (poison_is_in(f, e)) {
         return true;
@@ -200,7 +204,7 @@ static void check_code(struct fleet *f, const struct sim_ask *a, uint64_t uid, e
             right = a->runs == 0 || a->idempotent;
             break;
         }
-        if (bytes_equal(body, bytes_of("fenced", 6))) {
+        if (bytes_equal(body, bytes_of("not saved", 9))) {
             right = a->runs == 0 || a->idempotent;
             break;
         }

@@ -21,7 +21,8 @@
  *     twice        K3: no request is executed twice, ever                          actor.c
  *     order        K4: requests of one (session, entity) run in order              actor.c
  *     state        a moved actor has all it did; only a crash may lose it all      actor.c
- *     store        each write the store takes knows all that stand before it       actor.c
+ *     store        each write the store takes knows all that stand before it, and
+ *                  is of who claimed last                                          actor.c
  *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        answer.c
  *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                answer.c
  *     overdue      nothing is run long after its time, or its client gave it up    answer.c
@@ -43,6 +44,7 @@
  *     operator     no repair ends a process that is a member                       hand.c
  *                  a wish is done once, and not behind a later one; some node of
  *                  each role stays; a drain outlives its process                   operator.c
+ *     list         who lives when all is quiet is in the list of its node, once           list.c
  *     poison       no request meets the deaths of more than two nodes              poison.c
  *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
  *     session      an actor hears of its client what makes sense, two are not bound player.c
@@ -103,7 +105,9 @@ struct entity {
     struct ledger_list row;      /* … this, … */
     struct ledger_list saved;    /* else: what the last one saved that retired, … */
     uint64_t saved_token;        /* … and the token that may */
-    uint64_t token;              /* … and who wrote last */
+    uint64_t token;              /* … with the fence of who claimed last … */
+    uint64_t number;             /* … and the number of the last commit */
+    bool born;                   /* there was one */
     struct instance *live;       /* the one that may act, NULL = none */
     struct ledger_list history;  /* what its next instance must know */
     const struct sim_node *last; /* where it lived last */
@@ -144,7 +148,8 @@ struct sim_ask {
     size_t entity;
     uint32_t seq;
     bool answered;
-    bool foreign; /* of a kind that nobody hosts */
+    bool foreign;  /* of a kind that nobody hosts */
+    bool in_doubt; /* nobody knows whether the store took it */
     bool probe;
     bool idempotent;
     uint64_t number; /* of an owned session; 0 = its gateway numbers it */
@@ -210,7 +215,8 @@ struct ledger {
     uint64_t reassigned;       /* vnodes that changed hands after a fence */
     uint64_t fences;           /* of nodes */
     uint64_t nested;           /* requests that actors made */
-    uint64_t store_refused;    /* writes that came too late */
+    uint64_t store_refused;    /* commits that came too late */
+    uint64_t store_doubts;     /* commits of which nobody hears whether they were done */
     struct histogram hold;     /* how long actors were frozen */
     struct histogram stall;    /* how long crashed nodes' vnodes had no server */
     struct ring_vnode *former; /* owned; of the last version, for check_stamps() … */
@@ -239,6 +245,8 @@ uint64_t entity_held_us(const struct fleet *f, const struct entity *e);
 /* So long its gateway has spared silent nodes, or lacked a link, in all. */
 uint64_t asker_put_off_us(const struct fleet *f, const struct sim_session *s);
 struct sim_ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
+/* The entity with this id; NULL = there is none. */
+struct entity *ledger_entity(struct fleet *f, struct bytes id);
 
 /* ---- told by the shells, as it happens ---- */
 
@@ -250,8 +258,12 @@ void check_discard(struct fleet *f, struct instance *i);
 void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid);
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
-/* The store takes `uid` after `base`: what the writer knew. */
-void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger_list base);
+/* The store takes `uid`, by the fence of who writes, who knew as many effects before it. */
+struct stored {
+    size_t place;
+    uint64_t fence;
+};
+void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct stored by);
 /* Is the node the owner in the newest ring? */
 bool check_owns(const struct fleet *f, const struct sim_node *n, const struct entity *e);
 void check_node_crash(struct fleet *f, struct sim_node *n);
@@ -379,5 +391,7 @@ void check_pending(struct fleet *f);
 void check_recovery(struct fleet *f);
 /* The last word: every list against every answer. */
 void check_final(struct fleet *f);
+/* All is quiet: whoever lives is in the pages of its node's list exactly once. */
+void check_lists(struct fleet *f);
 
 #endif

@@ -72,6 +72,18 @@ void ledger_fini(struct ledger *l)
     mem_free(l->outcome);
 }
 
+struct entity *ledger_entity(struct fleet *f, struct bytes id)
+{
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+
+        if (bytes_equal(id, bytes_of(e->id, e->id_size))) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
 struct sim_session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id)
 {
     struct ledger *l = &f->ledger;

@@ -59,6 +59,7 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->requests += f->ledger.ask_count;
     t->nested += f->ledger.nested;
     t->store_refused += f->ledger.store_refused;
+    t->store_doubts += f->ledger.store_doubts;
     for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
         t->answers[i] += f->ledger.answers[i];
     }
@@ -110,6 +111,7 @@ void totals_add(struct totals *t, const struct totals *more)
     t->requests += more->requests;
     t->nested += more->nested;
     t->store_refused += more->store_refused;
+    t->store_doubts += more->store_doubts;
     for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
         t->answers[i] += more->answers[i];
     }
@@ -207,13 +209,14 @@ void totals_print(const struct totals *t, double seconds)
     }
     (void)printf("partitions %" PRIu64 ", link resets %" PRIu64 ", frames aimed at %" PRIu64
                  ", lulls %" PRIu64 ", pauses %" PRIu64
-                 ", late writes refused by the store %" PRIu64 "\n",
+                 ", late writes refused by the store %" PRIu64 ", commits in doubt %" PRIu64 "\n",
                  t->cuts,
                  t->resets,
                  t->hits,
                  t->lulls,
                  t->pauses,
-                 t->store_refused);
+                 t->store_refused,
+                 t->store_doubts);
     (void)printf("pauses beyond a lease %" PRIu64 ", a link %" PRIu64 ", forwards %" PRIu64
                  ", what guards against copies %" PRIu64 "; of all at once %" PRIu64
                  "; ends of links dropped for it %" PRIu64 "; nodes started twice %" PRIu64 "\n",

@@ -45,6 +45,7 @@ struct totals {
     uint64_t nested;
     uint64_t answers[REPLY_DEADLOCK + 1];
     uint64_t store_refused;
+    uint64_t store_doubts;
     struct histogram hold;
     struct histogram stall;
 };

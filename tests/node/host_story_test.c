@@ -126,14 +126,17 @@ static void do_actor(enum verb verb)
     struct actor *a = actor_named(words[1]);
     const bool failed = word_count > 2 && strcmp(words[2], "failed") == 0;
     const bool busy = word_count > 2 && strcmp(words[2], "busy") == 0;
+    const struct bytes body = body_of(2);
+    const bool in_doubt = word_count > 2 && strcmp(words[2], "LOST") == 0;
 
     complete(a,
              (struct completion){.verb = (uint8_t)verb,
+                                 .code = in_doubt ? ANSWER_LOST : ANSWER_OK,
                                  .error = failed ? ERR_IO
                                           : busy ? ERR_BUSY
                                                  : ERR_OK,
                                  .has_state = word_count > 2 && strcmp(words[2], "cold") != 0,
-                                 .bytes = body_of(2)});
+                                 .bytes = bytes_of(body.data, in_doubt ? 0 : body.size)});
 }
 
 /* state TXN INDEX ID STATE [from= source= bond= version=] | state TXN INDEX END */

@@ -357,7 +357,13 @@ static void a_page_has_who_is_wanted(void **state)
     assert_int_equal(said->actors_answer->rows[0]->unused_ms, 250);
     assert_string_equal(said->actors_answer->rows[0]->state, "frozen");
     assert_int_equal(said->actors_answer->rows[0]->came, RESIDENT_STARTED);
-    assert_int_equal(said->actors_answer->rows[0]->here_ms, 0); // nothing keeps when
+    assert_int_equal(said->actors_answer->rows[0]->here_ms, 0); // it never began
+    control_free(said);
+    actor_note_began(&s.host->actors, a, s.now_us);
+    s.now_us += 1500000;
+    said = page_of(&s, &what);
+    const uint64_t here_ms = said->actors_answer->rows[0]->here_ms;
+    assert_true(here_ms >= 1500 && here_ms < 1600);
     control_free(said);
     struct cell_state *cell = &s.host->cells.state[ring_point_cell(actor_position(a))];
     a->came = cell->mine = true;

@@ -45,7 +45,7 @@ struct coordinator_config coordinator_config_default(void)
         .balance_moves = 6,
         .balance_warm_ms = 20000,
         .balance_period_ms = 10000,
-        .balance_rest_ms = 180000,
+        .balance_rest_ms = 600000,
     };
 }
 

@@ -162,7 +162,7 @@ struct coordinator_config {
                                  20000 */
     uint32_t
         balance_period_ms;    /* from one plan that moves for the load's sake to the next; 10000 */
-    uint32_t balance_rest_ms; /* what moved for the load's sake stays so long; 180000 */
+    uint32_t balance_rest_ms; /* what moved for the load's sake stays so long; 600000 */
     uint32_t balance_moves;   /* for LOAD and MEMORY a node gives so many vnodes a minute, on the
                                  average; 6 */
 };
