@@ -129,10 +129,12 @@ static bool was_forgotten(const struct answers *a, struct request_name name, uin
 {
     const size_t i = mark_of(a, name.asker);
 
-    if (i == a->mark_count) {
-        return a->others && is_fresh(a->others_us, now_us);
+    // Of an asker with a mark an older and greater one may have gone before.
+    if (a->others && is_fresh(a->others_us, now_us)) {
+        return true;
     }
-    return name.number <= a->mark[i].number && is_fresh(a->mark[i].at_us, now_us);
+    return i < a->mark_count && name.number <= a->mark[i].number &&
+           is_fresh(a->mark[i].at_us, now_us);
 }
 
 enum answer_known answers_find(const struct answers *a, struct request_name name, uint64_t now_us,
