@@ -599,8 +599,9 @@ static void what_is_in_doubt_is_read_back(void **state)
     assert_int_equal(disk.syncs_fail, 0);
     reopen(&f); // as after a crash: nothing of it is found in the log
     assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
-    disk.syncs_fail = 2; // nor can it be read back
+    disk.syncs_fail = 3; // nor can it be read back, nor anything be done before it is
     assert_int_equal(commits(&f, 5, 2, "20"), STORE_UNKNOWN);
+    assert_string_equal(claims(&f, "ann", 5), "refused 2");
     assert_string_equal(claims(&f, "ann", 5), "1 gold=10");
     assert_int_equal(commits(&f, 5, 2, "20"), STORE_DONE);
     close_store(&f);
