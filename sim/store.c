@@ -112,11 +112,11 @@ static void read_row(const struct entity *e, struct buffer *out)
         store_place_put(key, i);
         put_u64(&w, e->row.uid[i]);
         changes_put(out,
-                    &(struct value_change){.key = bytes_of(key, sizeof key),
+                    &(struct store_change){.key = bytes_of(key, sizeof key),
                                            .bytes = bytes_of(value, sizeof value)});
     }
     if (e->born) {
-        changes_put(out, &(struct value_change){.key = bytes_of(STORE_BORN, 4)});
+        changes_put(out, &(struct store_change){.key = bytes_of(STORE_BORN, 4)});
     }
 }
 
@@ -153,11 +153,14 @@ static void apply(const struct parcel *p)
 {
     struct bytes all = buffer_bytes(&p->task->bytes);
     struct entity *e = p->entity;
-    struct value_change c;
+    struct store_change c;
 
     while (changes_next(&all, &c)) {
         struct reader value = {.at = c.bytes.data, .left = c.bytes.size};
 
+        if (c.of != CHANGE_VALUE) {
+            continue;
+        }
         if (bytes_equal(c.key, bytes_of(STORE_BORN, 4))) {
             e->born = true;
         } else {
@@ -198,13 +201,13 @@ static void commit(const struct parcel *p)
 static void doubt(const struct parcel *p)
 {
     struct bytes all = buffer_bytes(&p->task->bytes);
-    struct value_change c;
+    struct store_change c;
 
     p->task->result = STORE_UNKNOWN;
     p->fleet->ledger.store_doubts++;
     while (changes_next(&all, &c)) {
         struct reader value = {.at = c.bytes.data, .left = c.bytes.size};
-        struct sim_ask *a = ledger_find(p->fleet, get_u64(&value));
+        struct sim_ask *a = c.of != CHANGE_VALUE ? NULL : ledger_find(p->fleet, get_u64(&value));
 
         if (a != NULL && !value.bad) {
             a->in_doubt = true;

@@ -155,7 +155,7 @@ enum answer_known answers_find(const struct answers *a, struct request_name name
 static void put_row(struct buffer *out, struct request_name name, bool gone, struct bytes bytes)
 {
     uint8_t key[KEY_SIZE];
-    const struct change c = {
+    const struct store_change c = {
         .of = CHANGE_ANSWER, .key = bytes_of(key, sizeof key), .gone = gone, .bytes = bytes};
 
     (void)store_u64(store_u64(key, name.asker), name.number);
@@ -190,9 +190,9 @@ static void put_marks(struct answers *a, uint64_t now_us, struct buffer *out)
     if (a->others && is_fresh(a->others_us, now_us)) {
         at = store_u64(store_u64(at, 0), UINT64_MAX);
     }
-    const struct change c = {.of = CHANGE_ANSWER,
-                             .key = bytes_of("", MARKS_KEY),
-                             .bytes = bytes_of(marks, (size_t)(at - marks))};
+    const struct store_change c = {.of = CHANGE_ANSWER,
+                                   .key = bytes_of("", MARKS_KEY),
+                                   .bytes = bytes_of(marks, (size_t)(at - marks))};
     changes_put(out, &c);
 }
 
@@ -297,7 +297,7 @@ static bool load_marks(struct answers *a, struct bytes marks, uint64_t now_us)
     return true;
 }
 
-static bool load_row(struct answers *a, const struct change *c, uint64_t now_us)
+static bool load_row(struct answers *a, const struct store_change *c, uint64_t now_us)
 {
     struct reader key = {.at = c->key.data, .left = c->key.size};
     struct reader in = {.at = c->bytes.data, .left = c->bytes.size};
@@ -346,7 +346,7 @@ static void sort(struct answers *a)
 
 bool answers_load(struct answers *a, struct bytes all, uint64_t now_us)
 {
-    struct change c;
+    struct store_change c;
 
     while (changes_next(&all, &c)) {
         const bool good = c.of != CHANGE_ANSWER     ? true

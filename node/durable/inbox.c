@@ -133,7 +133,7 @@ void inbox_take(struct inbox *i, uint16_t kind, struct bytes id, uint64_t number
 void inbox_seal(struct inbox *i, struct buffer *out)
 {
     struct buffer sealed = {0};
-    struct change c;
+    struct store_change c;
 
     named_values_seal(&i->senders, &sealed);
     if (i->senders.there >= INBOX_SENDERS_MAX) { // the next callback takes one
@@ -151,7 +151,7 @@ void inbox_seal(struct inbox *i, struct buffer *out)
 bool inbox_load(struct inbox *i, struct bytes all)
 {
     struct buffer unused = {0};
-    struct change c;
+    struct store_change c;
     bool good = true;
 
     while (good && changes_next(&all, &c)) {

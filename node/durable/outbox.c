@@ -189,7 +189,7 @@ static void put_row(struct buffer *out, const struct outgoing *g, bool gone)
     for (size_t i = 0; i < sizeof key; i++) {
         key[i] = (uint8_t)(g->number >> (8 * (sizeof key - 1 - i)));
     }
-    const struct change c = {
+    const struct store_change c = {
         .of = CHANGE_SEND,
         .key = bytes_of(key, sizeof key),
         .gone = gone,
@@ -245,7 +245,7 @@ static uint64_t number_of(struct bytes key)
 }
 
 /* As another program may have written it. */
-static bool is_row(const struct change *c)
+static bool is_row(const struct store_change *c)
 {
     return c->key.size == NUMBER_SIZE && number_of(c->key) != 0 && c->bytes.size >= 3 &&
            c->bytes.data[2] >= 1 && c->bytes.size >= 3 + (size_t)c->bytes.data[2];
@@ -254,7 +254,7 @@ static bool is_row(const struct change *c)
 bool outbox_load(struct actor_outbox *o, struct bytes all)
 {
     const struct bytes none = {0};
-    struct change c;
+    struct store_change c;
 
     while (changes_next(&all, &c)) {
         if (c.of != CHANGE_SEND) {

@@ -223,7 +223,7 @@ void named_values_seal(struct named_values *v, struct buffer *out)
 
     while ((link = list_pop_front(&v->changed)) != NULL) {
         struct named_value *n = CONTAINER_OF(link, struct named_value, in_changed);
-        const struct change c = {
+        const struct store_change c = {
             .key = key_of(n), .gone = !n->now.there, .bytes = bytes_of(n->now.data, n->now.size)};
 
         changes_put(out, &c);
@@ -249,7 +249,7 @@ void named_values_undo(struct named_values *v)
 
 bool named_values_load(struct named_values *v, struct bytes all)
 {
-    struct change c;
+    struct store_change c;
 
     while (changes_next(&all, &c)) {
         if (c.of != CHANGE_VALUE) {

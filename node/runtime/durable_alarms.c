@@ -195,9 +195,9 @@ static void note_next(struct durable_alarms *t, const struct durable_alarm *alar
     t->next_ms = time_of(alarm) < t->next_ms ? time_of(alarm) : t->next_ms;
 }
 
-static void seal_one(struct durable_alarms *t, const struct change *from, struct buffer *out)
+static void seal_one(struct durable_alarms *t, const struct store_change *from, struct buffer *out)
 {
-    struct change c = {.of = CHANGE_ALARM, .key = from->key, .gone = from->gone};
+    struct store_change c = {.of = CHANGE_ALARM, .key = from->key, .gone = from->gone};
     struct durable_alarm alarm;
 
     if (!c.gone) {
@@ -214,7 +214,7 @@ void durable_alarms_seal(struct rh_actor *a, struct buffer *out)
 {
     struct durable_alarms *t = a->extra->durable->alarms;
     struct buffer sealed = {0};
-    struct change c;
+    struct store_change c;
 
     if (t == NULL || !named_values_are_changed(&t->table)) {
         return;
@@ -440,7 +440,7 @@ void durable_alarms_fired(struct rh_actor *a, int result)
 bool durable_alarms_load(struct rh_actor *a, struct bytes all)
 {
     bool fits = true;
-    struct change c;
+    struct store_change c;
 
     while (fits && changes_next(&all, &c)) {
         if (c.of == CHANGE_ALARM && !durable_is_inner_alarm(c.key)) {

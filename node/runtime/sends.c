@@ -40,7 +40,7 @@ static void put_alarm(struct rh_actor *a, struct buffer *out)
 {
     struct durable *d = a->extra->durable;
     const bool wanted = d->outbox.count > 0;
-    const struct change c = {
+    const struct store_change c = {
         .of = CHANGE_ALARM,
         .key = bytes_of(SENDS_ALARM, sizeof SENDS_ALARM - 1),
         .gone = !wanted,
@@ -74,7 +74,7 @@ bool durable_sends_load(struct rh_actor *a, struct bytes all)
 {
     struct durable *d = a->extra->durable;
     struct bytes rest = all;
-    struct change c;
+    struct store_change c;
 
     while (changes_next(&rest, &c)) {
         d->has_alarm = d->has_alarm || (c.of == CHANGE_ALARM && durable_is_inner_alarm(c.key));

@@ -15,14 +15,14 @@ struct head {
     uint8_t gone;
 };
 
-bool change_is_good(const struct change *c)
+bool change_is_good(const struct store_change *c)
 {
     return c->key.size > 0 && c->key.size <= CHANGES_KEY_MAX &&
            c->bytes.size <= CHANGES_VALUE_MAX && (!c->gone || c->bytes.size == 0) &&
            c->due_ms <= CHANGES_MS_MAX && c->every_ms <= CHANGES_MS_MAX;
 }
 
-void changes_put(struct buffer *out, const struct change *c)
+void changes_put(struct buffer *out, const struct store_change *c)
 {
     struct head head = {
         .due_ms = c->due_ms,
@@ -39,7 +39,7 @@ void changes_put(struct buffer *out, const struct change *c)
     buffer_put(out, c->bytes.data, c->bytes.size);
 }
 
-bool changes_next(struct bytes *all, struct change *c)
+bool changes_next(struct bytes *all, struct store_change *c)
 {
     struct head head;
 
@@ -50,7 +50,7 @@ bool changes_next(struct bytes *all, struct change *c)
     memcpy(&head, all->data, sizeof head);
     const size_t size = sizeof head + head.key_size + head.size;
     ASSERT(all->size >= size && head.of < CHANGE_COUNT);
-    *c = (struct change){
+    *c = (struct store_change){
         .of = (enum change_of)head.of,
         .key = bytes_of(all->data + sizeof head, head.key_size),
         .gone = head.gone != 0,

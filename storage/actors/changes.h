@@ -37,7 +37,7 @@ enum change_of {
 enum { CHANGE_COUNT = CHANGE_TAKEN + 1 };
 
 /* A row, as it is from now on. Borrowed. */
-struct change {
+struct store_change {
     enum change_of of;
     struct bytes key;
     bool gone; /* there is no such row any more; `bytes` is empty */
@@ -47,12 +47,12 @@ struct change {
 };
 
 /* Append the change to `out`. */
-void changes_put(struct buffer *out, const struct change *c);
+void changes_put(struct buffer *out, const struct store_change *c);
 /* Take the next change off the front of `all`, bytes of changes_put(); it borrows them. False: that
  * was all. */
-bool changes_next(struct bytes *all, struct change *c);
+bool changes_next(struct bytes *all, struct store_change *c);
 /* True if the row is within the limits above, as what somebody else wrote into a store may not be.
  */
-bool change_is_good(const struct change *c);
+bool change_is_good(const struct store_change *c);
 
 #endif

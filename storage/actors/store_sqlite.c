@@ -154,11 +154,11 @@ static struct bytes blob_of(sqlite3_stmt *row, int column)
     return bytes_of(sqlite3_column_blob(row, column), (size_t)sqlite3_column_bytes(row, column));
 }
 
-static struct change row_of(sqlite3_stmt *row, enum change_of of)
+static struct store_change row_of(sqlite3_stmt *row, enum change_of of)
 {
     const bool alarm = of == CHANGE_ALARM;
 
-    return (struct change){
+    return (struct store_change){
         .of = of,
         .key = blob_of(row, 0),
         .bytes = blob_of(row, 1),
@@ -174,7 +174,7 @@ static bool load_rows(struct store_sqlite *s, struct store_task *t, enum change_
 
     put_name(&q, t);
     while (step_next(&q)) {
-        const struct change c = row_of(q.stmt, of);
+        const struct store_change c = row_of(q.stmt, of);
 
         if (!change_is_good(&c)) {
             log_error("store",
@@ -242,7 +242,8 @@ static bool claim(struct store_sqlite *s, struct store_task *t)
 
 /* ---- commits ---- */
 
-static bool put_change(struct store_sqlite *s, const struct store_task *t, const struct change *c)
+static bool put_change(struct store_sqlite *s, const struct store_task *t,
+                       const struct store_change *c)
 {
     struct prepared q = step_of(s, c->gone ? tables[c->of].drop : tables[c->of].put);
 
@@ -279,7 +280,7 @@ static bool refuse(struct store_sqlite *s, struct store_task *t)
 static bool commit(struct store_sqlite *s, struct store_task *t)
 {
     struct bytes all = buffer_bytes(&t->bytes);
-    struct change c;
+    struct store_change c;
     struct prepared q = step_of(s,
                                 "UPDATE actor SET number = ?1 WHERE kind = ?2 AND id = ?3"
                                 " AND number = ?1 - 1 AND (fence = ?4 OR ?5)");

@@ -43,7 +43,7 @@ static void commit(struct kept *k, struct buffer *out)
 {
     struct bytes all = buffer_bytes(out);
     struct buffer unused = {0};
-    struct change c;
+    struct store_change c;
 
     while (changes_next(&all, &c)) {
         assert_int_equal(c.of, CHANGE_ANSWER);
@@ -85,7 +85,7 @@ static void load(struct kept *k, uint64_t now_us)
     struct bytes bytes = {0};
 
     while (named_values_next(&k->rows, key, &key, &bytes)) {
-        const struct change c = {.of = CHANGE_ANSWER, .key = key, .bytes = bytes};
+        const struct store_change c = {.of = CHANGE_ANSWER, .key = key, .bytes = bytes};
 
         changes_put(&all, &c);
     }
@@ -252,7 +252,7 @@ static void old_ones_go_and_leave_no_mark(void **state)
 
 static void rows_that_are_none_are_not_loaded(void **state)
 {
-    static const struct change bad[] = {
+    static const struct store_change bad[] = {
         {.of = CHANGE_ANSWER, .key = {(const uint8_t *)"short", 5}},
         {.of = CHANGE_ANSWER, .key = {(const uint8_t *)"sixteen bytes ..", 16}},
         {.of = CHANGE_ANSWER,

@@ -63,7 +63,7 @@ static inline void memory_store_load(const struct memory_store *s, struct store_
     struct bytes bytes = {0};
 
     while (named_values_next(&s->table[of], key, &key, &bytes)) {
-        struct change c = {.of = of, .key = key, .bytes = bytes};
+        struct store_change c = {.of = of, .key = key, .bytes = bytes};
         struct memory_alarm alarm;
 
         if (of == CHANGE_ALARM) {
@@ -88,7 +88,7 @@ static inline void memory_store_claim(struct memory_store *s, struct store_task 
     }
 }
 
-static inline void memory_store_set(struct memory_store *s, const struct change *c)
+static inline void memory_store_set(struct memory_store *s, const struct store_change *c)
 {
     const struct memory_alarm alarm = {c->due_ms, c->every_ms};
     struct buffer bytes = {0};
@@ -105,7 +105,7 @@ static inline void memory_store_set(struct memory_store *s, const struct change 
 static inline void memory_store_commit(struct memory_store *s, struct store_task *t)
 {
     struct bytes all = buffer_bytes(&t->bytes);
-    struct change c;
+    struct store_change c;
     struct buffer unused = {0};
 
     t->result = t->fence == s->fence && t->number == s->number + 1 ? STORE_DONE : STORE_FENCED;

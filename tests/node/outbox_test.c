@@ -62,7 +62,7 @@ static uint64_t number_of(struct bytes key)
     return number;
 }
 
-static void take_row(struct desk *d, const struct change *c)
+static void take_row(struct desk *d, const struct store_change *c)
 {
     size_t i = 0;
 
@@ -83,7 +83,7 @@ static void take_row(struct desk *d, const struct change *c)
 /* Seal what there is, and have the store do it. */
 static void commits(struct desk *d)
 {
-    struct change c;
+    struct store_change c;
 
     outbox_seal(&d->box, ++d->commit, &d->sealed);
     outbox_submitted(&d->box);
@@ -239,7 +239,7 @@ static void limits_refuse_and_change_nothing(void **state)
 
 static void a_row_that_somebody_else_wrote_is_refused(void **state)
 {
-    const struct change bad[] = {
+    const struct store_change bad[] = {
         {.of = CHANGE_SEND,
          .key = of("short"),
          .bytes = of("\x03\0\x01"

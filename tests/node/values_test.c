@@ -53,7 +53,7 @@ static const char *sealed(struct named_values *v)
 {
     static char text[512];
     struct buffer out = {0};
-    struct change c;
+    struct store_change c;
     size_t used = 0;
 
     text[0] = '\0';
@@ -187,7 +187,7 @@ static void what_is_sealed_makes_the_same_again(void **state)
     named_values_init(&copy);
     for (int round = 0; round < 2000; round++) {
         struct buffer out = {0};
-        struct change c;
+        struct store_change c;
         char before[512];
 
         (void)snprintf(before, sizeof before, "%s", all_of(&v));
@@ -229,8 +229,8 @@ static void they_are_loaded_in_order_alone(void **state)
 {
     struct named_values v;
     struct buffer all = {0};
-    const struct change a = {.key = of("a"), .bytes = of("1")};
-    const struct change b = {.key = of("b"), .bytes = of("2")};
+    const struct store_change a = {.key = of("a"), .bytes = of("1")};
+    const struct store_change b = {.key = of("b"), .bytes = of("2")};
 
     (void)state;
     named_values_init(&v);

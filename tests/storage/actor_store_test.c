@@ -116,7 +116,7 @@ static struct store_task *task_of(enum store_verb verb, const char *id, uint64_t
 /* NULL = it goes. */
 static void puts_value(struct store_task *t, const char *key, const char *value)
 {
-    const struct change c = {
+    const struct store_change c = {
         .key = bytes_of(key, strlen(key)),
         .gone = value == NULL,
         .bytes = bytes_of(value, value == NULL ? 0 : strlen(value)),
@@ -136,7 +136,7 @@ static const char *claims(struct fixture *f, const char *id, uint64_t fence)
 {
     static char text[256];
     struct store_task *t = task_of(STORE_CLAIM, id, fence);
-    struct change c;
+    struct store_change c;
 
     if (does(f, t) != STORE_DONE) {
         (void)snprintf(text, sizeof text, "refused %d", t->result);
@@ -203,7 +203,7 @@ static void what_is_committed_is_loaded_in_order(void **state)
 /* Answers, alarms and sends are rows of tables of their own, in the same commit. */
 static void each_thing_has_a_table_of_its_own(void **state)
 {
-    static const struct change all[] = {
+    static const struct store_change all[] = {
         {.of = CHANGE_TAKEN, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"t", 1}},
         {.of = CHANGE_SEND, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"m", 1}},
         {.of = CHANGE_ALARM, .key = {(const uint8_t *)"n", 1}, .due_ms = 1234, .every_ms = 50},
@@ -213,7 +213,7 @@ static void each_thing_has_a_table_of_its_own(void **state)
         {.of = CHANGE_VALUE, .key = {(const uint8_t *)"n", 1}, .bytes = {(const uint8_t *)"v", 1}},
     };
     struct fixture f;
-    struct change c;
+    struct store_change c;
 
     (void)state;
     open_store(&f);
@@ -230,7 +230,7 @@ static void each_thing_has_a_table_of_its_own(void **state)
     assert_int_equal(does(&f, t), STORE_DONE);
     struct bytes loaded = buffer_bytes(&t->bytes);
     for (size_t of = 0; of < CHANGE_COUNT; of++) {
-        const struct change *want = &all[CHANGE_COUNT - 1 - of];
+        const struct store_change *want = &all[CHANGE_COUNT - 1 - of];
 
         assert_true(changes_next(&loaded, &c));
         assert_int_equal(c.of, want->of);
@@ -243,7 +243,7 @@ static void each_thing_has_a_table_of_its_own(void **state)
     t = task_of(STORE_COMMIT, "ann", 5);
     t->number = 2;
     for (size_t i = 0; i < CHANGE_COUNT; i++) {
-        c = (struct change){.of = all[i].of, .key = all[i].key, .gone = true};
+        c = (struct store_change){.of = all[i].of, .key = all[i].key, .gone = true};
         changes_put(&t->bytes, &c);
     }
     assert_int_equal(does(&f, t), STORE_DONE);
@@ -256,7 +256,7 @@ static void each_thing_has_a_table_of_its_own(void **state)
 
 static void sets_alarm(struct store_task *t, const char *name, uint64_t due_ms)
 {
-    const struct change c = {
+    const struct store_change c = {
         .of = CHANGE_ALARM, .key = bytes_of(name, strlen(name)), .due_ms = due_ms};
 
     changes_put(&t->bytes, &c);

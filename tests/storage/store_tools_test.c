@@ -48,8 +48,8 @@ static void puts_value(struct actor_store *store, uint64_t number, const char *k
 
     t->number = number;
     changes_put(&t->bytes,
-                &(struct change){.key = bytes_of(key, strlen(key)),
-                                 .bytes = bytes_of(value, strlen(value))});
+                &(struct store_change){.key = bytes_of(key, strlen(key)),
+                                       .bytes = bytes_of(value, strlen(value))});
     assert_int_equal(does(store, t), STORE_DONE);
 }
 

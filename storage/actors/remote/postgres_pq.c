@@ -217,7 +217,7 @@ static void put_wide(struct buffer *b, uint64_t value, size_t size)
 /* Of a change, as arrays of the statement. */
 enum column { COLUMN_OF, COLUMN_KEY, COLUMN_GONE, COLUMN_BYTES, COLUMN_DUE, COLUMN_EVERY, COLUMNS };
 
-static void put_element(struct buffer *b, const struct change *c, int column)
+static void put_element(struct buffer *b, const struct store_change *c, int column)
 {
     switch (column) {
     case COLUMN_OF:
@@ -243,7 +243,7 @@ static void put_column(struct parameters *q, struct bytes changes, int column)
 {
     static const Oid type[] = {INT4, BYTEA, BOOL, BYTEA, INT8, INT8};
     struct bytes all = changes;
-    struct change c;
+    struct store_change c;
     uint64_t count = 0;
 
     while (changes_next(&all, &c)) {
@@ -383,7 +383,7 @@ static void read_load(const PGresult *result, struct store_task *t, struct line_
 {
     buffer_clear(&t->bytes);
     for (int i = 0; i < pq.PQntuples(result) && a->said == LINE_DONE; i++) {
-        const struct change c = {
+        const struct store_change c = {
             .of = (enum change_of)number_at(result, i, 0),
             .key = bytes_at(result, i, 1),
             .bytes = bytes_at(result, i, 2),

@@ -59,7 +59,7 @@ struct redis {
     struct store_line line;
     redisContext *c; /* NULL = closed */
     struct buffer out;
-    struct buffer rows;   /* struct change, while an actor is loaded */
+    struct buffer rows;   /* struct store_change, while an actor is loaded */
     struct buffer member; /* of a sorted set */
     char sha[SCRIPT_COUNT][SHA_SIZE];
     char host[WHERE_SIZE]; /* or path */
@@ -144,7 +144,7 @@ static void put_due_key(struct redis *p, uint16_t kind)
     put_word(&p->out, key, (size_t)snprintf(key, sizeof key, "ringhold:due:%u", kind));
 }
 
-static void put_change(struct redis *p, const struct change *c)
+static void put_change(struct redis *p, const struct store_change *c)
 {
     put_number(&p->out, c->of);
     put_text(&p->out, c->gone ? "gone" : "put");
@@ -167,7 +167,7 @@ static void put_commit(struct redis *p, const struct store_task *t)
 {
     const struct bytes id = bytes_of(t->id, t->id_size);
     struct bytes all = buffer_bytes(&t->bytes);
-    struct change c;
+    struct store_change c;
     size_t count = 0;
 
     while (changes_next(&all, &c)) {
@@ -249,7 +249,7 @@ static uint64_t number_of(const redisReply *reply)
 }
 
 /* "DUE EVERY PAYLOAD": take the first two off. False: it is no alarm. */
-static bool split_alarm(struct change *c)
+static bool split_alarm(struct store_change *c)
 {
     const char *from = (const char *)c->bytes.data;
     char *end = NULL;
@@ -269,8 +269,8 @@ static bool split_alarm(struct change *c)
 
 static int by_key(const void *one, const void *other)
 {
-    const struct bytes a = ((const struct change *)one)->key;
-    const struct bytes b = ((const struct change *)other)->key;
+    const struct bytes a = ((const struct store_change *)one)->key;
+    const struct bytes b = ((const struct store_change *)other)->key;
     const int differs = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
 
     return differs != 0 ? differs : (a.size > b.size) - (a.size < b.size);
@@ -282,7 +282,7 @@ static bool load_rows(struct redis *p, const redisReply *hash, enum change_of of
 {
     buffer_clear(&p->rows);
     for (size_t i = 0; i + 1 < hash->elements; i += 2) {
-        struct change c = {
+        struct store_change c = {
             .of = of,
             .key = bytes_of(hash->element[i]->str, hash->element[i]->len),
             .bytes = bytes_of(hash->element[i + 1]->str, hash->element[i + 1]->len),
@@ -293,8 +293,8 @@ static bool load_rows(struct redis *p, const redisReply *hash, enum change_of of
         }
         buffer_put(&p->rows, &c, sizeof c);
     }
-    const size_t count = p->rows.size / sizeof(struct change);
-    struct change *row = (struct change *)(void *)p->rows.data;
+    const size_t count = p->rows.size / sizeof(struct store_change);
+    struct store_change *row = (struct store_change *)(void *)p->rows.data;
     if (count > 0) {
         qsort(row, count, sizeof *row, by_key);
     }
