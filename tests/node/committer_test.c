@@ -154,6 +154,7 @@ static void each_result_is_counted(void **state)
     struct committer_stats stats;
 
     (void)state;
+    gate.store.counts.reconnects = 7;
     for (uint64_t i = 0; i < 4; i++) {
         put(c, i, 1);
     }
@@ -165,6 +166,7 @@ static void each_result_is_counted(void **state)
     assert_int_equal(stats.unavailable, 1);
     assert_int_equal(stats.unknown, 1);
     assert_int_equal(stats.claims, 0);
+    assert_int_equal(stats.store.reconnects, 7);
     close_gate(c);
 }
 

@@ -98,7 +98,9 @@ static bool on_send(struct fixture *f, char how)
         } else {
             a.said = how == 'C' ? LINE_CROWDED : LINE_REFUSED;
         }
-        f->r.answer[i] = how == 'L' ? (struct line_answer){0} : a;
+        if (how != 'L') {
+            f->r.answer[i] = a;
+        }
     }
     note(f, ' ');
     return how == '+' || how == 'C' || how == 'R';

@@ -21,8 +21,10 @@ void line_explain(struct store_line *l, const char *text)
     for (; *text != '\0' && size + 1 < sizeof l->why; text++) {
         const bool space = *text == '\n' || *text == '\t' || *text == ' ';
 
-        if (!space) {
-            l->why[size++] = *text == '"' ? '\'' : *text;
+        if (*text == '"') {
+            l->why[size++] = '\'';
+        } else if (!space) {
+            l->why[size++] = *text;
         } else if (size > 0 && l->why[size - 1] != ' ') {
             l->why[size++] = ' ';
         }

@@ -49,7 +49,7 @@
     X(PQstatus)
 
 struct pq {
-#define X(name) __typeof__(name) *name;
+#define X(name) __typeof__(name) *(name);
     PQ_LIST(X)
 #undef X
 };

@@ -30,7 +30,7 @@
     X(redisSetTimeout)
 
 static struct hiredis {
-#define X(name) __typeof__(name) *name;
+#define X(name) __typeof__(name) *(name);
     HIREDIS_LIST(X)
 #undef X
 } hiredis;

@@ -186,7 +186,9 @@ void remote_sent(struct remote_store *r, bool good, uint64_t now_ms)
 void remote_begin(struct remote_store *r, struct store_task *const *task, size_t count)
 {
     ASSERT(count <= STORE_TASKS_MAX && r->todo_count == 0);
-    memcpy(r->todo, task, count * sizeof r->todo[0]);
+    for (size_t i = 0; i < count; i++) {
+        r->todo[i] = task[i];
+    }
     r->todo_count = count;
     r->apart = false;
     r->losses = 0;

@@ -154,7 +154,6 @@ def what_was_answered_is_there_when_the_server_was_killed(binary, store):
         for _ in range(2):
             goes_on(players)
             store.kill()
-            until("a node has noticed", lambda: any(n.log_has("store_is_away") for n in nodes))
             store.__enter__()
         goes_on(players)
         for p in players:
