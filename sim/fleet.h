@@ -341,6 +341,7 @@ struct fleet_options {
     int held_back;   /* each has aims, which hold frames of this kind back; 0 = as they are drawn */
     enum fleet_streams streams;
     bool maintained; /* each has maintenances, if leases are in force */
+    bool past;       /* each gets old copies of all files, if its profile may */
     bool serves;     /* nodes go on without a lease: only K1 is judged of leases */
 };
 

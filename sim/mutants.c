@@ -287,11 +287,11 @@ static void hunt(const struct campaign *c, struct prey *p)
  * does, and raft_sim. */
 static bool is_elsewhere(enum mutant m)
 {
-    return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_ELDERAGAIN ||
-           m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE || m == M_REBINDONCE ||
-           m == M_PROBEONCE || m == M_RELAY || m == M_EARLIERCOUNTS || m == M_NOTETWICE ||
-           m == M_SEENUNTOLD || m == M_UNASKED || m == M_COLDLOST || m == M_LATEREFUSAL ||
-           m == M_SLEEPERASKED || m == M_PUTOFFRUNS;
+    return m == M_CANARYWHOLE || m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE ||
+           m == M_ELDERAGAIN || m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE ||
+           m == M_REBINDONCE || m == M_PROBEONCE || m == M_RELAY || m == M_EARLIERCOUNTS ||
+           m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED || m == M_COLDLOST ||
+           m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
@@ -330,9 +330,10 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     struct campaign own = *c;
 
     own.fleet.node_calls = needs_node_calls(m);
-    own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT;
+    own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT || m == M_STRIKETWICE;
     own.fleet.played = needs_players(m);
     own.fleet.held_back = held_back(m);
+    own.fleet.past = m == M_OLDCOPY;
     own.fleet.maintained = needs_maintenance(m);
     own.fleet.streams = is_of_streams(m) ? STREAMS_ALWAYS : STREAMS_NEVER;
     if (own.fleet.profile == PROFILE_DRAWN) {

@@ -151,8 +151,9 @@ bool past_hides(const struct fleet *f, const struct sim_ask *a)
 void past_draw(struct fleet *f, uint64_t seed)
 {
     struct prng aside = {.state = seed ^ 0x70617374u};
+    const bool drawn = prng_chance(&aside, 50);
 
-    if (f->profile == PROFILE_RESTORE && prng_chance(&aside, 50)) {
+    if (f->profile == PROFILE_RESTORE && (drawn || f->options.past)) {
         f->faults.old_copy_us = prng_between(&aside, 3000000, 8000000);
     }
 }
