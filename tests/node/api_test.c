@@ -83,6 +83,7 @@ static void asks(void)
 {
     assert_int_equal(rh_call(NULL, 0, id, none, 10, 0, never, NULL), RH_INVALID);
     assert_int_equal(rh_send(NULL, 0, id, none), RH_INVALID);
+    assert_int_equal(rh_send_once(NULL, 0, id, none), RH_INVALID);
     assert_int_equal(rh_push(NULL, none), RH_INVALID);
     assert_int_equal(rh_push_one(NULL, 1, none), RH_INVALID);
     assert_int_equal(rh_push_ids(NULL, 0, &id, 1, none), RH_INVALID);
