@@ -205,10 +205,11 @@ static void starts(const struct host_effect *e)
     });
 }
 
-/* Do what the last step wants, and what comes of that. */
-static void settle(void)
+/* Do what the last step wants. True: it has asked for a page, which has come: a step as well. */
+static bool does(void)
 {
     struct host_effects all = effects;
+    const struct host_effect *asked = NULL;
 
     effects = (struct host_effects){0};
     for (size_t i = 0; i < all.count; i++) {
@@ -219,13 +220,20 @@ static void settle(void)
         } else if (e->type == HOST_DUE) {
             store.asked++;
             store.pages += e->kinds[0] == SLEEPER ? 1 : 0;
-            if (!store.silent) {
-                answer(e->kinds[0], e->count, bytes_of(all.bytes.data + e->at, e->size));
-                settle();
-            }
+            asked = store.silent ? NULL : e;
         }
     }
+    if (asked != NULL) {
+        answer(asked->kinds[0], asked->count, bytes_of(all.bytes.data + asked->at, asked->size));
+    }
     host_effects_fini(&all);
+    return asked != NULL;
+}
+
+static void settle(void)
+{
+    while (does()) {
+    }
 }
 
 static void run(unsigned ms)
