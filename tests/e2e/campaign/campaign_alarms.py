@@ -58,7 +58,7 @@ def each_of_a_storm_goes_off(binary):
         maker = fleet.node("n1", words)  # of the file
         maker.kill(signal.SIGKILL)
         maker.wait()
-        first_ms = int(time.time() * 1000) + BEFORE_MS + ALARMS // 100
+        first_ms = int(time.time() * 1000) + BEFORE_MS + ALARMS // 8
         due = write_alarms(path, first_ms)
         nodes = {name: fleet.node(name, words) for name in NODES}
         fleet.settled(list(NODES))
