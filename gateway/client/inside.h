@@ -343,7 +343,7 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
 {
     const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
     const struct bytes body =
-        ask->command == NULL ? ask->body : (struct bytes){NULL, args_command_size(ask->command)};
+        ask->command == NULL ? ask->body : (struct bytes){NULL, ask->command->size};
     bool fair = false;
 
     c->in_flight += told ? 0 : 1;

@@ -33,6 +33,7 @@ struct buffer *client_reply(struct client *c)
     if (slots_count(&c->slots) == 0) {
         return &c->out;
     }
+    c->slots.local = true;
     return &slots_add(&c->slots, SLOT_LOCAL, 0, NULL)->text;
 }
 
@@ -223,10 +224,10 @@ static void put_value(struct client *c, int protocol, struct bytes body)
 }
 
 /* The usual case: one part, first in line. Its reply goes out without a stop in the slot. */
-static bool answer_directly(struct client *c, const struct slot *slot,
-                            const struct router_effect *reply, struct bytes body)
+static inline bool answer_directly(struct client *c, const struct slot *slot,
+                                   const struct router_effect *reply, struct bytes body)
 {
-    if (slot != slots_front(&c->slots) || !is_good(reply)) {
+    if (ticket_slot(reply->ticket) != c->slots.head || !is_good(reply)) {
         return false;
     }
     if (slot->shape == SLOT_OPAQUE) {
@@ -240,6 +241,14 @@ static bool answer_directly(struct client *c, const struct slot *slot,
     return true;
 }
 
+/* What became the first while it was answered already. */
+__attribute__((noinline)) static void put_ready(struct client *c)
+{
+    while (slots_ready(&c->slots)) {
+        (void)slots_pop(&c->slots, &c->out);
+    }
+}
+
 static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
 {
     struct slot *slot = slots_at(&c->slots, ticket_slot(reply->ticket));
@@ -248,9 +257,8 @@ static void answer(struct client *c, const struct router_effect *reply, struct b
     if (!answer_directly(c, slot, reply, body)) {
         take_answer(c, slot, reply, body);
     }
-    for (slot = slots_front(&c->slots); slot != NULL && slot->left == 0;
-         slot = slots_front(&c->slots)) {
-        (void)slots_pop(&c->slots, &c->out);
+    if (slots_ready(&c->slots)) {
+        put_ready(c);
     }
 }
 
@@ -298,8 +306,12 @@ static void reply_wrong_count(struct client *c, const struct client_command *com
 /* If slot `number` was made for a reply of our own, it is written by now. */
 static inline void count_local_reply(struct client *c, uint64_t number)
 {
+    if (__builtin_expect(!c->slots.local, true)) {
+        return;
+    }
     const struct slot *slot = slots_at(&c->slots, number);
 
+    c->slots.local = false;
     if (slot != NULL && slot->shape == SLOT_LOCAL) {
         c->slots.size += slot->text.size;
     }
