@@ -209,6 +209,7 @@ struct clients {
     struct table table;
     struct client *last; /* found last, or NULL: replies come in runs of one client */
     struct command_memo memo;
+    struct command_heads heads;
     struct list order;
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
