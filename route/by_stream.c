@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "route/router_inside.h"
+#include "stream/steady.h"
 
 enum {
     FRAME_ANSWERS = 64,   /* of a frame at once: then their replies go out of the cache */
@@ -101,11 +102,19 @@ __attribute__((always_inline)) static inline void let_go(struct router *r, struc
     list_remove(&q->deadline.in);
 }
 
+__attribute__((always_inline)) static inline void forget(struct router *r, struct inquiry *q,
+                                                         uint64_t position)
+{
+    struct session *session = q->session;
+
+    let_go(r, q, position);
+    session_done(&r->sessions, session);
+    inquiry_free(&r->by_stream, q);
+}
+
 /* Returns what the asker wants to hear: it is over. */
-__attribute__((always_inline)) static inline uint32_t finish(struct router *r, struct inquiry *q,
-                                                             uint64_t position,
-                                                             enum reply_code code,
-                                                             struct bytes body)
+static uint32_t finish(struct router *r, struct inquiry *q, uint64_t position, enum reply_code code,
+                       struct bytes body)
 {
     struct session *session = q->session;
 
@@ -116,20 +125,25 @@ __attribute__((always_inline)) static inline uint32_t finish(struct router *r, s
 
         route_put_reply(r, &reply, body);
     }
-    let_go(r, q, position);
-    session_done(&r->sessions, session);
-    inquiry_free(&r->by_stream, q);
+    forget(r, q, position);
     return 0;
 }
 
 /* ---- what the asker asks ---- */
 
-static struct stream_client *on_owner(void *context, const struct stream_entity *e)
+__attribute__((always_inline)) static inline struct stream_client *
+stream_of(const struct router *r, const struct stream_entity *e)
 {
-    const struct router *r = context;
     const struct peer *peer = route_peer_of(r, e->position, e->kind, e->id);
 
     return peer == NULL || peer_lacks(peer, e->kind) ? NULL : peer->stream;
+}
+
+static struct stream_client *on_owner(void *context, const struct stream_entity *e)
+{
+    const struct router *r = context;
+
+    return stream_of(r, e);
 }
 
 static uint32_t on_left(void *context, uint64_t ticket)
@@ -378,7 +392,7 @@ void by_stream_keep(struct router *r, uint64_t session, uint64_t position)
 }
 
 /* Is something of it on its way as a record, or may be? */
-static bool keeps_to_records(const struct router *r, uint64_t session, uint64_t position)
+static inline bool keeps_to_records(const struct router *r, uint64_t session, uint64_t position)
 {
     return (r->lanes.table.count > 0 && lanes_have(&r->lanes, session, position)) ||
            (r->by_stream.kept.count > 0 && kept_find(&r->by_stream, session, position) != NULL);
@@ -386,44 +400,96 @@ static bool keeps_to_records(const struct router *r, uint64_t session, uint64_t 
 
 /* ---- asking ---- */
 
-bool by_stream_ask(struct router *r, const struct router_event *event, struct session *session,
-                   uint64_t position)
+/* False: it is to go by a record. */
+__attribute__((always_inline)) static inline bool
+ask(struct router *r, const struct router_plain *p, struct session *session, uint64_t position)
 {
     struct by_stream *b = &r->by_stream;
-    const struct stream_entity e = {position, event->kind, event->id};
-
-    // Calls, broadcasts, sessions that clients own, and what operators ask keep to records.
-    if (event->seq != 0 || event->from != NULL || event->chain_count > 0 || event->common != NULL ||
-        operator_request_owns(r, session->id)) {
-        return false;
-    }
-    struct stream_client *to = on_owner(r, &e);
+    const struct stream_entity e = {position, p->kind, p->id};
+    struct stream_client *to = stream_of(r, &e);
     // What waits in its lane goes first, wherever its owner is.
     const bool taken = to != NULL ? !keeps_to_records(r, session->id, position)
                                   : asker_has_lane(&b->asker, session->id, position);
     if (!taken) {
         return false;
     }
-    const uint32_t timeout_ms = route_timeout_ms(r, event);
-    struct stream_request request = {.session = session->id,
-                                     .ttl_ms = timeout_ms,
-                                     .kind = event->kind,
-                                     .flags = event->flags,
-                                     .id = event->id,
-                                     .body = event->body,
-                                     .command = event->command};
+    const uint32_t timeout_ms = route_timeout_ms(r, p->timeout_ms);
+    const struct stream_plain request = {.session = session->id,
+                                         .ttl_ms = timeout_ms,
+                                         .kind = p->kind,
+                                         .flags = p->flags,
+                                         .id = p->id,
+                                         .body = p->body,
+                                         .command = p->command};
     struct inquiry *q = inquiry_new(b);
     q->session = session;
-    q->ticket = event->ticket;
-    q->origin = event->origin;
-    q->flags = event->flags;
-    q->must = event->must;
+    q->ticket = p->ticket;
+    q->origin = p->origin;
+    q->flags = p->flags;
+    q->must = p->must;
     q->lost = q->overloaded = false;
-    q->size = (uint32_t)(INQUIRY_MEMORY + stream_request_size(&request));
+    q->size = (uint32_t)(INQUIRY_MEMORY + stream_plain_size(&request));
     deadlines_put(&b->deadlines, &q->deadline, r->now_us, timeout_ms);
     hold(r, q, position);
-    q->rid = asker_ask(&b->asker, to, &request, position, (uint64_t)(uintptr_t)q);
+    q->rid = asker_ask_plain(&b->asker, to, &request, position, (uint64_t)(uintptr_t)q);
     return true;
+}
+
+bool by_stream_ask(struct router *r, const struct router_event *event, struct session *session,
+                   uint64_t position)
+{
+    // Calls, broadcasts, sessions that clients own, and what operators ask keep to records.
+    if (event->seq != 0 || event->from != NULL || event->chain_count > 0 || event->common != NULL ||
+        operator_request_owns(r, session->id)) {
+        return false;
+    }
+    const struct router_plain plain = {.origin = event->origin,
+                                       .ticket = event->ticket,
+                                       .timeout_ms = event->timeout_ms,
+                                       .kind = event->kind,
+                                       .flags = event->flags,
+                                       .must = event->must,
+                                       .id = event->id,
+                                       .body = event->body,
+                                       .command = event->command};
+    return ask(r, &plain, session, position);
+}
+
+/* The short way of a client's request. False: nothing was changed, route_request() is to take it.
+ */
+__attribute__((always_inline)) static inline bool ask_plain(struct router *r,
+                                                            const struct router_plain *q)
+{
+    struct session *session = session_find(&r->sessions, q->session);
+
+    if (session == NULL || !r->config.streams || (route_is_full(r) && !q->must)) {
+        return false;
+    }
+    const uint64_t position = route_position(r, q->kind, q->id);
+
+    if (!ask(r, q, session, position)) {
+        return false;
+    }
+    r->stats.requests++;
+    route_note_asked(r, position);
+    return true;
+}
+
+bool router_ask_plain(struct router *r, const struct router_plain *q, struct router_effects *out)
+{
+    const bool later = !route_has_begun(r, q->now_us) && route_begin(r, q->now_us, out);
+
+    ASSERT(q->timeout_ms <= REQUEST_TTL_MAX_MS);
+    route_tell(r, out);
+    if (!ask_plain(r, q)) {
+        route_request_plain(r, q);
+    }
+    // Most often it is one of many, and has changed nothing that the last step saw to.
+    if (later || by_stream_wants_end(&r->by_stream) || !list_empty(&r->fed)) {
+        route_end(r);
+    }
+    route_tell(r, NULL);
+    return route_holds_little(r, q->known);
 }
 
 /* ---- time ---- */
@@ -640,31 +706,79 @@ void by_stream_note(struct router *r, const struct peer *peer, struct unanswered
 
 /* ---- frames ---- */
 
+/* As on_reply(), of a request that ran and what it did stands. */
+__attribute__((always_inline)) static inline void
+end_ran(struct router *r, const struct stream_slot *s, uint8_t ran, struct bytes body)
+{
+    const enum reply_code code = ran == ANSWER_OK ? REPLY_OK : REPLY_APP_ERROR;
+    struct inquiry *q = inquiry_of(s->ticket);
+    const struct session *session = q->session;
+
+    if (__builtin_expect(session->closed, false)) {
+        route_count_reply(r, code);
+    } else {
+        struct router_effect *e = effects_add_reply(r->out);
+
+        r->stats.replied++;
+        e->session = session->id;
+        e->ticket = q->ticket;
+        e->code = code;
+        e->flags = q->flags;
+        e->lent = body.data; // by a frame, as all answers here
+        e->size = body.size;
+    }
+    forget(r, q, s->position);
+}
+
+/* Any other, of that record. */
+__attribute__((noinline)) static enum err take_other(struct router *r, struct peer *peer,
+                                                     const struct router_frame *f, uint64_t number,
+                                                     struct bytes record)
+{
+    struct reader in = {.at = record.data, .left = record.size};
+    struct stream_answer answer;
+
+    if (stream_answer_get(&in, &answer) != ERR_OK) {
+        return ERR_CORRUPT;
+    }
+    if (answer.code == ANSWER_MOVED) {
+        r->stats.moved++;
+        if (answer.aux > r->view->ring.version) {
+            fetch_want(&r->fetch, answer.aux);
+        }
+    }
+    return asker_answer(&r->by_stream.asker, peer->stream, number, f->head.version, &answer);
+}
+
 /* Answers of it, whose memory is asked for together. */
 static enum err take_answers(struct router *r, struct peer *peer, struct router_frame *f)
 {
     struct stream_asker *a = &r->by_stream.asker;
-    struct stream_answer answer[ROUTER_PREFETCH_MAX];
+    struct stream_client *c = peer->stream;
+    struct bytes record[ROUTER_PREFETCH_MAX];
     const size_t count = f->left < ROUTER_PREFETCH_MAX ? f->left : ROUTER_PREFETCH_MAX;
     const uint64_t number = f->head.first + (f->frame->count - f->left);
+    const bool stands = f->head.version >= r->cold; // it knows each take-over that I know of
 
     for (size_t i = 0; i < count; i++) {
-        if (stream_answer_get(&f->records, &answer[i]) != ERR_OK) {
+        if (!stream_answer_skip(&f->records, &record[i])) {
             return ERR_CORRUPT;
         }
-        asker_fetch(a, answer[i].rid);
+        asker_fetch(a, load_u64(record[i].data));
     }
     for (size_t i = 0; i < count; i++) {
-        __builtin_prefetch(inquiry_of(asker_ticket(a, answer[i].rid)), 1);
+        __builtin_prefetch(inquiry_of(asker_ticket(a, load_u64(record[i].data))), 1);
     }
     for (size_t i = 0; i < count; i++) {
-        if (answer[i].code == ANSWER_MOVED) {
-            r->stats.moved++;
-            if (answer[i].aux > r->view->ring.version) {
-                fetch_want(&r->fetch, answer[i].aux);
-            }
-        }
-        if (asker_answer(a, peer->stream, number + i, f->head.version, &answer[i]) != ERR_OK) {
+        const uint8_t code = stream_answer_code(record[i]);
+        struct stream_slot *s = slot_that_ran(a, c, number + i, load_u64(record[i].data), code);
+
+        if (s != NULL && stands) {
+            const struct bytes body = stream_answer_body(record[i]);
+
+            end_ran(r, s, code, body);
+            slot_ran(a, c, s, number + i, body.size);
+        } else if (take_other(r, peer, f, number + i, record[i]) != ERR_OK) {
             return ERR_CORRUPT;
         }
     }

@@ -47,9 +47,8 @@ static void put_sorted(struct list *list, struct deadline *d)
     list_insert_after(at, &d->in);
 }
 
-void deadlines_put(struct deadlines *a, struct deadline *d, uint64_t now_us, uint32_t timeout_ms)
+void deadlines_put_elsewhere(struct deadlines *a, struct deadline *d, uint32_t timeout_ms)
 {
-    d->at_us = now_us + (uint64_t)timeout_ms * 1000;
     put_sorted(&a->list[list_for(a, timeout_ms)], d);
 }
 

@@ -27,8 +27,23 @@ struct deadlines {
 };
 
 void deadlines_init(struct deadlines *a);
+/* deadlines_put(), for another time-out than that of the first list, or not at its end. */
+void deadlines_put_elsewhere(struct deadlines *a, struct deadline *d, uint32_t timeout_ms);
 /* Make it end in `timeout_ms` from now; time never goes back. */
-void deadlines_put(struct deadlines *a, struct deadline *d, uint64_t now_us, uint32_t timeout_ms);
+static inline void deadlines_put(struct deadlines *a, struct deadline *d, uint64_t now_us,
+                                 uint32_t timeout_ms)
+{
+    struct list *first = &a->list[0]; // most requests have the time-out that the first one had
+    struct list_link *last = first->head.prev;
+
+    d->at_us = now_us + (uint64_t)timeout_ms * 1000;
+    if (__builtin_expect(a->top > 0 && a->timeout_ms[0] == timeout_ms, true) &&
+        (last == &first->head || CONTAINER_OF(last, struct deadline, in)->at_us <= d->at_us)) {
+        list_push_back(first, &d->in);
+    } else {
+        deadlines_put_elsewhere(a, d, timeout_ms);
+    }
+}
 /* NULL = none is over. It stays where it is: list_remove(&d->in). */
 struct deadline *deadlines_expired(const struct deadlines *a, uint64_t now_us);
 /* Abort unless every list is in order; how many there are in all. */

@@ -24,6 +24,21 @@ static inline struct router_effect *effects_add(struct router_effects *e,
     return item;
 }
 
+/* Likewise, for a REPLY that lends its bytes: of the others' fields none is read. */
+static inline struct router_effect *effects_add_reply(struct router_effects *e)
+{
+    if (__builtin_expect(e->count == e->cap, false)) {
+        effects_grow(e);
+    }
+    struct router_effect *item = &e->item[e->count++];
+
+    item->type = ROUTER_REPLY;
+    item->coordinator = -1;
+    item->common = NULL;
+    item->at = 0;
+    return item;
+}
+
 static inline void effects_end(struct router_effects *e, struct router_effect *item)
 {
     item->size = e->bytes.size - item->at;

@@ -90,7 +90,7 @@ take(struct router *r, const struct router_event *event, struct session *session
     p->ticket = event->ticket;
     p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
-    deadlines_put(&r->deadlines, &p->deadline, r->now_us, route_timeout_ms(r, event));
+    deadlines_put(&r->deadlines, &p->deadline, r->now_us, route_timeout_ms(r, event->timeout_ms));
     r->size += p->size;
     r->must += p->must;
     r->stats.in_flight++;
@@ -350,8 +350,7 @@ static void pass_time(struct router *r)
 }
 
 /* Time goes on: what was due until then is done first. Returns true if it has. */
-__attribute__((always_inline)) static inline bool begin(struct router *r, uint64_t now_us,
-                                                        struct router_effects *out)
+bool route_begin(struct router *r, uint64_t now_us, struct router_effects *out)
 {
     if (!r->started) {
         timer_wheel_init(&r->timer_wheel, now_us);
@@ -368,7 +367,7 @@ __attribute__((always_inline)) static inline bool begin(struct router *r, uint64
     return true;
 }
 
-__attribute__((always_inline)) static inline void end(struct router *r)
+void route_end(struct router *r)
 {
     if (by_stream_wants_end(&r->by_stream)) {
         by_stream_end(r);
@@ -385,40 +384,58 @@ __attribute__((always_inline)) static inline void end(struct router *r)
 
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out)
 {
-    (void)begin(r, event->now_us, out);
+    (void)route_begin(r, event->now_us, out);
     dispatch(r, event);
-    end(r);
+    route_end(r);
 }
 
 void router_ask(struct router *r, const struct router_event *event, struct router_effects *out)
 {
-    const bool later = begin(r, event->now_us, out);
+    const bool later = route_begin(r, event->now_us, out);
 
     route_request(r, event);
     // Most often it is one of many, and has changed nothing that the last step saw to.
     if (later || by_stream_wants_end(&r->by_stream) || !list_empty(&r->fed)) {
-        end(r);
+        route_end(r);
     }
     r->out = NULL;
 }
 
+void route_request_plain(struct router *r, const struct router_plain *q)
+{
+    const struct router_event event = {.type = ROUTER_REQUEST,
+                                       .now_us = q->now_us,
+                                       .session = q->session,
+                                       .origin = q->origin,
+                                       .ticket = q->ticket,
+                                       .timeout_ms = q->timeout_ms,
+                                       .kind = q->kind,
+                                       .flags = q->flags,
+                                       .must = q->must,
+                                       .id = q->id,
+                                       .body = q->body,
+                                       .command = q->command};
+
+    route_request(r, &event);
+}
+
 void router_answer(struct router *r, const struct router_answers *a, struct router_effects *out)
 {
-    (void)begin(r, a->now_us, out);
+    (void)route_begin(r, a->now_us, out);
     r->lends = true;
     route_on_answers(r, a);
     r->lends = false;
-    end(r);
+    route_end(r);
 }
 
 enum err router_frame(struct router *r, struct router_frame *f, struct router_effects *out)
 {
-    (void)begin(r, f->now_us, out);
+    (void)route_begin(r, f->now_us, out);
     r->lends = true;
     const enum err e = by_stream_frame(r, f);
     r->stats.bad_streams += e != ERR_OK;
     r->lends = false;
-    end(r);
+    route_end(r);
     return e;
 }
 
@@ -569,7 +586,7 @@ bool router_rests(const struct router *r)
 
 bool router_full(const struct router *r)
 {
-    return router_has(r, 1);
+    return route_is_full(r);
 }
 
 uint64_t router_id(const struct router *r)
@@ -614,13 +631,10 @@ static enum router_share share_of_asker(const struct router *r, const struct rou
     return is_over(r, &origin, &some, &some_size) ? ROUTER_SHARE_ORIGIN : ROUTER_SHARE_FAIR;
 }
 
-/* Nobody can hold too much while all together don't. */
 enum router_share router_share(const struct router *r, const struct router_asker *a)
 {
-    const uint64_t count = a->known ? SHARE_COUNT : r->config.in_flight_max / 2;
-    const bool few = r->stats.in_flight <= count && r->size <= SHARE_SIZE;
-
-    return few || a->origin == 0 ? ROUTER_SHARE_FAIR : share_of_asker(r, a);
+    return route_holds_little(r, a->known) || a->origin == 0 ? ROUTER_SHARE_FAIR
+                                                             : share_of_asker(r, a);
 }
 
 const struct view *router_view(const struct router *r)

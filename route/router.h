@@ -226,6 +226,25 @@ void router_free(struct router *r);
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
 /* Take a ROUTER_REQUEST, as router_step() does. */
 void router_ask(struct router *r, const struct router_event *event, struct router_effects *out);
+/* A ROUTER_REQUEST of a client that has no more than this, of a session of router_session(). All is
+ * as in struct router_event. */
+struct router_plain {
+    uint64_t now_us;
+    uint64_t session;
+    uint64_t origin;
+    uint64_t ticket;
+    uint32_t timeout_ms;
+    uint16_t kind;
+    uint8_t flags;
+    bool must;
+    bool known; /* as in struct router_asker */
+    struct bytes id;
+    struct bytes body;
+    const struct args_command *command;
+};
+/* Take it as router_ask() does, for less. Returns true if so little is under way that nobody can
+ * have more than its share: router_share() needs not be asked. */
+bool router_ask_plain(struct router *r, const struct router_plain *q, struct router_effects *out);
 /* Take each of these as a ROUTER_ANSWER of the node in `slot`, for less: the memory of
  * their requests is fetched together. `count` is ROUTER_PREFETCH_MAX at most. */
 enum { ROUTER_PREFETCH_MAX = 16 };

@@ -176,13 +176,22 @@ __attribute__((always_inline)) static inline uint64_t route_position(struct rout
 }
 /* The view may have another key now: what is found by positions moves. */
 void route_move_key(struct router *r, struct ring_key now);
-static inline void route_follow_key(struct router *r)
+static inline struct ring_key route_key(const struct router *r)
 {
     const struct ring_key own = {r->sessions.seed, ~r->sessions.seed};
-    const struct ring_key now = r->view->ring.version == 0 ? own : r->view->key;
 
-    if (((now.k0 ^ r->keys.master.k0) | (now.k1 ^ r->keys.master.k1)) != 0) {
-        route_move_key(r, now);
+    return r->view->ring.version == 0 ? own : r->view->key;
+}
+static inline bool route_key_moved(const struct router *r)
+{
+    const struct ring_key now = route_key(r);
+
+    return ((now.k0 ^ r->keys.master.k0) | (now.k1 ^ r->keys.master.k1)) != 0;
+}
+static inline void route_follow_key(struct router *r)
+{
+    if (route_key_moved(r)) {
+        route_move_key(r, route_key(r));
     }
 }
 
@@ -232,15 +241,46 @@ void route_settle_peer(struct router *r, struct peer *peer);
 /* Like route_disconnect(), if the node was removed and no answer can come from it any more. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer);
 
-/* Return how long a request may take. (router.c, as are those below) */
-static inline uint32_t route_timeout_ms(const struct router *r, const struct router_event *event)
+/* A step begins, and ends. */
+bool route_begin(struct router *r, uint64_t now_us, struct router_effects *out);
+void route_end(struct router *r);
+/* Where effects go from now on; NULL = nowhere. */
+static inline void route_tell(struct router *r, struct router_effects *out)
 {
-    return event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
+    r->out = out;
+}
+static inline void route_note_asked(struct router *r, uint64_t position)
+{
+    r->asked = position;
+}
+/* True if route_begin() would do nothing at that time. */
+static inline bool route_has_begun(const struct router *r, uint64_t now_us)
+{
+    return r->started && r->timed_us == now_us && r->now_us == now_us && !route_key_moved(r);
+}
+/* Nobody can hold too much while all together don't. */
+static inline bool route_holds_little(const struct router *r, bool known)
+{
+    const uint64_t count = known ? SHARE_COUNT : r->config.in_flight_max / 2;
+
+    return r->stats.in_flight <= count && r->size <= SHARE_SIZE;
+}
+/* router_full() */
+static inline bool route_is_full(const struct router *r)
+{
+    return r->stats.in_flight >= r->config.in_flight_max || r->size >= r->config.waiting_size_max;
+}
+/* Return how long a request may take. (router.c, as are those below) */
+static inline uint32_t route_timeout_ms(const struct router *r, uint32_t timeout_ms)
+{
+    return timeout_ms != 0 ? timeout_ms : r->config.deadline_ms;
 }
 /* A request that a stream is not to have, for its owner has none: it waits as a record. `died` is
  * the incarnation that had it when it died, or 0. */
 void route_take_back(struct router *r, const struct router_event *event, uint64_t position,
                      uint64_t died);
+/* A client's request comes: as route_request(). */
+void route_request_plain(struct router *r, const struct router_plain *q);
 /* A request comes. */
 void route_request(struct router *r, const struct router_event *event);
 

@@ -51,7 +51,7 @@ void asker_fini(struct stream_asker *a)
 
 /* ---- slots ---- */
 
-static void slots_grow(struct stream_asker *a)
+void asker_grow(struct stream_asker *a)
 {
     const size_t cap = a->slot_cap == 0 ? SLOTS_FIRST : 2 * a->slot_cap;
     struct stream_slot *slot = mem_lines(cap * sizeof *slot);
@@ -69,40 +69,21 @@ static void slots_grow(struct stream_asker *a)
     a->slot_cap = cap;
 }
 
-__attribute__((always_inline)) static inline struct stream_slot *slot_take(struct stream_asker *a)
-{
-    if (a->spare == 0) {
-        slots_grow(a);
-    }
-    struct stream_slot *s = &a->slot[a->spare - 1];
-
-    a->spare = s->next;
-    if (a->spare != 0) {
-        __builtin_prefetch(&a->slot[a->spare - 1], 1);
-    }
-    a->under_way++;
-    return s;
-}
-
-__attribute__((always_inline)) static inline void slot_over(struct stream_asker *a,
-                                                            struct stream_slot *s)
+/* It is over, whatever its record is in. */
+__attribute__((always_inline)) static inline void drop(struct stream_asker *a,
+                                                       struct stream_slot *s)
 {
     if (__builtin_expect(s->chunk != NULL, true)) {
         s->chunk->live--;
     } else {
         mem_free(s->record);
     }
-    s->chunk = NULL;
-    s->record = NULL;
-    s->state = SLOT_FREE;
-    s->next = a->spare;
-    a->spare = (uint32_t)(s - a->slot) + 1;
-    a->under_way--;
+    slot_over(a, s);
 }
 
 void slot_free(struct stream_asker *a, struct stream_slot *s)
 {
-    slot_over(a, s);
+    drop(a, s);
 }
 
 static void slot_own(struct stream_slot *s)
@@ -131,42 +112,19 @@ void slot_withdraw(struct stream_asker *a, struct stream_slot *s)
     sendlog_free(&a->stream[s->stream]->log, UINT64_MAX);
 }
 
-/* What is unanswered in the oldest chunk pins it: that is copied out (R18). */
-static void copy_out(struct stream_asker *a, struct stream_client *c)
+void asker_copy_out(struct stream_asker *a, struct stream_client *c)
 {
     struct stream_chunk *oldest = c->log.head;
 
+    if (oldest == c->log.send) {
+        return; // the network has not all of it
+    }
     for (size_t i = 0; i < a->slot_cap && oldest->live > 0; i++) {
         if (a->slot[i].chunk == oldest) {
             slot_own(&a->slot[i]);
         }
     }
     sendlog_free(&c->log, UINT64_MAX);
-}
-
-__attribute__((always_inline)) static inline uint8_t *
-number(struct stream_asker *a, struct stream_slot *s, struct stream_client *c)
-{
-    const size_t size = s->size;
-
-    if (__builtin_expect(c->log.frame == NULL, false) && !list_linked(&c->unsent)) {
-        list_push_back(&a->unsent, &c->unsent);
-    }
-    uint8_t *at = sendlog_room(&c->log, size);
-
-    s->record = at;
-    s->chunk = c->log.tail;
-    s->chunk->live++;
-    s->number = c->log.next;
-    s->stream = c->index;
-    s->state = SLOT_SENT;
-    c->count++;
-    c->size += size;
-    sendlog_put(&c->log, size);
-    if (__builtin_expect(c->log.size > a->config.size_max, false) && c->log.head != c->log.send) {
-        copy_out(a, c);
-    }
-    return at;
 }
 
 void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_client *c)
@@ -177,7 +135,7 @@ void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_clie
     if (a->config.left != NULL) {
         stream_request_rename(own, slot_rid(a, s), a->config.left(a->config.context, s->ticket));
     }
-    memcpy(number(a, s, c), own, s->size);
+    memcpy(slot_number(a, s, c), own, s->size);
     mem_free(own);
     if (mutant(M_FWAFTER) && s->forward) {
         s->state = SLOT_SETTLES;
@@ -189,16 +147,17 @@ void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_clie
 __attribute__((always_inline)) static inline struct stream_slot *
 fill(struct stream_asker *a, struct stream_request *r, uint64_t position)
 {
-    struct stream_slot *s = slot_take(a);
+    struct stream_slot *s = slot_take(a, position, stream_request_size(r));
 
-    s->order = ++a->order;
     r->rid = slot_rid(a, s);
-    s->position = position;
-    s->size = (uint32_t)stream_request_size(r);
-    s->forward = false;
-    s->maybe = false;
-    s->refusals = 0;
     return s;
+}
+
+void asker_wait(struct stream_asker *a, struct stream_slot *s, const struct stream_request *r)
+{
+    s->record = mem_new(1, s->size);
+    stream_request_store(s->record, r);
+    lanes_wait(a, s, 0, 0);
 }
 
 uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stream_request *r,
@@ -207,15 +166,12 @@ uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stre
     struct stream_slot *s = fill(a, r, position);
 
     s->ticket = ticket;
-
     if (__builtin_expect(to != NULL && client_takes(a, to, s->size), true) &&
         (__builtin_expect(a->lanes.count == 0, true) || !asker_has_lane(a, r->session, position))) {
-        stream_request_store(number(a, s, to), r);
-        return r->rid;
+        stream_request_store(slot_number(a, s, to), r);
+    } else {
+        asker_wait(a, s, r);
     }
-    s->record = mem_new(1, s->size);
-    stream_request_store(s->record, r);
-    lanes_wait(a, s, 0, 0);
     return r->rid;
 }
 
@@ -226,7 +182,7 @@ void asker_forward(struct stream_asker *a, struct stream_client *to, struct stre
 
     s->forwarded = forwarded;
     s->forward = true;
-    stream_request_store(number(a, s, to), r);
+    stream_request_store(slot_number(a, s, to), r);
 }
 
 __attribute__((always_inline)) static inline struct stream_slot *
@@ -248,7 +204,7 @@ __attribute__((always_inline)) static inline void end(struct stream_asker *a, st
         lanes_ended(a, s, c);
     }
     const bool oldest = s->chunk != NULL && s->chunk == c->log.head && s->chunk->live == 1;
-    slot_over(a, s);
+    drop(a, s);
     if (__builtin_expect(oldest, false)) {
         sendlog_free(&c->log, UINT64_MAX);
     }
@@ -500,15 +456,6 @@ static void refused(struct stream_asker *a, struct stream_client *c, struct stre
     }
 }
 
-/* At least as large as the last: a server must not owe more than there is room for. */
-__attribute__((always_inline)) static inline void learn_reply(struct stream_client *c, size_t size)
-{
-    enum { DECAY = 16 };
-
-    c->reply_size =
-        size >= c->reply_size ? size : c->reply_size - (c->reply_size - size + DECAY - 1) / DECAY;
-}
-
 /* The server takes nothing more: what it did not take goes elsewhere (R16). */
 static void on_left(struct stream_asker *a, struct stream_client *c, uint64_t taken)
 {
@@ -552,7 +499,7 @@ enum err asker_answer(struct stream_asker *a, struct stream_client *c, uint64_t 
         slot_unknown(a, s);
         return ERR_OK;
     }
-    learn_reply(c, answer->body.size);
+    client_learn_reply(c, answer->body.size);
     settle(a, s, version, answer);
     return ERR_OK;
 }

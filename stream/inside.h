@@ -5,15 +5,11 @@
 #ifndef STREAM_INSIDE_H
 #define STREAM_INSIDE_H
 
-#include "stream/asker.h"
+#include "stream/steady.h"
 
 static inline bool slot_is_sent(const struct stream_slot *s)
 {
     return s->state == SLOT_SENT || s->state == SLOT_SETTLES;
-}
-static inline uint64_t slot_rid(const struct stream_asker *a, const struct stream_slot *s)
-{
-    return s->order << STREAM_SLOT_BITS | (uint64_t)(s - a->slot);
 }
 static inline uint64_t slot_session(const struct stream_slot *s)
 {

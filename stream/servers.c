@@ -205,9 +205,11 @@ static enum err take_some(struct stream_servers *v, struct stream_served *s,
         if (stream_request_get(in, &r[count]) != ERR_OK) {
             break;
         }
-        position[count] = v->config.position(v->config.context, &r[count]);
     }
     at[count] = in->at;
+    if (count > 0) {
+        v->config.locate(v->config.context, r, count, position);
+    }
     if (v->config.fetch != NULL && count > 0) {
         v->config.fetch(v->config.context, position, count);
     }

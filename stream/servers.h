@@ -64,8 +64,8 @@ struct stream_servers_config {
     size_t streams_max;
     size_t chunks_spare; /* 64 */
     void *context;
-    /* Where a request's entity is on the ring. */
-    uint64_t (*position)(void *context, const struct stream_request *r);
+    /* Where the entities of so many requests, STREAM_TAKEN_AT_ONCE at most, are on the ring. */
+    void (*locate)(void *context, const struct stream_request *r, size_t count, uint64_t *position);
     /* A hint: requests for these, STREAM_TAKEN_AT_ONCE at most, are taken next. NULL = unheeded. */
     void (*fetch)(void *context, const uint64_t *position, size_t count);
     void (*take)(void *context, const struct stream_taken *t);

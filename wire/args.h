@@ -36,6 +36,7 @@ struct args_command {
     struct bytes id;
     const struct bytes *rest;
     size_t rest_count; /* at most ARGS_MAX - 2 */
+    size_t size;       /* of it when encoded: args_command_size(), which its maker has called */
 };
 
 /* Bytes that it takes when encoded. */
@@ -43,8 +44,8 @@ static inline size_t args_command_size(const struct args_command *c)
 {
     size_t size = 1 + 2 * sizeof(uint32_t) + c->name.size + c->id.size;
 
-    for (size_t i = 0; i < c->rest_count; i++) {
-        size += sizeof(uint32_t) + c->rest[i].size;
+    for (const struct bytes *arg = c->rest; arg != c->rest + c->rest_count; arg++) {
+        size += sizeof(uint32_t) + arg->size;
     }
     return size;
 }

@@ -11,8 +11,7 @@ enum {
     HOPS_AT = 28,
     CHAIN_AT = 29,
     ID_AT = 30,
-    FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_CALL |
-            REQUEST_SESSION | REQUEST_AWAKE,
+    FLAGS = STREAM_REQUEST_FLAGS,
 };
 
 static enum err get_end(struct reader *in, bool fits)

@@ -34,6 +34,8 @@ enum {
     STREAM_BITS_AT = 27, /* enum stream_bits */
     STREAM_ANSWER_SIZE = 29,
     STREAM_HOPS_MAX = 1, /* forwards of a request (stream/forward.h) */
+    STREAM_REQUEST_FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_CALL |
+                           REQUEST_SESSION | REQUEST_AWAKE,
 };
 
 /* What all frames have behind the header of wire/frame.h. */
@@ -141,6 +143,40 @@ static inline size_t stream_answer_size(const struct stream_answer *a)
 
 /* Write one where there is room for it. Sizes, flags and codes must be within the limits above. */
 void stream_request_store(uint8_t *at, const struct stream_request *r);
+/* A request without chain, hops and a client's numbers: what most have. */
+struct stream_plain {
+    uint64_t session;
+    uint32_t ttl_ms;
+    uint16_t kind;
+    uint8_t flags;
+    struct bytes id;
+    struct bytes body;
+    const struct args_command *command; /* as in struct stream_request */
+};
+static inline size_t stream_plain_size(const struct stream_plain *r)
+{
+    return STREAM_REQUEST_SIZE + r->id.size + r->body.size;
+}
+/* Write one as stream_request_store() does. */
+__attribute__((always_inline)) static inline void stream_plain_store(uint8_t *at, uint64_t rid,
+                                                                     const struct stream_plain *r)
+{
+    ASSERT(rid != 0 && r->id.size - 1 < RECORD_ID_MAX && r->body.size <= RECORD_BODY_MAX);
+    ASSERT((r->flags & ~STREAM_REQUEST_FLAGS) == 0);
+    at = store_u64(at, rid);
+    at = store_u64(at, r->session);
+    at = store_u32(at, r->ttl_ms);
+    at = store_u32(at, (uint32_t)r->body.size);
+    at = store_u16(at, r->kind);
+    at = store_u32(at, r->flags); // and three that are 0: of a client's numbers, hops, chain
+    at = store_u8(at, (uint8_t)r->id.size);
+    bytes_copy(at, r->id.data, r->id.size);
+    if (r->command != NULL) {
+        args_command_store(at + r->id.size, r->command);
+    } else {
+        bytes_copy(at + r->id.size, r->body.data, r->body.size);
+    }
+}
 /* For a record that is sent again: another name, and what is left of its time. */
 static inline void stream_request_rename(uint8_t *at, uint64_t rid, uint32_t ttl_ms)
 {
@@ -173,5 +209,30 @@ MUST_CHECK enum err stream_head_get(const struct frame *f, struct stream_head *h
 /* Take the next record off `in`. ERR_CORRUPT: it is unusable, and the reader is bad. */
 MUST_CHECK enum err stream_request_get(struct reader *in, struct stream_request *r);
 MUST_CHECK enum err stream_answer_get(struct reader *in, struct stream_answer *a);
+/* Take one as it is, by its size alone: stream_answer_get() finds out if it is usable. False: it is
+ * not, and the reader is bad. */
+MUST_CHECK static inline bool stream_answer_skip(struct reader *in, struct bytes *record)
+{
+    const size_t body = in->left < STREAM_ANSWER_SIZE ? SIZE_MAX / 2 : load_u32(in->at + 25);
+    const size_t size = STREAM_ANSWER_SIZE + body;
+
+    if (in->bad || body > RECORD_BODY_MAX || in->left < size) {
+        in->bad = true;
+        return false;
+    }
+    *record = bytes_of(in->at, size);
+    in->at += size;
+    in->left -= size;
+    return true;
+}
+/* What such a record says. */
+static inline uint8_t stream_answer_code(struct bytes record)
+{
+    return record.data[24];
+}
+static inline struct bytes stream_answer_body(struct bytes record)
+{
+    return bytes_of(record.data + STREAM_ANSWER_SIZE, record.size - STREAM_ANSWER_SIZE);
+}
 
 #endif

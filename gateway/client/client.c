@@ -243,8 +243,9 @@ static void learn_reply_size(struct client *c, size_t size)
     }
 }
 
-static void on_own_reply(struct client *c, const struct router_effect *reply, struct bytes body,
-                         uint64_t now_us)
+__attribute__((noinline)) static void on_own_reply(struct client *c,
+                                                   const struct router_effect *reply,
+                                                   struct bytes body, uint64_t now_us)
 {
     if (reply->ticket == TICKET_RESUME) {
         binding_resumed(c, reply, body, now_us);

@@ -93,8 +93,8 @@ void client_session_vouch(const struct client *c, uint64_t version)
     }
 }
 
-void client_session_number(const struct client *c, const struct ask *ask,
-                           struct router_event *event)
+/* Put its part into the request. */
+static void number(const struct client *c, const struct ask *ask, struct router_event *event)
 {
     const struct client_session *s = c->client_session;
 
@@ -109,6 +109,26 @@ void client_session_number(const struct client *c, const struct ask *ask,
     // What was sent before may have run before any take-over since the session began: as its client
     // knew it when it came back, for it may not have heard yet that its actor was begun afresh.
     event->first = ask->again ? s->name.version : router_view(c->all->router)->ring.version;
+}
+
+void client_session_ask(const struct client *c, const struct ask *ask, struct bytes body)
+{
+    const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
+    struct router_event event = {.type = ROUTER_REQUEST,
+                                 .now_us = c->now_us,
+                                 .session = c->session,
+                                 .origin = c->origin,
+                                 .ticket = told ? TICKET_NONE : ask->ticket,
+                                 .timeout_ms = ask->timeout_ms,
+                                 .flags = ask->flags,
+                                 .kind = ask->kind,
+                                 .id = ask->id,
+                                 .body = body,
+                                 .command = ask->command,
+                                 .must = ask->must};
+
+    number(c, ask, &event);
+    router_ask(c->all->router, &event, c->effects);
 }
 
 bool client_session_owns(const struct client *c, const struct router_effect *reply)

@@ -130,6 +130,16 @@ const struct client_command *command_recall(struct command_memo *memo, struct by
     return memo->of[at].found;
 }
 
+void command_note(struct command_heads *heads, struct bytes in, const struct resp_command *line,
+                  const struct client_command *found)
+{
+    struct resp_head head;
+
+    if (resp_head_of(in, line, &head)) {
+        *command_noted(heads, in) = (struct command_head){head, found};
+    }
+}
+
 bool command_takes(const struct client_command *command, size_t count)
 {
     return command->arity >= 0 ? count == (size_t)command->arity : count >= (size_t)-command->arity;

@@ -43,6 +43,26 @@ struct command_memo {
         const struct client_command *found;
     } of[COMMAND_MEMO];
 };
+/* Commands by how they began. */
+struct command_head {
+    struct resp_head head;
+    const struct client_command *found; /* NULL = none is noted */
+};
+enum { COMMAND_HEADS = 16 };
+struct command_heads {
+    struct command_head of[COMMAND_HEADS];
+};
+/* Note how one begins that was parsed whole from `in`, and takes so many arguments. */
+void command_note(struct command_heads *heads, struct bytes in, const struct resp_command *line,
+                  const struct client_command *found);
+/* Where one that begins like that is noted: by the first letters of its name and by its count. */
+static inline struct command_head *command_noted(struct command_heads *heads, struct bytes in)
+{
+    const uint32_t letters = (uint32_t)in.data[8] | (uint32_t)in.data[9] << 8 |
+                             (uint32_t)in.data[10] << 16 | (uint32_t)in.data[1] << 24;
+
+    return &heads->of[(letters * 0x9E3779B1u) >> 28];
+}
 /* Like command_find(), with a memory of the last names. */
 const struct client_command *command_recall(struct command_memo *memo, struct bytes name);
 

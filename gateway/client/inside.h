@@ -209,6 +209,7 @@ struct clients {
     struct table table;
     struct client *last; /* found last, or NULL: replies come in runs of one client */
     struct command_memo memo;
+    struct command_heads heads;
     struct list order;
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
@@ -332,9 +333,8 @@ void client_session_ack(struct client *c, uint32_t answers);
 void client_session_vouch(const struct client *c, uint64_t version);
 /* The client that has this session, or NULL. */
 struct client *client_session_find(const struct clients *all, uint64_t session);
-/* Put its part into the request. */
-void client_session_number(const struct client *c, const struct ask *ask,
-                           struct router_event *event);
+/* Ask the router, in the client's own numbers. `body` as in struct router_event. */
+void client_session_ask(const struct client *c, const struct ask *ask, struct bytes body);
 /* The reply is for a request of this connection. */
 bool client_session_owns(const struct client *c, const struct router_effect *reply);
 
@@ -343,29 +343,33 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
                                                                  const struct ask *ask)
 {
     const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
-    struct router_event event = {
-        .type = ROUTER_REQUEST,
-        .now_us = c->now_us,
-        .session = c->session,
-        .origin = c->origin,
-        .ticket = told ? TICKET_NONE : ask->ticket,
-        .timeout_ms = ask->timeout_ms,
-        .flags = ask->flags,
-        .kind = ask->kind,
-        .id = ask->id,
-        .body = ask->command == NULL ? ask->body
-                                     : (struct bytes){NULL, args_command_size(ask->command)},
-        .command = ask->command,
-        .must = ask->must,
-    };
+    const struct bytes body =
+        ask->command == NULL ? ask->body : (struct bytes){NULL, ask->command->size};
+    bool fair = false;
 
-    if (ask->name != 0) {
-        client_session_number(c, ask, &event);
-    }
     c->in_flight += told ? 0 : 1;
-    router_ask(c->all->router, &event, c->effects);
+    if (ask->name != 0) {
+        client_session_ask(c, ask, body);
+    } else {
+        fair = router_ask_plain(c->all->router,
+                                &(struct router_plain){
+                                    .now_us = c->now_us,
+                                    .session = c->session,
+                                    .origin = c->origin,
+                                    .ticket = told ? TICKET_NONE : ask->ticket,
+                                    .timeout_ms = ask->timeout_ms,
+                                    .kind = ask->kind,
+                                    .flags = ask->flags,
+                                    .must = ask->must,
+                                    .known = c->identity != NULL,
+                                    .id = ask->id,
+                                    .body = body,
+                                    .command = ask->command,
+                                },
+                                c->effects);
+    }
     c->asked = router_asked(c->all->router);
-    if (!ask->must) {
+    if (!fair && !ask->must) {
         client_rest_if_over(c);
     }
 }

@@ -35,10 +35,13 @@ static uint8_t flags_of(const struct client_command *command)
 
 /* A command and its arguments. The actor is told its id where the command has its key, `arg`'s
  * first. */
-static struct args_command command_of(struct bytes name, struct bytes id, const struct bytes *arg,
-                                      size_t count)
+__attribute__((always_inline)) static inline struct args_command
+command_of(struct bytes name, struct bytes id, const struct bytes *arg, size_t count)
 {
-    return (struct args_command){name, id, arg + 1, count - 1};
+    struct args_command command = {name, id, arg + 1, count - 1, 0};
+
+    command.size = args_command_size(&command);
+    return command;
 }
 
 void run_call(struct client *c, const struct client_command *command,
@@ -90,7 +93,7 @@ void run_key(struct client *c, const struct client_command *command,
     }
     const struct args_command body = command_of(name, to.id, &line->arg[1], line->count - 1);
 
-    if (check_body_size(c, args_command_size(&body))) {
+    if (check_body_size(c, body.size)) {
         client_add_slot(c, SLOT_VALUE, 1, &number);
         client_ask_now(c,
                        &(struct ask){.ticket = ticket_of(number, 0),
@@ -171,7 +174,7 @@ void run_mset(struct client *c, const struct client_command *command,
         const struct args_command body =
             command_of(name_bytes(command->each), to.id, &line->arg[i], 2);
 
-        if (!check_body_size(c, args_command_size(&body))) {
+        if (!check_body_size(c, body.size)) {
             return;
         }
     }

@@ -33,6 +33,7 @@ struct buffer *client_reply(struct client *c)
     if (slots_count(&c->slots) == 0) {
         return &c->out;
     }
+    c->slots.local = true;
     return &slots_add(&c->slots, SLOT_LOCAL, 0, NULL)->text;
 }
 
@@ -223,10 +224,10 @@ static void put_value(struct client *c, int protocol, struct bytes body)
 }
 
 /* The usual case: one part, first in line. Its reply goes out without a stop in the slot. */
-static bool answer_directly(struct client *c, const struct slot *slot,
-                            const struct router_effect *reply, struct bytes body)
+static inline bool answer_directly(struct client *c, const struct slot *slot,
+                                   const struct router_effect *reply, struct bytes body)
 {
-    if (slot != slots_front(&c->slots) || !is_good(reply)) {
+    if (ticket_slot(reply->ticket) != c->slots.head || !is_good(reply)) {
         return false;
     }
     if (slot->shape == SLOT_OPAQUE) {
@@ -240,6 +241,14 @@ static bool answer_directly(struct client *c, const struct slot *slot,
     return true;
 }
 
+/* What became the first while it was answered already. */
+__attribute__((noinline)) static void put_ready(struct client *c)
+{
+    while (slots_ready(&c->slots)) {
+        (void)slots_pop(&c->slots, &c->out);
+    }
+}
+
 static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
 {
     struct slot *slot = slots_at(&c->slots, ticket_slot(reply->ticket));
@@ -248,9 +257,8 @@ static void answer(struct client *c, const struct router_effect *reply, struct b
     if (!answer_directly(c, slot, reply, body)) {
         take_answer(c, slot, reply, body);
     }
-    for (slot = slots_front(&c->slots); slot != NULL && slot->left == 0;
-         slot = slots_front(&c->slots)) {
-        (void)slots_pop(&c->slots, &c->out);
+    if (slots_ready(&c->slots)) {
+        put_ready(c);
     }
 }
 
@@ -298,26 +306,40 @@ static void reply_wrong_count(struct client *c, const struct client_command *com
 /* If slot `number` was made for a reply of our own, it is written by now. */
 static inline void count_local_reply(struct client *c, uint64_t number)
 {
+    if (__builtin_expect(!c->slots.local, true)) {
+        return;
+    }
     const struct slot *slot = slots_at(&c->slots, number);
 
+    c->slots.local = false;
     if (slot != NULL && slot->shape == SLOT_LOCAL) {
         c->slots.size += slot->text.size;
     }
 }
 
-static void run(struct client *c, const struct resp_command *line)
+/* It was found, and takes so many arguments. */
+__attribute__((always_inline)) static inline void
+run_known(struct client *c, const struct client_command *command, const struct resp_command *line)
 {
-    const struct client_command *command = command_recall(&c->all->memo, line->arg[0]);
     const uint64_t number = c->slots.tail;
 
     c->all->stats.commands++;
-    if (command != NULL && command_takes(command, line->count)) {
-        if (c->in_multi && !command->in_multi) {
-            client_reply_error(c, "ERR not run, because the MULTI before it was refused");
-        } else {
-            command->run(c, command, line);
-        }
-    } else if (command != NULL) {
+    if (__builtin_expect(c->in_multi, false) && !command->in_multi) {
+        client_reply_error(c, "ERR not run, because the MULTI before it was refused");
+    } else {
+        command->run(c, command, line);
+    }
+    count_local_reply(c, number);
+}
+
+/* It is no command, or not like that. */
+static void run_unknown(struct client *c, const struct client_command *command,
+                        const struct resp_command *line)
+{
+    const uint64_t number = c->slots.tail;
+
+    c->all->stats.commands++;
+    if (command != NULL) {
         reply_wrong_count(c, command);
     } else if (is_http(line->arg[0])) {
         c->all->stats.bad_input++;
@@ -326,6 +348,19 @@ static void run(struct client *c, const struct resp_command *line)
         reply_unknown_command(c, line);
     }
     count_local_reply(c, number);
+}
+
+/* `in` begins with it. */
+static void run(struct client *c, const struct resp_command *line, struct bytes in)
+{
+    const struct client_command *command = command_recall(&c->all->memo, line->arg[0]);
+
+    if (command != NULL && command_takes(command, line->count)) {
+        command_note(&c->all->heads, in, line, command);
+        run_known(c, command, line);
+    } else {
+        run_unknown(c, command, line);
+    }
 }
 
 /* ---- input ---- */
@@ -345,35 +380,61 @@ static void refuse_input(struct client *c, const char *error)
     client_close(c);
 }
 
+/* It is not RESP. */
+static void refuse_unparsed(struct client *c, const char *why)
+{
+    char error[ERROR_TEXT_MAX];
+
+    (void)snprintf(error, sizeof error, "ERR %s", why);
+    refuse_input(c, error);
+}
+
+/* Run the command at the front of `in`, in any case. Returns false if there is none to run, nor
+ * behind it; `taken`: bytes that it took. */
+__attribute__((noinline)) static bool run_any(struct client *c, struct bytes in,
+                                              struct resp_output *parsed)
+{
+    switch (resp_parse(&c->parser, in, &c->all->words, parsed)) {
+    case RESP_COMMAND:
+        if (parsed->command.count > 0) {
+            run(c, &parsed->command, in);
+        }
+        return true;
+    case RESP_REFUSED:
+        reply_refused(c, parsed->error);
+        return true;
+    case RESP_MORE:
+        client_note_half(c, true);
+        return false;
+    case RESP_ERROR:
+        refuse_unparsed(c, parsed->error);
+        parsed->taken = 0;
+        return false;
+    }
+    UNREACHABLE();
+}
+
 /* Run the commands at the front of `in`; returns how many bytes they took. */
 static size_t run_commands(struct client *c, struct bytes in)
 {
     struct resp_output parsed;
     size_t at = 0;
+    bool more = true;
 
     client_note_half(c, false);
-    while (at < in.size && client_has_room(c)) {
-        const enum resp_result result =
-            resp_parse(&c->parser, bytes_of(in.data + at, in.size - at), &c->all->words, &parsed);
+    while (more && at < in.size && client_has_room(c)) {
+        const struct bytes rest = bytes_of(in.data + at, in.size - at);
+        // Most begin as one did before.
+        const struct command_head *noted =
+            rest.size < RESP_HEAD_MAX ? NULL : command_noted(&c->all->heads, rest);
 
-        if (result == RESP_MORE) {
-            at += parsed.taken;
-            client_note_half(c, true);
-            break;
-        }
-        if (result == RESP_ERROR) {
-            char error[ERROR_TEXT_MAX];
-
-            (void)snprintf(error, sizeof error, "ERR %s", parsed.error);
-            refuse_input(c, error);
-            break;
+        if (noted != NULL && noted->found != NULL && resp_begins(rest, &noted->head) &&
+            resp_parse_behind(&c->parser, rest, &noted->head, &parsed)) {
+            run_known(c, noted->found, &parsed.command);
+        } else {
+            more = run_any(c, rest, &parsed);
         }
         at += parsed.taken;
-        if (result == RESP_REFUSED) {
-            reply_refused(c, parsed.error);
-        } else if (parsed.command.count > 0) {
-            run(c, &parsed.command);
-        }
     }
     return c->closing || c->dropped ? in.size : at;
 }

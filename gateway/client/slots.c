@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "gateway/protocol/resp.h"
 
-enum { SLOTS_START = 8, SLOTS_KEEP = 32 };
+enum { SLOTS_START = 8 };
 
 static struct slot *at(const struct slots *s, uint64_t number)
 {
@@ -86,14 +86,11 @@ static void slot_fini(struct slot *slot)
     *slot = (struct slot){0};
 }
 
-void slots_skip(struct slots *s)
+void slots_shrink(struct slots *s)
 {
-    s->head++;
-    if (s->head == s->tail && s->cap > SLOTS_KEEP) {
-        mem_free(s->ring); // an idle connection keeps little
-        s->ring = NULL;
-        s->cap = 0;
-    }
+    mem_free(s->ring);
+    s->ring = NULL;
+    s->cap = 0;
 }
 
 bool slots_pop(struct slots *s, struct buffer *out)

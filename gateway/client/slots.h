@@ -42,6 +42,7 @@ struct slots {
     uint64_t head;     /* number of the first */
     uint64_t tail;     /* number of the next new one */
     size_t size;       /* bytes of replies kept in them */
+    bool local;        /* the last is LOCAL, and its reply is being written */
 };
 
 void slots_fini(struct slots *s);
@@ -85,8 +86,22 @@ static inline struct slot *slots_at(const struct slots *s, uint64_t number) /* N
 {
     return number - s->head >= s->tail - s->head ? NULL : &s->ring[number & (s->cap - 1)];
 }
+static inline bool slots_ready(const struct slots *s) /* the first can go out */
+{
+    return s->head != s->tail && s->ring[s->head & (s->cap - 1)].left == 0;
+}
+/* None is left: an idle connection keeps little. */
+void slots_shrink(struct slots *s);
 /* The first is answered, and its reply is out: it never stood in the slot. */
-void slots_skip(struct slots *s);
+static inline void slots_skip(struct slots *s)
+{
+    enum { KEEP = 32 };
+
+    s->head++;
+    if (__builtin_expect(s->head == s->tail && s->cap > KEEP, false)) {
+        slots_shrink(s);
+    }
+}
 
 /* Write out the first if it is ready and remove it; false: it is not, or there is none. */
 bool slots_pop(struct slots *s, struct buffer *out);

@@ -366,19 +366,13 @@ static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, 
     return take_long_number(at, end, number);
 }
 
-/* The usual case in one go: an array whose every byte is there. False: it is not, and the parser
- * has seen nothing of it. */
-__attribute__((always_inline)) static inline bool parse_whole(struct bytes in,
-                                                              struct resp_output *out)
+/* Arguments from number `first` on, of which every byte is there. False: they are not. */
+__attribute__((always_inline)) static inline bool
+parse_bulks(struct bytes in, const uint8_t *at, size_t first, size_t count, struct resp_output *out)
 {
     const uint8_t *end = in.data + in.size;
-    size_t count = 0;
-    const uint8_t *at = take_number(in.data, end, '*', &count);
 
-    if (at == NULL || count < 1 || count > RESP_ARGS_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = first; i < count; i++) {
         size_t size = 0;
 
         at = take_number(at, end, '$', &size);
@@ -396,6 +390,47 @@ __attribute__((always_inline)) static inline bool parse_whole(struct bytes in,
     }
     out->command.count = count;
     return true;
+}
+
+/* The usual case in one go: an array whose every byte is there. False: it is not, and the parser
+ * has seen nothing of it. */
+static bool parse_whole(struct bytes in, struct resp_output *out)
+{
+    size_t count = 0;
+    const uint8_t *at = take_number(in.data, in.data + in.size, '*', &count);
+
+    return at != NULL && count >= 1 && count <= RESP_ARGS_MAX && parse_bulks(in, at, 0, count, out);
+}
+
+bool resp_head_of(struct bytes in, const struct resp_command *command, struct resp_head *out)
+{
+    enum { WORD_AT = 8 };
+    const size_t word = command->count > 0 ? command->arg[0].size : 0;
+    const size_t size = WORD_AT + word + 2;
+    uint8_t text[RESP_HEAD_MAX] = {0};
+
+    if (command->count > 9 || word == 0 || size > RESP_HEAD_MAX || in.size < RESP_HEAD_MAX ||
+        command->arg[0].data != in.data + WORD_AT) {
+        return false;
+    }
+    *out = (struct resp_head){
+        .size = (uint8_t)size, .count = (uint8_t)command->count, .word = (uint8_t)word};
+    memcpy(text, in.data, size);
+    memcpy(out->text, text, sizeof out->text);
+    memset(text, 0, sizeof text);
+    memset(text, 0xff, size);
+    memcpy(&out->mask, text + sizeof out->mask, sizeof out->mask);
+    return true;
+}
+
+bool resp_parse_behind(const struct resp_parser *p, struct bytes in, const struct resp_head *head,
+                       struct resp_output *out)
+{
+    if (p->at != 0 || p->scanned != 0 || p->refusal != NULL) {
+        return false;
+    }
+    out->command.arg[0] = bytes_of(in.data + head->size - 2 - head->word, head->word);
+    return parse_bulks(in, in.data + head->size, 1, head->count, out);
 }
 
 static enum resp_result parse_array(struct resp_parser *p, struct bytes in, struct resp_output *out)

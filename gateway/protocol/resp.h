@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     RESP_ARGS_MAX = 2049,               /* of one command, its name included */
@@ -67,6 +68,35 @@ void resp_parser_reset(struct resp_parser *p);
  * inline command until the next call; many parsers may share it. */
 enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffer *scratch,
                             struct resp_output *out);
+
+/* How most commands begin: "*3\r\n$3\r\nSET\r\n", an array of up to 9 words whose first one has up
+ * to 6 bytes. All zero is none. */
+enum { RESP_HEAD_MAX = 16 };
+struct resp_head {
+    uint64_t text[2]; /* its bytes, and 0 */
+    uint64_t mask;    /* of text[1]: those that are of it */
+    uint8_t size;
+    uint8_t count;
+    uint8_t word;
+};
+/* What a command begins with that was parsed whole from `in`. False: it begins in another way. */
+bool resp_head_of(struct bytes in, const struct resp_command *command, struct resp_head *out);
+/* True if the input begins like that. */
+static inline bool resp_begins(struct bytes in, const struct resp_head *head)
+{
+    uint64_t text[2];
+
+    if (in.size < RESP_HEAD_MAX) {
+        return false;
+    }
+    memcpy(&text[0], in.data, sizeof text[0]);
+    memcpy(&text[1], in.data + sizeof text[0], sizeof text[1]);
+    return ((text[0] ^ head->text[0]) | ((text[1] ^ head->text[1]) & head->mask)) == 0;
+}
+/* Parse as resp_parse() does what begins like that. False: not all of it is there, or it is
+ * unusual, and the parser has seen nothing of it. */
+bool resp_parse_behind(const struct resp_parser *p, struct bytes in, const struct resp_head *head,
+                       struct resp_output *out);
 
 /* A number of at most 10 digits as Redis takes it: a sign, no leading zero, nothing else. */
 bool resp_number(struct bytes text, int64_t *number);

@@ -274,31 +274,49 @@ static const struct {
     {"setnx", 5, 1, 1, on_setnx},
 };
 
-static void run_command(const struct kv_call *c, struct rh_bytes name)
+/* The name is of so many bytes as the known one, whose letters are small ones. */
+static inline bool is_named(const char *name, const char *known, size_t size)
+{
+    size_t i = 0;
+
+    while (i < size && (name[i] | ' ') == known[i]) {
+        i++;
+    }
+    return i == size;
+}
+
+__attribute__((noinline)) static void refuse_command(const struct kv_call *c, struct rh_bytes name,
+                                                     const char *known)
 {
     char text[128];
 
+    if (known != NULL) {
+        (void)snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command", known);
+    } else {
+        (void)snprintf(text,
+                       sizeof text,
+                       "ERR unknown command '%.*s'",
+                       (int)(name.size < 64 ? name.size : 64),
+                       (const char *)name.data);
+    }
+    answer(c, rh_error(text));
+}
+
+static void run_command(const struct kv_call *c, struct rh_bytes name)
+{
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (commands[i].size != name.size ||
-            (((const char *)name.data)[0] | ' ') != commands[i].name[0] ||
-            strncasecmp(commands[i].name, name.data, name.size) != 0) {
+            !is_named(name.data, commands[i].name, commands[i].size)) {
             continue;
         }
         if (c->count >= commands[i].words_min && c->count <= commands[i].words_max) {
             commands[i].run(c);
-            return;
+        } else {
+            refuse_command(c, name, commands[i].name);
         }
-        (void)snprintf(
-            text, sizeof text, "ERR wrong number of arguments for '%s' command", commands[i].name);
-        answer(c, rh_error(text));
         return;
     }
-    (void)snprintf(text,
-                   sizeof text,
-                   "ERR unknown command '%.*s'",
-                   (int)(name.size < 64 ? name.size : 64),
-                   (const char *)name.data);
-    answer(c, rh_error(text));
+    refuse_command(c, name, NULL);
 }
 
 /* ---- a payload as a command line ---- */
@@ -355,27 +373,33 @@ static int kv_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     return RH_OK;
 }
 
-static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+__attribute__((noinline)) static void run_line(struct kv_call *c, struct rh_bytes line)
 {
     struct rh_bytes word[WORDS_MAX];
+    const size_t count = split(line, word);
+
+    if (count == 0) {
+        answer(c, rh_error("ERR the payload is not a command line"));
+        return;
+    }
+    c->word = word + 1;
+    c->count = count - 1;
+    run_command(c, word[0]);
+}
+
+static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+{
     struct kv_call c = {.actor = actor, .kv = instance};
 
-    if (message->argument_count > 0) {
-        const size_t skip = message->argument_count > 1 ? 2 : 1;
+    if (message->argument_count == 0) {
+        run_line(&c, message->payload);
+        return;
+    }
+    const size_t skip = message->argument_count > 1 ? 2 : 1;
 
-        c.word = message->argument + skip;
-        c.count = message->argument_count - skip;
-        run_command(&c, message->argument[0]);
-        return;
-    }
-    const size_t count = split(message->payload, word);
-    if (count == 0) {
-        answer(&c, rh_error("ERR the payload is not a command line"));
-        return;
-    }
-    c.word = word + 1;
-    c.count = count - 1;
-    run_command(&c, word[0]);
+    c.word = message->argument + skip;
+    c.count = message->argument_count - skip;
+    run_command(&c, message->argument[0]);
 }
 
 static int kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)

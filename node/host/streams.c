@@ -25,13 +25,20 @@ static inline const struct kind_state *kind_of(struct host *h, const struct stre
     return h->streams.kind;
 }
 
-static uint64_t on_position(void *context, const struct stream_request *r)
+static void on_locate(void *context, const struct stream_request *r, size_t count,
+                      uint64_t *position)
 {
     struct host *h = context;
-    const struct kind_state *kind = kind_of(h, r);
+    const struct ring *ring = &h->topology.view.ring;
 
-    return kind == NULL ? host_position(h, r->kind, r->id)
-                        : ring_point(&h->topology.view.ring, r->kind, kind->key, r->id);
+    for (size_t i = 0; i < count; i++) {
+        const struct kind_state *kind = kind_of(h, &r[i]);
+
+        position[i] =
+            kind == NULL
+                ? host_position(h, r[i].kind, r[i].id)
+                : ring_point_at(ring, r[i].kind, ring_position(kind->key, r[i].id), r[i].id);
+    }
 }
 
 /* The same as a record: its name stands where no stream needs a record's. What else no stream needs
@@ -254,7 +261,7 @@ static void begin(struct host *h, uint64_t incarnation)
 
     config.incarnation = incarnation;
     config.context = h;
-    config.position = on_position;
+    config.locate = on_locate;
     config.fetch = on_fetch;
     config.take = on_take;
     config.lost = on_lost;

@@ -397,6 +397,19 @@ static inline void run_end_at_once(struct runtime *s, enum err error, enum answe
     now->done = true;
 }
 
+/* actor_ran(), inline: for what runs at once. */
+__attribute__((always_inline)) static inline void
+actor_ran_now(struct rh_actor *a, enum answer_code code, struct bytes body)
+{
+    if (__builtin_expect(at_once_of(a->runtime) == NULL || a->extra != &runtime_nothing, false)) {
+        actor_ran(a, code, body);
+        return;
+    }
+    a->answered = true;
+    a->ending = a->passivate;
+    run_end_at_once(a->runtime, ERR_OK, code, body);
+}
+
 /* ---- move.c */
 
 /* Drop what the handoff wrote: nobody wants it any more. */

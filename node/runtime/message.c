@@ -55,11 +55,9 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
     if (at_once_of(a->runtime) == NULL || a->extra != &runtime_nothing) {
         complete(a, code, body);
-        return;
+    } else {
+        actor_ran_now(a, code, body);
     }
-    a->answered = true;
-    a->ending = a->passivate;
-    run_end_at_once(a->runtime, ERR_OK, code, body);
 }
 
 static uint32_t message_flags(uint8_t flags)

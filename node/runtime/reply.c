@@ -101,7 +101,7 @@ static inline void put_run(struct rh_actor *a, enum value_type type, struct rh_b
     if (head > 0 && type == VALUE_SIMPLE) {
         make_one_line(at + head, bytes.size);
     }
-    actor_ran(a, ANSWER_OK, bytes_of(at, size));
+    actor_ran_now(a, ANSWER_OK, bytes_of(at, size));
 }
 
 /* As counters answer a command. */
@@ -112,7 +112,7 @@ static void put_integer(struct rh_actor *a, int64_t integer)
 
     at[0] = VALUE_INTEGER;
     put_u64(&w, (uint64_t)integer);
-    actor_ran(a, ANSWER_OK, bytes_of(at, 1 + sizeof(uint64_t)));
+    actor_ran_now(a, ANSWER_OK, bytes_of(at, 1 + sizeof(uint64_t)));
 }
 
 enum answer_code reply_write(struct rh_actor *a, const struct rh_value *v)

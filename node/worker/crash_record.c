@@ -9,7 +9,6 @@
 #include "base/crc.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ring/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,32 +38,6 @@ struct crash_record_file {
     struct crash_record_slot slot[CRASH_RECORD_SLOTS];
 };
 
-/* To find damage: whoever can write here needs no forgery. */
-__attribute__((always_inline)) static inline uint64_t mark_of(uint16_t kind, struct bytes id)
-{
-    const uint64_t odd = 0x9E3779B97F4A7C15u;
-    uint64_t h = ((uint64_t)kind << 8 | id.size) * odd;
-    size_t at = 0;
-
-    for (; at + sizeof h <= id.size; at += sizeof h) {
-        h = (h ^ h >> 32 ^ siphash_load(id.data + at)) * odd;
-    }
-    if (at < id.size) {
-        h = (h ^ h >> 32 ^ siphash_last((struct bytes){id.data + at, id.size - at})) * odd;
-    }
-    return h | 1; // 0 says that nothing runs
-}
-
-void crash_record_name(struct crash_record_slot *s, uint16_t kind, struct bytes id)
-{
-    ASSERT(id.size > 0 && id.size <= QUARANTINE_ID_MAX);
-    crash_record_leave(s);
-    s->name.kind = kind;
-    s->name.id_size = (uint8_t)id.size;
-    bytes_copy(s->name.id, id.data, id.size);
-    s->name_mark = mark_of(kind, id);
-}
-
 struct crash_record_slot *crash_record_slot(const struct crash_record *r, size_t index)
 {
     ASSERT(index < CRASH_RECORD_SLOTS);
@@ -87,7 +60,8 @@ static void read_slots(const struct crash_record_file *file, struct crash_record
         if (mark == 0) {
             continue;
         }
-        if (s->name.id_size == 0 || mark != mark_of(s->name.kind, quarantined_id(&s->name))) {
+        if (s->name.id_size == 0 ||
+            mark != crash_record_mark(s->name.kind, quarantined_id(&s->name))) {
             log_warn("node",
                      "blame_damaged",
                      "slot=%zu what=\"the record of a running actor is invalid and ignored\"",

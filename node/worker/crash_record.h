@@ -17,6 +17,8 @@
 #ifndef NODE_WORKER_CRASH_RECORD_H
 #define NODE_WORKER_CRASH_RECORD_H
 
+#include "base/assert.h"
+#include "ring/hash.h"
 #include "ring/quarantine.h"
 
 #include <stdatomic.h>
@@ -61,15 +63,42 @@ void crash_record_close(struct crash_record *r);
 /* Return the slot of worker `index`, below CRASH_RECORD_SLOTS. Valid until crash_record_close(). */
 struct crash_record_slot *crash_record_slot(const struct crash_record *r, size_t index);
 
-/* Write another name; nothing runs there then. */
-void crash_record_name(struct crash_record_slot *s, uint16_t kind, struct bytes id);
+/* The mark of a name. It is to find damage: whoever can write here needs no forgery. */
+__attribute__((always_inline)) static inline uint64_t crash_record_mark(uint16_t kind,
+                                                                        struct bytes id)
+{
+    const uint64_t odd = 0x9E3779B97F4A7C15u;
+    const uint8_t *at = id.data;
+    size_t left = id.size;
+    uint64_t h = ((uint64_t)kind << 8 | id.size) * odd;
+
+    for (; left >= sizeof h; at += sizeof h, left -= sizeof h) {
+        h = (h ^ h >> 32 ^ siphash_load(at)) * odd;
+    }
+    if (left > 0) {
+        h = (h ^ h >> 32 ^ siphash_last((struct bytes){at, left})) * odd;
+    }
+    return h | 1; // 0 says that nothing runs
+}
 
 /* Note that the worker leaves an actor's code, and that it enters it; on the worker's thread. */
 static inline void crash_record_leave(struct crash_record_slot *s)
 {
     atomic_store_explicit(&s->mark, 0, memory_order_release);
 }
-static inline void crash_record_enter(struct crash_record_slot *s, uint16_t kind, struct bytes id)
+/* Write another name; nothing runs there then. */
+__attribute__((always_inline)) static inline void crash_record_name(struct crash_record_slot *s,
+                                                                    uint16_t kind, struct bytes id)
+{
+    ASSERT(id.size > 0 && id.size <= QUARANTINE_ID_MAX);
+    crash_record_leave(s);
+    s->name.kind = kind;
+    s->name.id_size = (uint8_t)id.size;
+    bytes_copy(s->name.id, id.data, id.size);
+    s->name_mark = crash_record_mark(kind, id);
+}
+__attribute__((always_inline)) static inline void crash_record_enter(struct crash_record_slot *s,
+                                                                     uint16_t kind, struct bytes id)
 {
     if (s->name_mark == 0 || s->name.kind != kind || s->name.id_size != id.size ||
         !bytes_match(s->name.id, id.data, id.size)) {

@@ -103,17 +103,21 @@ static inline void worker_look_at_clock(struct worker *w)
     if (w->entered == NULL) {
         return;
     }
+    if (us == 0) { // as most often
+        w->wary -= w->wary > 0 ? 1 : 0;
+        return;
+    }
     w->wary = us >= WORKER_RING_US ? WORKER_WARY_TASKS : w->wary - (w->wary > 0 ? 1 : 0);
     w->unnoted_us += us;
-    if (us > 0 && w->unnoted_us >= WORKER_PROFILE_US) {
+    if (w->unnoted_us >= WORKER_PROFILE_US) {
         worker_note_busy(w, us);
     }
 }
 /* The watchdog sees whose code runs from here, or since the one before it … The clock is read while
  * it can see an actor here: this one, or the one before it, which has not been left. So what begins
  * too late after all is not overlooked (hole 30). */
-static inline void worker_enter_named(struct worker *w, struct rh_actor *r, uint16_t kind,
-                                      struct bytes id)
+__attribute__((always_inline)) static inline void
+worker_enter_named(struct worker *w, struct rh_actor *r, uint16_t kind, struct bytes id)
 {
     if (w->entered == NULL && !w->saving) {
         watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);

@@ -113,29 +113,29 @@ static void check_instructions(struct way way, long most)
 static void a_write_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_SET, false}, 2660);
-    check_instructions((struct way){GATEWAY_RIG_SET, true}, 2660);
+    check_instructions((struct way){GATEWAY_RIG_SET, false}, 2580);
+    check_instructions((struct way){GATEWAY_RIG_SET, true}, 1590);
 }
 
 static void a_read_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_GET, false}, 2640);
-    check_instructions((struct way){GATEWAY_RIG_GET, true}, 2640);
+    check_instructions((struct way){GATEWAY_RIG_GET, false}, 2560);
+    check_instructions((struct way){GATEWAY_RIG_GET, true}, 1570);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2600);
-    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 2600);
+    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2530);
+    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1570);
 }
 
 static void a_packet_takes_few_instructions(void **state)
 {
     (void)state;
     check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2340);
-    check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 2340);
+    check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 1430);
 }
 
 static void what_is_kept_for_reuse_is_bounded(void **state)

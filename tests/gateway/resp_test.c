@@ -174,6 +174,70 @@ static void pipelined_commands_come_one_by_one(void **state)
     assert_int_equal(at, strlen(in));
 }
 
+/* What begins as one did that was parsed is parsed behind that as it is parsed whole, or not at
+ * all. */
+static void what_begins_like_the_last_one_is_the_same_command(void **state)
+{
+    static const char *const known = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n";
+    static const struct {
+        const char *in;
+        bool begins;
+        bool whole;
+    } cases[] = {
+        {"*3\r\n$3\r\nSET\r\n$3\r\nxyz\r\n$0\r\n\r\n", true, true},
+        {"*3\r\n$3\r\nSET\r\n$12\r\nabcdefghijkl\r\n$1\r\nz\r\n*1\r\n", true, true},
+        {"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$9\r\nb\r\n", true, false}, // more is to come
+        {"*3\r\n$3\r\nset\r\n$1\r\na\r\n$1\r\nb\r\n", false, false},
+        {"*2\r\n$3\r\nSET\r\n$1\r\na\r\n", false, false},
+        {"*3\r\n$4\r\nSET\r\n\r\n$1\r\na\r\n", false, false},
+        {"*3\r\n$3\r\nSET", false, false},
+        {"SET a b\r\nSET a b\r\n", false, false},
+    };
+    struct resp_parser parser = {0};
+    struct resp_output first;
+    struct resp_output out;
+    struct resp_output behind;
+    struct resp_head head;
+
+    (void)state;
+    assert_int_equal(resp_parse(&parser, bytes_of(known, strlen(known)), &scratch, &first),
+                     RESP_COMMAND);
+    assert_true(resp_head_of(bytes_of(known, strlen(known)), &first.command, &head));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct bytes in = bytes_of(cases[i].in, strlen(cases[i].in));
+
+        assert_int_equal(resp_begins(in, &head), cases[i].begins);
+        if (!cases[i].begins) {
+            continue;
+        }
+        assert_int_equal(resp_parse_behind(&parser, in, &head, &behind), cases[i].whole);
+        const enum resp_result result = resp_parse(&parser, in, &scratch, &out);
+
+        assert_int_equal(result == RESP_COMMAND, cases[i].whole);
+        if (result != RESP_COMMAND) {
+            assert_false(
+                resp_parse_behind(&parser, in, &head, &behind)); // it has begun the other way
+            resp_parser_reset(&parser);
+            continue;
+        }
+        assert_int_equal(behind.taken, out.taken);
+        assert_int_equal(behind.command.count, out.command.count);
+        for (size_t k = 0; k < out.command.count; k++) {
+            assert_ptr_equal(behind.command.arg[k].data, out.command.arg[k].data);
+            assert_int_equal(behind.command.arg[k].size, out.command.arg[k].size);
+        }
+    }
+    // What has other words, or too many, or a long name, is noted by nobody.
+    static const char *const others[] = {
+        "SET a b\r\n123456789", "*1\r\n$7\r\nUNWATCH\r\n12345", "*1\r\n$0\r\n\r\n123456789"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const struct bytes in = bytes_of(others[i], strlen(others[i]));
+
+        assert_int_equal(resp_parse(&parser, in, &scratch, &out), RESP_COMMAND);
+        assert_false(resp_head_of(in, &out.command, &head));
+    }
+}
+
 static void lines_without_end_are_refused_at_their_limit(void **state)
 {
     static const struct {
@@ -377,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_command_cut_anywhere_is_the_same_command),
         cmocka_unit_test(a_command_in_single_bytes_is_the_same_command),
         cmocka_unit_test(pipelined_commands_come_one_by_one),
+        cmocka_unit_test(what_begins_like_the_last_one_is_the_same_command),
         cmocka_unit_test(lines_without_end_are_refused_at_their_limit),
         cmocka_unit_test(a_command_over_a_limit_is_dropped_and_named_and_the_next_one_runs),
         cmocka_unit_test(as_many_arguments_as_may_be_are_taken),

@@ -21,11 +21,14 @@ struct stream_node {
     struct buffer back;  /* … and from it */
 };
 
-static inline uint64_t stream_node_position(void *context, const struct stream_request *r)
+static inline void stream_node_locate(void *context, const struct stream_request *r, size_t count,
+                                      uint64_t *position)
 {
     const struct stream_node *n = context;
 
-    return ring_position(n->key, r->id);
+    for (size_t i = 0; i < count; i++) {
+        position[i] = ring_position(n->key, r[i].id);
+    }
 }
 
 /* `take` gets the node as its context. */
@@ -38,7 +41,7 @@ static inline void stream_node_init(struct stream_node *n, uint64_t incarnation,
     *n = (struct stream_node){.incarnation = incarnation, .asker = asker, .key = key};
     config.incarnation = incarnation;
     config.context = n;
-    config.position = stream_node_position;
+    config.locate = stream_node_locate;
     config.take = take;
     servers_init(&n->servers, &config);
 }

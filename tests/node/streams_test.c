@@ -1359,7 +1359,7 @@ static void a_steady_request_takes_few_instructions(void **state)
 
     (void)state;
     steps_count(a_steady_frame, &count, &frame, 1);
-    assert_in_range(frame / COUNT, 100, 820);
+    assert_in_range(frame / COUNT, 100, 800);
 }
 
 int main(void)

@@ -517,10 +517,12 @@ static void node_adopt(unsigned node)
     tick(node);
 }
 
-static uint64_t position(void *context, const struct stream_request *r)
+static void locate(void *context, const struct stream_request *r, size_t count, uint64_t *position)
 {
     (void)context;
-    return position_of[r->id.data[0] - 'a'];
+    for (size_t i = 0; i < count; i++) {
+        position[i] = position_of[r[i].id.data[0] - 'a'];
+    }
 }
 
 static void take(void *context, const struct stream_taken *t);
@@ -538,7 +540,7 @@ static void node_start(void)
     config.gone_ms = w.faults.gone_ms;
     config.chunks_spare = 2;
     config.context = n;
-    config.position = position;
+    config.locate = locate;
     config.take = take;
     config.lost = on_lost;
     // One of them has little room: two streams that have something are too much for it.

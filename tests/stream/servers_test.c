@@ -23,10 +23,12 @@ static uint64_t ack;  /* of the askers */
 static uint64_t lost; /* the connection that a parked frame cost */
 static enum err lost_why;
 
-static uint64_t position(void *context, const struct stream_request *r)
+static void locate(void *context, const struct stream_request *r, size_t count, uint64_t *position)
 {
     (void)context;
-    return r->rid;
+    for (size_t i = 0; i < count; i++) {
+        position[i] = r[i].rid;
+    }
 }
 
 static void take(void *context, const struct stream_taken *t)
@@ -59,7 +61,7 @@ static struct stream_servers_config config_of_test(void)
     struct stream_servers_config config = servers_config_default();
 
     config.incarnation = NODE;
-    config.position = position;
+    config.locate = locate;
     config.take = take;
     config.lost = on_lost;
     return config;

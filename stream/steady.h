@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The short way of a request through its asker, inline: asked where nothing keeps it back, and
+ * answered by who ran it. What else may come of one is asker.h's.
+ */
+#ifndef STREAM_STEADY_H
+#define STREAM_STEADY_H
+
+#include "stream/asker.h"
+
+/* ---- what the long way does likewise */
+
+/* Make free slots. (asker.c, as the next two) */
+void asker_grow(struct stream_asker *a);
+/* What is unanswered in the oldest chunk pins it: that is copied out (R18). */
+void asker_copy_out(struct stream_asker *a, struct stream_client *c);
+/* One that can't be sent waits in its lane; its slot is taken and not numbered. */
+void asker_wait(struct stream_asker *a, struct stream_slot *s, const struct stream_request *r);
+
+static inline uint64_t slot_rid(const struct stream_asker *a, const struct stream_slot *s)
+{
+    return s->order << STREAM_SLOT_BITS | (uint64_t)(s - a->slot);
+}
+
+/* A slot for a request of that size, which is neither sent nor waits yet. */
+__attribute__((always_inline)) static inline struct stream_slot *
+slot_take(struct stream_asker *a, uint64_t position, size_t size)
+{
+    if (__builtin_expect(a->spare == 0, false)) {
+        asker_grow(a);
+    }
+    struct stream_slot *s = &a->slot[a->spare - 1];
+
+    a->spare = s->next;
+    if (__builtin_expect(s->next != 0, true)) {
+        __builtin_prefetch(&a->slot[s->next - 1], 1);
+    }
+    a->under_way++;
+    s->position = position;
+    s->size = (uint32_t)size;
+    s->order = ++a->order;
+    s->forward = false;
+    s->maybe = false;
+    s->refusals = 0;
+    return s;
+}
+
+/* Number a request, which is SENT then. Returns where its record goes. */
+__attribute__((always_inline)) static inline uint8_t *
+slot_number(struct stream_asker *a, struct stream_slot *s, struct stream_client *c)
+{
+    const size_t size = s->size;
+
+    if (__builtin_expect(c->log.frame == NULL, false) && !list_linked(&c->unsent)) {
+        list_push_back(&a->unsent, &c->unsent);
+    }
+    uint8_t *at = sendlog_room(&c->log, size);
+
+    s->record = at;
+    s->chunk = c->log.tail;
+    s->chunk->live++;
+    s->number = c->log.next;
+    s->stream = c->index;
+    s->state = SLOT_SENT;
+    c->count++;
+    c->size += size;
+    sendlog_put(&c->log, size);
+    if (__builtin_expect(c->log.size > a->config.size_max, false)) {
+        asker_copy_out(a, c);
+    }
+    return at;
+}
+
+/* An answer is at least as large as the last: a server must not owe more than there is room for. */
+__attribute__((always_inline)) static inline void client_learn_reply(struct stream_client *c,
+                                                                     size_t size)
+{
+    enum { DECAY = 16 };
+
+    c->reply_size =
+        size >= c->reply_size ? size : c->reply_size - (c->reply_size - size + DECAY - 1) / DECAY;
+}
+
+/* Free the slot of one that is over; its record is in a chunk, or its own. */
+__attribute__((always_inline)) static inline void slot_over(struct stream_asker *a,
+                                                            struct stream_slot *s)
+{
+    s->chunk = NULL;
+    s->record = NULL;
+    s->state = SLOT_FREE;
+    s->next = a->spare;
+    a->spare = (uint32_t)(s - a->slot) + 1;
+    a->under_way--;
+}
+
+/* ---- the short way */
+
+/* Take a plain request as asker_ask() does. */
+__attribute__((always_inline)) static inline uint64_t
+asker_ask_plain(struct stream_asker *a, struct stream_client *to, const struct stream_plain *r,
+                uint64_t position, uint64_t ticket)
+{
+    struct stream_slot *s = slot_take(a, position, stream_plain_size(r));
+    const uint64_t rid = slot_rid(a, s);
+
+    s->ticket = ticket;
+    if (__builtin_expect(to != NULL && client_takes(a, to, s->size), true) &&
+        (__builtin_expect(a->lanes.count == 0, true) || !asker_has_lane(a, r->session, position))) {
+        stream_plain_store(slot_number(a, s, to), rid, r);
+    } else {
+        asker_wait(a,
+                   s,
+                   &(struct stream_request){.rid = rid,
+                                            .session = r->session,
+                                            .ttl_ms = r->ttl_ms,
+                                            .kind = r->kind,
+                                            .flags = r->flags,
+                                            .id = r->id,
+                                            .body = r->body,
+                                            .command = r->command});
+    }
+    return rid;
+}
+
+/* The request that an answer with that number and name is for, if it ran and was SENT in that
+ * stream, and no lane is in trouble: to be ended by slot_ran(). NULL = asker_answer() is to take
+ * it.
+ */
+__attribute__((always_inline)) static inline struct stream_slot *
+slot_that_ran(const struct stream_asker *a, const struct stream_client *c, uint64_t number,
+              uint64_t rid, uint8_t code)
+{
+    const size_t index = rid & STREAM_SLOT_MASK;
+
+    if (__builtin_expect(number <= c->log.said.ack || code > ANSWER_APP_ERROR ||
+                             index >= a->slot_cap || a->lanes.count > 0,
+                         false)) {
+        return NULL;
+    }
+    struct stream_slot *s = &a->slot[index];
+    const bool sent = s->state == SLOT_SENT && s->stream == c->index && !s->forward &&
+                      slot_rid(a, s) == rid && s->chunk != NULL;
+
+    return __builtin_expect(sent, true) ? s : NULL;
+}
+
+/* A request has been replied to, with an answer of that size: end it. */
+__attribute__((always_inline)) static inline void slot_ran(struct stream_asker *a,
+                                                           struct stream_client *c,
+                                                           struct stream_slot *s, uint64_t number,
+                                                           size_t size)
+{
+    struct stream_chunk *chunk = s->chunk;
+
+    c->log.said.ack = number;
+    client_learn_reply(c, size);
+    c->count--;
+    c->size -= s->size;
+    slot_over(a, s);
+    if (__builtin_expect(--chunk->live == 0, false) && chunk == c->log.head) {
+        sendlog_free(&c->log, UINT64_MAX);
+    }
+}
+
+#endif
