@@ -31,8 +31,11 @@ struct prey {
 static const enum mutant all[] = {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_SESSION_LIST(X)
-        MUTANT_PLAYER_LIST(X) MUTANT_DURABLE_LIST(X)
+        MUTANT_PLAYER_LIST(X)
 #undef X
+    // Of durable actors, those that are of the simulated ones.
+    M_ANSWERFIRST,
+    M_NOFENCESTORE,
     // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
     M_NOFENCE,
     M_NOLANE,
@@ -333,7 +336,7 @@ static struct campaign hunt_of(const struct campaign *c, enum mutant m)
     own.fleet.poisoned = m == M_THIRDDEATH || m == M_NOACQUIT || m == M_STRIKETWICE;
     own.fleet.played = needs_players(m);
     own.fleet.held_back = held_back(m);
-    own.fleet.past = m == M_OLDCOPY;
+    own.fleet.past = m == M_OLDCOPY || m == M_LACKED;
     own.fleet.maintained = needs_maintenance(m);
     own.fleet.streams = is_of_streams(m) ? STREAMS_ALWAYS : STREAMS_NEVER;
     if (own.fleet.profile == PROFILE_DRAWN) {

@@ -3,6 +3,7 @@
 as a foreign reader says, when the server is killed, an answer is lost on the line, a commit arrives late, the server
 can't be written, or is an old copy of itself."""
 import os
+import queue
 import socket
 import subprocess
 import sys
@@ -38,6 +39,7 @@ class Proxy(threading.Thread):
         self.armed = ""
         self.cut = threading.Event()
         self.held = None  # (bytes, the connection on which they go)
+        self.late = queue.Queue()  # what the server says on it
         self.start()
 
     def run(self):
@@ -58,9 +60,7 @@ class Proxy(threading.Thread):
         """Returns what the server says to it."""
         data, server = self.held
         server.sendall(data)
-        answer = server.recv(65536)
-        server.close()
-        return answer
+        return self.late.get(timeout=60)
 
 
 class Pair:
@@ -92,10 +92,13 @@ class Pair:
         self.hang_up(self.server)
 
     def to_client(self):
-        while not (self.proxy.held and self.proxy.held[1] is self.server) and (data := self.receive(self.server)):
-            if self.losing:
+        while data := self.receive(self.server):
+            if self.proxy.held and self.proxy.held[1] is self.server:
+                self.proxy.late.put(data)
+            elif self.losing:
                 break
-            self.client.sendall(data)
+            else:
+                self.client.sendall(data)
         self.hang_up(self.client)
 
     @staticmethod
