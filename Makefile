@@ -319,6 +319,9 @@ balance: setup-build-check ## a Zipf load on four nodes is shared out by --balan
 alarms: setup-build-check ## ALARMS=20000 alarms of sleeping actors come due in one minute, and a node is killed in the middle
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_alarms.py $(binary)
+trades: setup-build-check-e2e ## MINUTES=10 of gifts among 10,000 players on each store (STORES="Sqlite Postgres Redis"), while everything is killed
+	+@$(submake) $(binary) $(plugins)
+	@for store in $(or $(STORES),Sqlite Postgres Redis); do echo "# $$store"; STORE=$$store MINUTES=$(or $(MINUTES),10) tests/e2e/fault/fault_gifts.py $(binary) || exit 1; done
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done

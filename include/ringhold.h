@@ -508,8 +508,8 @@ RH_API int rh_state_put(struct rh_actor *actor, struct rh_bytes key, struct rh_b
 /* Delete a value. RH_GONE: there is none; RH_INVALID: as for rh_state_put(). */
 RH_API int rh_state_delete(struct rh_actor *actor, struct rh_bytes key);
 
-/* Take back what this callback has changed so far, its alarms included, for example before it
- * answers with an error. RH_INVALID: as for rh_state_put(). */
+/* Take back what this callback has changed so far, its alarms and what it sent once included, for
+ * example before it answers with an error. RH_INVALID: as for rh_state_put(). */
 RH_API int rh_state_undo(struct rh_actor *actor);
 
 /* ---- alarms of a durable actor ---- */

@@ -102,6 +102,7 @@ int rh_state_undo(struct rh_actor *actor)
         return RH_INVALID;
     }
     named_values_undo(&d->values);
+    outbox_undo(&d->outbox);
     durable_alarms_undo(d);
     return RH_OK;
 }

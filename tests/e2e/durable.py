@@ -57,6 +57,14 @@ class SqliteReader:
     def __init__(self, path):
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
 
+    def all_gold(self):
+        rows = self.db.execute("SELECT id, value FROM value WHERE kind = 0 AND key = ?", (b"gold",))
+        return {name.decode(): int(gold) for name, gold in rows}
+
+    def sends(self):
+        """How many are not taken yet."""
+        return self.db.execute("SELECT count(*) FROM send").fetchone()[0]
+
     def gold(self, name):
         row = self.db.execute(
             "SELECT value FROM value WHERE kind = 0 AND id = ? AND key = ?", (name.encode(), b"gold")
@@ -146,6 +154,13 @@ class PsqlReader:
 
         return int(until("psql answers", ask))
 
+    def all_gold(self):
+        sql = "SELECT convert_from(id, 'UTF8'), convert_from(value, 'UTF8') FROM value WHERE kind = 0 AND key = 'gold'"
+        return {name: int(gold) for name, gold in self.store.query(sql)}
+
+    def sends(self):
+        return int(self.store.query("SELECT count(*) FROM send")[0][0])
+
     def close(self):
         if self.psql is not None:
             self.psql.kill()
@@ -198,6 +213,13 @@ class RedisReader:
                 return None
 
         return int(until("redis answers", ask))
+
+    def all_gold(self):
+        keys = self.store.ask("KEYS", "ringhold:value:0:*")
+        return {key.removeprefix("ringhold:value:0:"): int(self.store.ask("HGET", key, "gold")) for key in keys}
+
+    def sends(self):
+        return sum(self.store.ask("HLEN", key) for key in self.store.ask("KEYS", "ringhold:send:*"))
 
     def close(self):
         if self.redis is not None:
