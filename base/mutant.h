@@ -83,6 +83,8 @@
     X(M_STRIKETWICE, "a death that others told of counts again as the node returns")  \
     X(M_SEALEDON, "the coordinators of an old generation go on behind the SEAL")      \
     X(M_OLDLEADS, "the leader of an old generation goes on as if it led")             \
+    X(M_ANYROUND, "an answer to an earlier round confirms the last one, too")         \
+    X(M_LATENEWS, "voters hear with a calm leader's next beat what is committed")     \
     X(M_OLDSTATE, "a generation begins from an older state than the SEAL's")          \
     X(M_TERMSANEW, "terms begin anew with each generation")                           \
     X(M_UNFOUNDED, "a generation begins before it is on the disk")                    \

@@ -71,6 +71,7 @@ static void add(struct raft_world_result *sum, const struct raft_world_result *o
     sum->partitions += one->partitions;
     sum->installs += one->installs;
     sum->acked += one->acked;
+    sum->reads += one->reads;
     sum->changes += one->changes;
     sum->grown += one->grown;
     sum->replaced += one->replaced;
@@ -205,7 +206,7 @@ static void print_totals(const struct raft_totals *t, double took)
 
     printf("seeds %" PRIu64 "  simulated %.1f h  elections %" PRIu64 "  crashes %" PRIu64
            "  power losses %" PRIu64 "  partitions %" PRIu64 "  snapshots installed %" PRIu64
-           "  acked %" PRIu64 "\n",
+           "  acked %" PRIu64 "  read %" PRIu64 "\n",
            t->seeds,
            hours,
            s->elections,
@@ -213,7 +214,8 @@ static void print_totals(const struct raft_totals *t, double took)
            s->power_losses,
            s->partitions,
            s->installs,
-           s->acked);
+           s->acked,
+           s->reads);
     printf("guards acted: G1 %" PRIu64 "  G2 %" PRIu64 "  G3 %" PRIu64 "  G6/G7 %" PRIu64
            "   events %.1f M  messages %.1f M  trace %016" PRIx64 "\n",
            s->cuts[0],

@@ -137,6 +137,8 @@ bool sim_voter_leads(const struct sim_voter *n);
 void sim_voter_watch(struct sim_voter *n);
 /* A new command, to a leader. */
 void sim_voter_propose(struct sim_voter *n);
+/* A barrier, if it leads: once it is done, all that was acknowledged before is applied there. */
+void sim_voter_read(struct sim_voter *n);
 /* Add what its guard refused to the result. */
 void sim_voter_count_cuts(struct sim_voter *n);
 /* Between two ticks. */

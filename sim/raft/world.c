@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum {
-    CLIENT_US = 4 * 1000, /* mean time between commands */
+    CLIENT_US = 4 * 1000, /* mean time between commands, and barriers */
+    READ_PERCENT = 30,    /* barriers among them */
     HEAL_US = 5 * 1000 * 1000,
     QUIET_S_MAX = 600
 };
@@ -178,8 +179,12 @@ static void do_node_event(struct raft_world *w, struct sim_voter *n, const struc
 static void do_world_event(struct raft_world *w, struct sim_voter *n, const struct raft_event *e)
 {
     if (e->kind == ON_CLIENT && !w->quiet) {
+        const bool reads = prng_chance(&w->prng, READ_PERCENT);
+
         for (unsigned i = 0; i < w->count; i++) {
-            if (sim_voter_leads(&w->node[i])) {
+            if (reads) {
+                sim_voter_read(&w->node[i]);
+            } else if (sim_voter_leads(&w->node[i])) {
                 sim_voter_propose(&w->node[i]);
             }
         }

@@ -51,6 +51,7 @@ struct raft_world_result {
     uint64_t partitions;
     uint64_t installs; /* snapshots restored in a running voter */
     uint64_t acked;
+    uint64_t reads;   /* barriers that were done */
     uint64_t changes; /* of voters */
     uint64_t grown;   /* changes to a larger set */
     uint64_t replaced;

@@ -21,6 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wire/versions.h"
+
+#include "tests/planted.h"
 #include "tests/test.h"
 
 enum { MEMBERS_MAX = 5, STEP_US = 10 * 1000, LOG_LINES_MAX = 64, WISH_TAG = 1000000 };
@@ -525,6 +528,153 @@ static void a_commit_is_one_write_and_one_sync_on_each_voter(void **state)
         assert_int_equal(writes_of(&g, i) - before[i], COMMITS + 1);
     }
     assert_int_equal(syncs - synced, 3 * (COMMITS + 1));
+    group_fini(&g);
+}
+
+static void know_rounds(struct group *g)
+{
+    for (size_t i = 0; i < g->size; i++) {
+        replica_set_format(g->member[i].replica, FLEET_FORMAT_ROUNDS);
+    }
+}
+
+/* Before that, it is an entry of the log. */
+static void a_barrier_writes_nothing_where_voters_know_rounds(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    struct member *m = leader(&g);
+    uint64_t writes = writes_of(&g, 0);
+    assert_int_equal(replica_barrier(m->replica, 500), ERR_OK);
+    run(&g, 20);
+    assert_int_equal(m->done_tag, 500);
+    assert_true(writes_of(&g, 0) > writes);
+    know_rounds(&g);
+    run(&g, 500);
+    writes = writes_of(&g, 0);
+    assert_int_equal(replica_barrier(m->replica, 501), ERR_OK);
+    assert_int_equal(replica_barrier(m->replica, 502), ERR_OK);
+    run(&g, 20);
+    assert_int_equal(m->done_tag, 502);
+    assert_int_equal(m->done_result, ERR_OK);
+    assert_int_equal(writes_of(&g, 0), writes);
+    propose(&g, "second");
+    group_fini(&g);
+}
+
+/* Take what is under way to `place`, to deliver it later. */
+static void hold(struct group *g, size_t place, struct list *held)
+{
+    struct list rest = LIST_INIT(rest);
+    struct list_link *link;
+
+    while ((link = list_pop_front(&g->parcels)) != NULL) {
+        const struct parcel *p = CONTAINER_OF(link, struct parcel, link);
+
+        list_push_back(p->to == place ? held : &rest, link);
+    }
+    list_splice_back(&g->parcels, &rest);
+}
+
+static void an_answer_to_an_earlier_round_confirms_no_later_one(void **state)
+{
+    struct group g;
+    struct list held = LIST_INIT(held);
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    know_rounds(&g);
+    run(&g, 500);
+    struct member *m = leader(&g);
+    assert_int_equal(replica_barrier(m->replica, 600), ERR_OK);
+    replica_poll(m->replica, g.now_us); // the round goes out, ...
+    deliver(&g);                        // and is heard
+    hold(&g, m->place, &held);
+    for (struct list_link *l = list_front(&held); l != NULL; l = list_next(&held, l)) {
+        receive(&g, m->replica, CONTAINER_OF(l, struct parcel, link));
+    }
+    assert_int_equal(m->done_tag, 600);
+    m->cut = true; // nobody hears of what comes now
+    assert_int_equal(replica_barrier(m->replica, 601), ERR_OK);
+    run(&g, 20);
+    list_splice_back(&g.parcels, &held); // the same answers, late
+    m->cut = false;
+    deliver(&g);
+    assert_int_equal(m->done_tag, 600);
+    run(&g, 500); // the next beat asks again
+    assert_int_equal(m->done_tag, 601);
+    assert_int_equal(m->done_result, ERR_OK);
+    group_fini(&g);
+}
+
+/* A round that nobody answers ends with the leadership. */
+static void a_round_of_a_deposed_leader_is_not_done(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    know_rounds(&g);
+    struct member *m = leader(&g);
+    m->cut = true;
+    assert_int_equal(replica_barrier(m->replica, 700), ERR_OK);
+    run(&g, 400);
+    assert_int_not_equal(m->done_tag, 700);
+    run(&g, 2000);
+    assert_int_equal(m->done_tag, 700);
+    assert_int_equal(m->done_result, ERR_TIMEOUT);
+    assert_ptr_not_equal(leader(&g), m);
+    group_fini(&g);
+}
+
+/* Beats of the leader in that time, to one voter. */
+static unsigned beats(struct group *g, unsigned ms)
+{
+    unsigned count = 0;
+
+    for (unsigned t = 0; t < ms; t += STEP_US / 1000) {
+        const size_t to = (leader(g)->place + 1) % 3;
+
+        g->now_us += STEP_US;
+        replica_tick(leader(g)->replica, g->now_us);
+        for (struct list_link *l = list_front(&g->parcels); l != NULL;
+             l = list_next(&g->parcels, l)) {
+            count += CONTAINER_OF(l, struct parcel, link)->to == to;
+        }
+        deliver(g);
+        deliver(g);
+    }
+    return count;
+}
+
+static void a_calm_leader_beats_seldom_and_tells_soon_what_is_committed(void **state)
+{
+    enum { ELECTION_MS = 500, HEARTBEAT_MS = 50 };
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    run(&g, 500);
+    const unsigned calm = beats(&g, 10 * ELECTION_MS);
+    assert_in_range(calm, 10 * 3, 10 * 4);
+    while (beats(&g, STEP_US / 1000) == 0) {
+        // the next one would come late
+    }
+    propose(&g, "second"); // the voters know of the commit by the next beat alone
+    run(&g, HEARTBEAT_MS + 2 * STEP_US / 1000);
+    for (size_t i = 0; i < 3; i++) {
+        assert_state(&g.member[i], "firstsecond");
+    }
     group_fini(&g);
 }
 
@@ -1088,7 +1238,7 @@ static void a_damaged_generation_is_refused_and_costs_nothing(void **state)
     group_fini(&g);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(alone_it_leads_at_once_and_keeps_its_log),
@@ -1096,6 +1246,10 @@ int main(void)
         cmocka_unit_test(a_barrier_alone_is_done),
         cmocka_unit_test(a_command_over_the_limit_is_refused),
         cmocka_unit_test(a_commit_is_one_write_and_one_sync_on_each_voter),
+        cmocka_unit_test(a_barrier_writes_nothing_where_voters_know_rounds),
+        cmocka_unit_test(an_answer_to_an_earlier_round_confirms_no_later_one),
+        cmocka_unit_test(a_round_of_a_deposed_leader_is_not_done),
+        cmocka_unit_test(a_calm_leader_beats_seldom_and_tells_soon_what_is_committed),
         cmocka_unit_test(a_lost_leader_is_not_waited_for),
         cmocka_unit_test(a_false_alarm_deposes_nobody),
         cmocka_unit_test(three_agree_and_survive_the_leader),
@@ -1118,4 +1272,11 @@ int main(void)
         cmocka_unit_test(a_damaged_generation_is_refused_and_costs_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_ANYROUND, M_LATENEWS};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

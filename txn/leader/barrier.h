@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers: which messages wait until the log proves that I still lead (specification §3.5)?
+ * Barriers: which messages wait until it is proved that I still lead (specification §3.5)?
  */
 #ifndef TXN_LEADER_BARRIER_H
 #define TXN_LEADER_BARRIER_H
@@ -16,13 +16,14 @@ struct barrier {
     struct waiting_message *waiting; /* owned; the first `riding` wait for the barrier in flight */
     size_t count;
     size_t riding;
-    uint64_t tag; /* of the barrier in flight, 0 = none is */
-    bool urgent;  /* what waits for the next one should not wait for a tick as well */
+    uint64_t tag;      /* of the barrier in flight, 0 = none is */
+    bool urgent;       /* what waits for the next one should not wait for a tick as well */
+    uint64_t since_us; /* the first came that waits for the next one */
 };
 
-/* Start a barrier, one at a time; what comes while it is under way waits for the next. Each is an
- * entry of the log, which all coordinators sync: where nothing that waits is urgent, one starts
- * only at a `tick`. */
+/* Start a barrier, one at a time; what comes while it is under way waits for the next. Each asks
+ * all coordinators: where nothing that waits is urgent, one starts only at a `tick`, a moment after
+ * the first came, for others renew when it does. */
 void barrier_start(struct coordinator *c, bool tick);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message, bool urgent);
 /* One of these waits. */
