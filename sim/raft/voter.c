@@ -193,9 +193,10 @@ static void on_done(void *context, uint64_t tag, enum err result)
 /* An AppendEntries with entries: more than head and fixed fields. */
 static bool carries_entries(struct bytes message)
 {
-    const size_t round_size = message.data[0] == MESSAGE_FORMAT_ROUND ? 8 : 0;
+    enum { FIXED_SIZE = 4 + 4 * 8 + 4, ROUND_SIZE = 8 };
+    const size_t round_size = message.data[0] == MESSAGE_FORMAT_ROUND ? ROUND_SIZE : 0;
 
-    return message.data[1] == RAFT_IO_APPEND_ENTRIES && message.size > 4 + round_size + 4 * 8 + 4;
+    return message.data[1] == RAFT_IO_APPEND_ENTRIES && message.size > FIXED_SIZE + round_size;
 }
 
 static void on_send(void *context, uint64_t voter, struct bytes message)
