@@ -8,10 +8,7 @@
 
 #include <string.h>
 
-enum {
-    WAITING_MAX = 4096, /* messages that wait for a barrier */
-    GATHER_US = 5000    /* for what is not urgent */
-};
+enum { WAITING_MAX = 4096 }; /* messages that wait for a barrier */
 
 /* Forget the first of those that wait. */
 static void drop(struct coordinator *c, size_t count)
@@ -43,10 +40,8 @@ void barrier_fini(struct coordinator *c)
 
 void barrier_start(struct coordinator *c, bool tick)
 {
-    const bool gathered = tick && c->now_us - c->barrier.since_us >= GATHER_US;
-
     if (!c->leading || c->barrier.tag != 0 || c->barrier.count == 0 ||
-        c->now_us < c->proposals.quiet_us || !(c->barrier.urgent || gathered)) {
+        c->now_us < c->proposals.quiet_us || !(c->barrier.urgent || tick)) {
         return;
     }
     c->barrier.urgent = false;
@@ -69,7 +64,6 @@ void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *messa
     own->waiting[own->count].message = control_get(buffer_bytes(&bytes));
     buffer_fini(&bytes);
     if (own->waiting[own->count].message != NULL) {
-        own->since_us = own->count == own->riding ? c->now_us : own->since_us;
         own->count++;
         own->urgent = own->urgent || urgent;
     }

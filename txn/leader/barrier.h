@@ -16,14 +16,12 @@ struct barrier {
     struct waiting_message *waiting; /* owned; the first `riding` wait for the barrier in flight */
     size_t count;
     size_t riding;
-    uint64_t tag;      /* of the barrier in flight, 0 = none is */
-    bool urgent;       /* what waits for the next one should not wait for a tick as well */
-    uint64_t since_us; /* the first came that waits for the next one */
+    uint64_t tag; /* of the barrier in flight, 0 = none is */
+    bool urgent;  /* what waits for the next one should not wait for a tick as well */
 };
 
 /* Start a barrier, one at a time; what comes while it is under way waits for the next. Each asks
- * all coordinators: where nothing that waits is urgent, one starts only at a `tick`, a moment after
- * the first came, for others renew when it does. */
+ * all coordinators: where nothing that waits is urgent, one starts only at a `tick`. */
 void barrier_start(struct coordinator *c, bool tick);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message, bool urgent);
 /* One of these waits. */
