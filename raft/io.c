@@ -556,13 +556,15 @@ static bool is_for_the_admitted(const struct raft_message *message)
     return message->type == RAFT_IO_REQUEST_VOTE || message->type == RAFT_IO_TIMEOUT_NOW;
 }
 
-/* A leader's number to repeat, or mine, repeated. */
+/* A leader's number to repeat, or mine, repeated: with what else an answer shows of its voter. */
 static void note_round(struct replica_io *io, const struct raft_message *message, uint64_t round)
 {
     const raft_term term = io->raft->current_term;
 
     if (message->type == RAFT_IO_APPEND_ENTRIES && message->append_entries.term >= term) {
-        if (message->append_entries.term > io->heard_term || round > io->heard_round) {
+        const bool anew = message->append_entries.term > io->heard_term && !mutant(M_OLDTERMROUND);
+
+        if (anew || round > io->heard_round) {
             io->heard_round = round;
         }
         io->heard_term = message->append_entries.term;
@@ -570,9 +572,12 @@ static void note_round(struct replica_io *io, const struct raft_message *message
                message->append_entries_result.term == term && raft_state(io->raft) == RAFT_LEADER) {
         struct replica_io_voter *voter = voter_of(io, message->server_id);
 
-        voter->confirmed = mutant(M_ANYROUND)         ? io->round
-                           : round > voter->confirmed ? round
-                                                      : voter->confirmed;
+        // One that refused what it was sent took no note of what is committed either.
+        voter->told = message->append_entries_result.rejected == 0 ? voter->told : 0;
+        if (mutant(M_ANYROUND) || (io->config.rules_off & REPLICA_IO_ROUNDS) != 0) {
+            round = io->round;
+        }
+        voter->confirmed = round > voter->confirmed ? round : voter->confirmed;
     }
 }
 

@@ -26,6 +26,9 @@
 
 #include <raft.h>
 
+/* A rule to leave out, beside those of guard.h: for the simulator. */
+enum { REPLICA_IO_ROUNDS = 64 /* only an answer to the last round confirms it */ };
+
 /* What is known of one voter, at the place that it has in `voters`. */
 struct replica_io_voter {
     raft_index told;    /* commit index that the leader of `told_term` sent it */

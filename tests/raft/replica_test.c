@@ -615,6 +615,53 @@ static void an_answer_to_an_earlier_round_confirms_no_later_one(void **state)
     group_fini(&g);
 }
 
+/* A later leader's numbers begin anew: what was heard in another term would confirm them. */
+static void a_voter_repeats_no_number_of_an_older_term(void **state)
+{
+    enum { ROUNDS = 5 };
+    struct group g;
+    struct list held = LIST_INIT(held);
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    know_rounds(&g);
+    struct member *old = leader(&g);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        assert_int_equal(replica_barrier(old->replica, 800 + i), ERR_OK);
+        run(&g, 20);
+    }
+    assert_int_equal(old->done_tag, 800 + ROUNDS - 1);
+    old->cut = true;
+    run(&g, 2000);
+    struct member *m = leader(&g);
+    assert_ptr_not_equal(m, old);
+    propose(&g, "second");
+    run(&g, 500);
+    const size_t other = 3 - old->place - m->place;
+    m->sent = 0;
+    while (m->sent == 0) {
+        g.now_us += STEP_US;
+        replica_tick(m->replica, g.now_us);
+    }
+    deliver(&g); // a beat of before its first round is heard,
+    hold(&g, m->place, &held);
+    g.member[other].cut = true;
+    assert_int_equal(replica_barrier(m->replica, 900), ERR_OK);
+    replica_poll(m->replica, g.now_us); // the round begins,
+    deliver(&g);                        // nobody hears it,
+    g.member[other].cut = false;
+    assert_false(list_empty(&held));
+    list_splice_back(&g.parcels, &held);
+    deliver(&g); // and the answers come
+    assert_int_not_equal(m->done_tag, 900);
+    run(&g, 500);
+    assert_int_equal(m->done_tag, 900);
+    assert_int_equal(m->done_result, ERR_OK);
+    group_fini(&g);
+}
+
 /* A round that nobody answers ends with the leadership. */
 static void a_round_of_a_deposed_leader_is_not_done(void **state)
 {
@@ -667,6 +714,17 @@ static void a_calm_leader_beats_seldom_and_tells_soon_what_is_committed(void **s
     for (size_t i = 0; i < 3; i++) {
         assert_state(&g.member[i], "firstsecond");
     }
+    // Who missed something refuses the next beat, and is given it with the one after.
+    struct member *late = &g.member[leader(&g)->place == 0 ? 1 : 0];
+    late->cut = true;
+    propose(&g, "third");
+    run(&g, HEARTBEAT_MS + 2 * STEP_US / 1000);
+    late->cut = false;
+    while (beats(&g, STEP_US / 1000) == 0) {
+        assert_state(late, "firstsecond");
+    }
+    run(&g, HEARTBEAT_MS + 2 * STEP_US / 1000);
+    assert_state(late, "firstsecondthird");
     group_fini(&g);
 }
 
@@ -1240,6 +1298,7 @@ static int all_cases(void)
         cmocka_unit_test(a_commit_is_one_write_and_one_sync_on_each_voter),
         cmocka_unit_test(a_barrier_writes_nothing_where_voters_know_rounds),
         cmocka_unit_test(an_answer_to_an_earlier_round_confirms_no_later_one),
+        cmocka_unit_test(a_voter_repeats_no_number_of_an_older_term),
         cmocka_unit_test(a_round_of_a_deposed_leader_is_not_done),
         cmocka_unit_test(a_calm_leader_beats_seldom_and_tells_soon_what_is_committed),
         cmocka_unit_test(a_lost_leader_is_not_waited_for),
@@ -1268,7 +1327,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_ANYROUND, M_LATENEWS};
+    static const enum mutant all[] = {M_ANYROUND, M_OLDTERMROUND, M_LATENEWS};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
