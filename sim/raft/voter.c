@@ -316,7 +316,7 @@ void sim_voter_start(struct sim_voter *n)
     n->commit = 0;
     const enum err e = replica_open_over(&n->replica, &config, &events, &base, w->now_us);
     ASSERT(e == ERR_OK);
-    if (w->options.seed % 4 != 0) { // else the fleet is of before rounds
+    if (w->options.seed % 5 != 0) { // else the fleet is of before rounds
         replica_set_format(n->replica, FLEET_FORMAT_ROUNDS);
     }
     raft_changes_hello(n);

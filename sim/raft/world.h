@@ -25,7 +25,8 @@ enum raft_scenario {
     RANDOM_FAULTS,
     FIGURE_8,     /* G1: an old-term entry on a majority, of the Raft paper */
     FOREIGN_TAIL, /* G2: a voter confirms entries that its leader never saw */
-    WHOLE_LOG     /* G3: a leader sends its log from the first entry to a voter with a snapshot */
+    WHOLE_LOG,    /* G3: a leader sends its log from the first entry to a voter with a snapshot */
+    OLD_ANSWERS   /* a deposed leader gets late what was answered to its last round */
 };
 
 struct raft_world_options {
