@@ -40,7 +40,7 @@ struct replica_io_config {
     struct log_store *store;     /* borrowed for the life of the io */
     struct log_image *image;     /* borrowed until raft_start() has loaded it */
     uint64_t seed;
-    unsigned rules_off;      /* guard_rule bits */
+    unsigned rules_off;      /* bits: guard_rule, REPLICA_IO_ROUNDS */
     size_t entries_size_max; /* of one message */
     void *context;
     /* A request with `own` as its tag is none of libraft's: it is told of, then freed. */

@@ -43,7 +43,7 @@ struct replica {
     struct replica_config config;
     struct replica_events events;
     void (*broken)(void *context, const char *why);
-    unsigned rules_off; /* guard_rule and reconfiguration_rule bits */
+    unsigned rules_off; /* bits: guard_rule, reconfiguration_rule, REPLICA_IO_ROUNDS */
     size_t entries_size_max;
     bool running;            /* libraft does: this one votes */
     bool rounds;             /* the voters know them: FLEET_FORMAT_ROUNDS */

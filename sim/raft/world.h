@@ -36,7 +36,7 @@ struct raft_world_options {
     unsigned disk_min_ms;
     unsigned disk_max_ms;
     unsigned loss_ppm;
-    unsigned rules_off; /* guard_rule and reconfiguration_rule bits */
+    unsigned rules_off; /* bits: guard_rule, reconfiguration_rule, REPLICA_IO_ROUNDS */
     enum raft_scenario scenario;
     bool change;  /* an operator changes the voters all the time */
     bool verbose; /* a trace on stdout */
