@@ -275,12 +275,18 @@
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")
 
+/* Of the coordinators' rounds and beats: tests/raft/replica_test.c --mutants. */
+#define MUTANT_ROUND_LIST(X)                                                    \
+    X(M_ANYROUND, "an answer to an earlier round confirms the last one, too")   \
+    X(M_OLDTERMROUND, "a voter repeats the number of a round of an older term") \
+    X(M_LATENEWS, "voters hear with a calm leader's next beat what is committed")
+
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
         MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
             MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
-                MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X)
+                MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X) MUTANT_ROUND_LIST(X)
 #undef X
 };
 

@@ -96,6 +96,9 @@ static void pace(struct daemon *d)
 {
     const uint64_t until_us = pace_is_open(&d->pace) ? rests_until_us(d) : 0;
 
+    if (until_us == 0 && d->pace.rests) {
+        d->pace.ticked_us = clock_boottime_us(); // more comes: nodes renew at the same moment
+    }
     if (pace_is_open(&d->pace) && pace_is_to_set(&d->pace, until_us)) {
         uv_update_time(&d->loop);
         (void)uv_timer_start(
@@ -103,17 +106,28 @@ static void pace(struct daemon *d)
     }
 }
 
+/* Awake as it is, it need not wake again for the next tick. */
+static bool tick_along(struct daemon *d)
+{
+    const bool along =
+        d->pace.rests && pace_is_along(&d->pace, clock_boottime_us()) && rests_until_us(d) != 0;
+
+    if (along) {
+        tick(d);
+    }
+    return along;
+}
+
 static void on_prepare(uv_prepare_t *handle)
 {
     struct daemon *d = handle->data;
 
-    if (d->pace.rests && pace_is_along(&d->pace, clock_boottime_us())) {
-        tick(d); // awake as it is, it need not wake again for that
-    }
-    daemon_tell_refusals(d);
-    while (d->due) {
-        daemon_poll(d);
-    }
+    do {
+        daemon_tell_refusals(d);
+        while (d->due) {
+            daemon_poll(d);
+        }
+    } while (tick_along(d));
     pace(d);
     links_flush(d->links);
 }

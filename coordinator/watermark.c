@@ -17,8 +17,8 @@
 
 enum {
     PAUSE_MS = 100, /* between two writes: they would slow those of raft.db */
-    /* While no number is drawn. The index grows with the leases' renewals, as barriers are entries.
-     */
+    /* While no number is drawn. Below format 4 the index grows with the leases' renewals, as
+     * barriers are entries then. */
     IDLE_PAUSE_MS = 1000,
 };
 

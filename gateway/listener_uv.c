@@ -338,6 +338,12 @@ void listener_push(struct gateway_listener *l, const struct push_record *push)
     }
 }
 
+bool listener_rests(const struct gateway_listener *l)
+{
+    return list_empty(&l->refused) && list_empty(&l->paused) && list_empty(&l->resting) &&
+           clients_rest(l->clients);
+}
+
 void listener_tick(struct gateway_listener *l)
 {
     struct client *client = NULL;

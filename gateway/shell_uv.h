@@ -83,6 +83,8 @@ void listener_push(struct gateway_listener *l, const struct push_record *push);
 
 /* Do what is due for clients that are bound to actors. */
 void listener_tick(struct gateway_listener *l);
+/* Nothing waits for the next tick more than for any later one. */
+bool listener_rests(const struct gateway_listener *l);
 
 /* Go on with clients that had to wait. True: there are new effects. */
 bool listener_resume(struct gateway_listener *l);

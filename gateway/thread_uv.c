@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TICK_MS = 10, SWEEP_MS = 1000 };
+enum { REST_MS = 50, SWEEP_MS = 1000 };
 
 static void on_act(struct gateway_listener *l)
 {
@@ -40,6 +40,62 @@ static void say_ready(struct thread *t)
         t->ready = true;
         put_stats(t);
         t->config.tell(t->config.context, THREAD_READY);
+    }
+}
+
+/* ---- time ---- */
+
+/* Faults that tests name, in a build for them. */
+static void plant(struct thread *t)
+{
+#ifdef RINGHOLD_INJECT
+    if (inject_asked("spoil-ring")) {
+        router_spoil(t->router);
+    }
+#else
+    (void)t;
+#endif
+}
+
+static void tick(struct thread *t)
+{
+    pace_ticked(&t->pace, thread_now(t));
+    links_poll(t->links, thread_now(t));
+    plant(t);
+    router_step(t->router,
+                &(struct router_event){.type = ROUTER_TICK, .now_us = thread_now(t)},
+                &t->effects);
+    listener_tick(&t->listener);
+    put_stats(t);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct thread *t = timer->data;
+
+    tick(t);
+}
+
+/* When the next tick is due at the latest, if all that it would look after rests; else 0. */
+static uint64_t rests_until_us(const struct thread *t)
+{
+    const bool rests = t->ready && !t->draining && router_rests(t->router) &&
+                       listener_rests(&t->listener) && links_rest(t->links);
+
+    return rests ? t->pace.ticked_us + (uint64_t)REST_MS * 1000 : 0;
+}
+
+/* What the tick would look after again makes it go by its usual pace, as of this turn. */
+static void pace(struct thread *t)
+{
+    if (!pace_is_open(&t->pace) || t->stopping) {
+        return;
+    }
+    const uint64_t until_us = rests_until_us(t);
+    if (pace_is_to_set(&t->pace, until_us)) {
+        uv_update_time(&t->loop);
+        (void)uv_timer_start(
+            &t->tick, on_tick, pace_delay_ms(&t->pace, until_us, clock_boottime_us()), 0);
     }
 }
 
@@ -73,6 +129,9 @@ static void on_prepare(uv_prepare_t *prepare)
     struct thread *t = prepare->data;
 
     (void)thread_now(t);
+    if (t->pace.rests && pace_is_along(&t->pace, t->listener.now_us)) {
+        tick(t); // awake as it is, it need not wake again for that
+    }
     do {
         thread_do_effects(t);
     } while (listener_resume(&t->listener));
@@ -80,38 +139,14 @@ static void on_prepare(uv_prepare_t *prepare)
     links_flush(t->links);
     listener_flush(&t->listener);
     say_ready(t);
+    pace(t);
     if (t->draining && listener_is_drained(&t->listener)) {
         stop(t);
     }
     t->listener.clocked = false; // the loop may sleep now
 }
 
-/* ---- time ---- */
-
-/* Faults that tests name, in a build for them. */
-static void plant(struct thread *t)
-{
-#ifdef RINGHOLD_INJECT
-    if (inject_asked("spoil-ring")) {
-        router_spoil(t->router);
-    }
-#else
-    (void)t;
-#endif
-}
-
-static void on_tick(uv_timer_t *timer)
-{
-    struct thread *t = timer->data;
-
-    links_poll(t->links, thread_now(t));
-    plant(t);
-    router_step(t->router,
-                &(struct router_event){.type = ROUTER_TICK, .now_us = thread_now(t)},
-                &t->effects);
-    listener_tick(&t->listener);
-    put_stats(t);
-}
+/* ---- time, of clients ---- */
 
 static void on_sweep(uv_timer_t *timer)
 {
@@ -336,7 +371,7 @@ bool thread_start(struct thread *t, uint16_t port)
         return false;
     }
     uv_prepare_start(&t->prepare, on_prepare);
-    uv_timer_start(&t->tick, on_tick, TICK_MS, TICK_MS);
+    uv_timer_start(&t->tick, on_tick, PACE_MS, 0);
     uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
     auth_start(&t->auth, &t->loop);
     return true;

@@ -16,6 +16,7 @@
 #ifndef GATEWAY_THREAD_UV_H
 #define GATEWAY_THREAD_UV_H
 
+#include "base/pace.h"
 #include "gateway/auth_uv.h"
 #include "gateway/certificate_uv.h"
 #include "gateway/client/stats.h"
@@ -74,6 +75,7 @@ struct thread {
     uv_loop_t loop;
     uv_prepare_t prepare;
     uv_timer_t tick;
+    struct pace pace; /* of the ticks */
     uv_timer_t sweep;
     uv_async_t wake; /* there is something in the post */
     struct links *links;

@@ -6,8 +6,13 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <string.h>
+
+/* Between two beats of a calm leader, in thousandths of the election time-out: three are heard in
+ * it, and the third may be late. */
+enum { CALM_PARTS = 300 };
 
 /* An append on its way; libraft's memory, so that it dies with the replica. */
 struct append_tag {
@@ -103,6 +108,8 @@ static int on_start(struct raft_io *io, unsigned tick_ms, raft_io_tick_cb tick,
     struct replica_io *s = self(io);
 
     s->tick_us = (uint64_t)tick_ms * 1000;
+    s->calm_us = (uint64_t)s->raft->election_timeout * CALM_PARTS;
+    s->calm_us = s->calm_us > s->tick_us ? s->calm_us : s->tick_us;
     s->next_tick_us = s->now_us + s->tick_us;
     s->on_tick = tick;
     s->on_message = receive;
@@ -146,6 +153,45 @@ static int on_set_vote(struct raft_io *io, raft_id voter)
     return 0;
 }
 
+/* NULL: it is none of the voters. */
+static struct replica_io_voter *voter_of(struct replica_io *s, raft_id id)
+{
+    for (size_t i = 0; i < s->config.voters->count; i++) {
+        if (s->config.voters->id[i] == id) {
+            return &s->voter[i];
+        }
+    }
+    return NULL;
+}
+
+/* The voter will know that all up to there is committed. */
+static void note_told(struct replica_io *s, const struct raft_message *message)
+{
+    const struct raft_append_entries *append = &message->append_entries;
+    const raft_index shown = append->prev_log_index + append->n_entries;
+
+    if (message->type != RAFT_IO_APPEND_ENTRIES) {
+        return;
+    }
+    if (s->told_term != append->term) {
+        s->told_term = append->term;
+        for (size_t i = 0; i < LOG_VOTERS_MAX; i++) {
+            s->voter[i].told = 0;
+        }
+    }
+    voter_of(s, message->server_id)->told =
+        append->leader_commit < shown ? append->leader_commit : shown;
+}
+
+/* The number that a message goes with. */
+static uint64_t round_of(const struct replica_io *s, const struct raft_message *message)
+{
+    const bool repeats = message->type == RAFT_IO_APPEND_ENTRIES_RESULT &&
+                         message->append_entries_result.term == s->heard_term;
+
+    return message->type == RAFT_IO_APPEND_ENTRIES ? s->round : repeats ? s->heard_round : 0;
+}
+
 static int on_send(struct raft_io *io, struct raft_io_send *request,
                    const struct raft_message *message, raft_io_send_cb callback)
 {
@@ -164,8 +210,13 @@ static int on_send(struct raft_io *io, struct raft_io_send *request,
         return 0;
     }
     guard_send(&s->guard, &guarded);
+    note_told(s, &guarded);
     buffer_clear(&s->out);
-    if (message_encode(&s->out, &guarded, s->config.voters, s->config.entries_size_max) != ERR_OK) {
+    if (message_encode(&s->out,
+                       &guarded,
+                       round_of(s, &guarded),
+                       s->config.voters,
+                       s->config.entries_size_max) != ERR_OK) {
         s->config.broken(s->config.context, "the snapshot is larger than a message may be");
         return 0;
     }
@@ -351,6 +402,53 @@ static void stand_if_due(struct replica_io *io)
     }
 }
 
+/* An entry is under way, or somebody may not know that it is committed. */
+static bool has_news(const struct replica_io *io)
+{
+    const struct voters *voters = io->config.voters;
+
+    for (size_t i = 0; i < voters->count; i++) {
+        if (voters->id[i] != io->raft->id && (io->told_term != io->raft->current_term ||
+                                              io->voter[i].told < io->raft->commit_index)) {
+            return !mutant(M_LATENEWS);
+        }
+    }
+    return io->raft->transfer != NULL || raft_last_index(io->raft) > io->raft->commit_index;
+}
+
+static uint64_t next_beat_us(const struct replica_io *io)
+{
+    return io->beat_us + (has_news(io) ? io->tick_us : io->calm_us);
+}
+
+/* A tick of libraft that sends each voter a heartbeat, whatever it was sent before. */
+static void beat(struct replica_io *io)
+{
+    const unsigned heartbeat_ms = io->raft->heartbeat_timeout;
+
+    io->beat_us = io->now_us;
+    raft_set_heartbeat_timeout(io->raft, 0);
+    io->on_tick(&io->io);
+    raft_set_heartbeat_timeout(io->raft, heartbeat_ms);
+}
+
+void replica_io_begin_round(struct replica_io *io)
+{
+    io->round++;
+    beat(io);
+}
+
+bool replica_io_is_confirmed(const struct replica_io *io)
+{
+    const struct voters *voters = io->config.voters;
+    size_t confirmed = 1; // I
+
+    for (size_t i = 0; i < voters->count; i++) {
+        confirmed += voters->id[i] != io->raft->id && io->voter[i].confirmed >= io->round;
+    }
+    return confirmed > voters->count / 2;
+}
+
 uint64_t replica_io_due_us(const struct replica_io *io)
 {
     const struct raft *raft = io->raft;
@@ -360,7 +458,7 @@ uint64_t replica_io_due_us(const struct replica_io *io)
         return 0;
     }
     if (role == RAFT_LEADER) {
-        return io->next_tick_us;
+        return next_beat_us(io);
     }
     if (role != RAFT_FOLLOWER || raft->follower_state.current_leader.id == 0) {
         return 0;
@@ -376,6 +474,13 @@ void replica_io_tick(struct replica_io *io, uint64_t now_us)
 {
     io->now_us = now_us;
     stand_if_due(io);
+    if (raft_state(io->raft) == RAFT_LEADER) {
+        io->next_tick_us = now_us + io->tick_us; // if it leads no more then
+        if (now_us >= next_beat_us(io)) {
+            beat(io);
+        }
+        return;
+    }
     if (now_us < io->next_tick_us) {
         return;
     }
@@ -451,18 +556,45 @@ static bool is_for_the_admitted(const struct raft_message *message)
     return message->type == RAFT_IO_REQUEST_VOTE || message->type == RAFT_IO_TIMEOUT_NOW;
 }
 
+/* A leader's number to repeat, or mine, repeated: with what else an answer shows of its voter. */
+static void note_round(struct replica_io *io, const struct raft_message *message, uint64_t round)
+{
+    const raft_term term = io->raft->current_term;
+
+    if (message->type == RAFT_IO_APPEND_ENTRIES && message->append_entries.term >= term) {
+        const bool anew = message->append_entries.term > io->heard_term && !mutant(M_OLDTERMROUND);
+
+        if (anew || round > io->heard_round) {
+            io->heard_round = round;
+        }
+        io->heard_term = message->append_entries.term;
+    } else if (message->type == RAFT_IO_APPEND_ENTRIES_RESULT &&
+               message->append_entries_result.term == term && raft_state(io->raft) == RAFT_LEADER) {
+        struct replica_io_voter *voter = voter_of(io, message->server_id);
+
+        // One that refused what it was sent took no note of what is committed either.
+        voter->told = message->append_entries_result.rejected == 0 ? voter->told : 0;
+        if (mutant(M_ANYROUND) || (io->config.rules_off & REPLICA_IO_ROUNDS) != 0) {
+            round = io->round;
+        }
+        voter->confirmed = round > voter->confirmed ? round : voter->confirmed;
+    }
+}
+
 void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, struct bytes in)
 {
     struct raft_message message;
+    uint64_t round;
 
     io->now_us = now_us;
-    if (message_decode(&message, from, in, io->config.voters) != ERR_OK) {
+    if (message_decode(&message, &round, from, in, io->config.voters) != ERR_OK) {
         io->bad_messages++;
         return;
     }
     if (!io->admitted && is_for_the_admitted(&message)) {
         return; // these two hold no memory
     }
+    note_round(io, &message, round);
     if (guard_before(&io->guard, io->raft, &message)) {
         io->on_message(&io->io, &message);
         guard_after(&io->guard, io->raft);

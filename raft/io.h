@@ -6,6 +6,12 @@
  *
  * libraft's callbacks run from replica_io_tick/poll/receive only, never inside
  * the call that asked for them.
+ *
+ * A leader's beat is a message to each voter. Beats come every heartbeat while a voter may not know
+ * all that is committed, and three in an election time-out while all is calm. Each carries the
+ * number of the leader's round; what voters send in the leader's term repeats the last number they
+ * heard in it. So an answer with a round's number shows that the voter had no later leader when the
+ * round began, and most of them that nobody else led then: without an entry of the log.
  */
 #ifndef RAFT_IO_H
 #define RAFT_IO_H
@@ -20,12 +26,21 @@
 
 #include <raft.h>
 
+/* A rule to leave out, beside those of guard.h: for the simulator. */
+enum { REPLICA_IO_ROUNDS = 64 /* only an answer to the last round confirms it */ };
+
+/* What is known of one voter, at the place that it has in `voters`. */
+struct replica_io_voter {
+    raft_index told;    /* commit index that the leader of `told_term` sent it */
+    uint64_t confirmed; /* the last round that it answered */
+};
+
 struct replica_io_config {
     const struct voters *voters; /* borrowed for the life of the io */
     struct log_store *store;     /* borrowed for the life of the io */
     struct log_image *image;     /* borrowed until raft_start() has loaded it */
     uint64_t seed;
-    unsigned rules_off;      /* guard_rule bits */
+    unsigned rules_off;      /* bits: guard_rule, REPLICA_IO_ROUNDS */
     size_t entries_size_max; /* of one message */
     void *context;
     /* A request with `own` as its tag is none of libraft's: it is told of, then freed. */
@@ -45,6 +60,13 @@ struct replica_io {
     uint64_t now_us;
     uint64_t next_tick_us; /* 0 = not started */
     uint64_t tick_us;
+    uint64_t beat_us; /* last beat of mine as a leader */
+    uint64_t calm_us; /* time between two beats when all is calm */
+    struct replica_io_voter voter[LOG_VOTERS_MAX];
+    raft_term told_term;
+    uint64_t round;       /* last one that began; 0 = none */
+    uint64_t heard_round; /* last one heard, in the term ... */
+    raft_term heard_term;
     raft_io_tick_cb on_tick;
     raft_io_recv_cb on_message;
     raft_index next_index;      /* where the next append goes, when the queue is done */
@@ -66,8 +88,12 @@ void replica_io_fini(struct replica_io *io);
 
 /* Stand for election `after_us` from now, unless a leader is heard of first. */
 void replica_io_stand(struct replica_io *io, uint64_t after_us);
-/* When libraft's clock has something to do: the next heartbeat of who leads, the end of the
- * patience of who follows a leader; 0: at each tick. */
+/* Begin a round, as leader: all voters are asked whether they still follow. */
+void replica_io_begin_round(struct replica_io *io);
+/* True if most of the voters answered the last round that began. */
+bool replica_io_is_confirmed(const struct replica_io *io);
+/* When libraft's clock has something to do: the next beat of who leads, the end of the patience of
+ * who follows a leader; 0: at each tick. */
 uint64_t replica_io_due_us(const struct replica_io *io);
 /* Run libraft's clock if it is due. */
 void replica_io_tick(struct replica_io *io, uint64_t now_us);

@@ -29,7 +29,8 @@ enum flight {
     FLIGHT_NONE,
     FLIGHT_ELECTION, /* the barrier that proves leadership before it is reported */
     FLIGHT_BATCH,    /* commands, and barriers that wait with them */
-    FLIGHT_BARRIER   /* barriers only */
+    FLIGHT_ROUND,    /* barriers only: no entry, the voters are asked */
+    FLIGHT_BARRIER   /* the same while the fleet's format is before rounds */
 };
 
 struct replica {
@@ -42,9 +43,10 @@ struct replica {
     struct replica_config config;
     struct replica_events events;
     void (*broken)(void *context, const char *why);
-    unsigned rules_off; /* guard_rule and reconfiguration_rule bits */
+    unsigned rules_off; /* bits: guard_rule, reconfiguration_rule, REPLICA_IO_ROUNDS */
     size_t entries_size_max;
     bool running;            /* libraft does: this one votes */
+    bool rounds;             /* the voters know them: FLEET_FORMAT_ROUNDS */
     struct log_store *store; /* owned */
     struct log_image *image; /* owned until started */
     struct replica_io io;

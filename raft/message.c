@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    FORMAT = 1,
     HEAD_SIZE = 4,
+    ROUND_SIZE = 8,
     APPEND_SIZE = 4 * 8 + 4,
     ENTRY_HEAD_SIZE = 8 + 2 + 4,
     ENTRY_SIZE_MIN = 8,
@@ -122,7 +122,7 @@ static void encode_small(struct writer *w, const struct raft_message *m)
     }
 }
 
-enum err message_encode(struct buffer *out, const struct raft_message *message,
+enum err message_encode(struct buffer *out, const struct raft_message *message, uint64_t round,
                         const struct voters *voters, size_t entries_size_max)
 {
     enum { SMALL_SIZE_MAX = 64 };
@@ -139,11 +139,14 @@ enum err message_encode(struct buffer *out, const struct raft_message *message,
         }
         room = INSTALL_SIZE + voters->configuration_size + message->install_snapshot.data.len;
     }
-    room += HEAD_SIZE;
+    room += HEAD_SIZE + ROUND_SIZE;
     struct writer w = {.at = buffer_reserve(out, room), .left = room};
-    put_u8(&w, FORMAT);
+    put_u8(&w, round == 0 ? MESSAGE_FORMAT : MESSAGE_FORMAT_ROUND);
     put_u8(&w, (uint8_t)message->type);
     put_u16(&w, voters->generation);
+    if (round != 0) {
+        put_u64(&w, round);
+    }
     if (message->type == RAFT_IO_APPEND_ENTRIES) {
         encode_append(&w, &message->append_entries, count);
     } else if (message->type == RAFT_IO_INSTALL_SNAPSHOT) {
@@ -294,7 +297,7 @@ static void decode_body(struct reader *r, struct raft_message *m, const struct v
     }
 }
 
-enum err message_decode(struct raft_message *out, uint64_t from, struct bytes in,
+enum err message_decode(struct raft_message *out, uint64_t *round, uint64_t from, struct bytes in,
                         const struct voters *voters)
 {
     struct reader r = {.at = in.data, .left = in.size};
@@ -308,9 +311,11 @@ enum err message_decode(struct raft_message *out, uint64_t from, struct bytes in
     const uint16_t generation = get_u16(&r);
     const bool other = mutant(M_ANYGENERATION) ? generation < voters->generation
                                                : generation != voters->generation;
-    if (other || format != FORMAT || r.bad) {
+    if (other || !message_is_format(format) || r.bad) {
         return ERR_CORRUPT;
     }
+    *round = format == MESSAGE_FORMAT_ROUND ? get_number(&r) : 0;
+    r.bad = r.bad || (format == MESSAGE_FORMAT_ROUND && *round == 0);
     decode_body(&r, out, voters);
     if (!r.bad && r.left == 0) {
         return ERR_OK;

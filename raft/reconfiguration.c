@@ -33,7 +33,6 @@ static void enter(struct reconfiguration *h, enum reconfiguration_stage stage)
 }
 
 enum {
-    FORMAT = 1,
     HEAD_SIZE = 4,
     FOUND_SIZE = 4 + 3 * 8 + 2 * 4,
     NEWS = 7,
@@ -171,7 +170,7 @@ enum err replica_meet_stranger(struct replica *r, uint64_t id, uint64_t identity
 
 static void put_head(struct writer *w, const struct replica *r, uint8_t type)
 {
-    put_u8(w, FORMAT);
+    put_u8(w, MESSAGE_FORMAT);
     put_u8(w, type);
     put_u16(w, (uint16_t)r->generation.number);
 }
@@ -390,7 +389,7 @@ static void on_found(struct replica *r, struct reader *in)
 bool reconfiguration_receive(struct replica *r, uint64_t from, struct bytes message)
 {
     struct reader in = {.at = message.data, .left = message.size};
-    const bool good = get_u8(&in) == FORMAT;
+    const bool good = message_is_format(get_u8(&in));
     const uint8_t type = get_u8(&in);
     const uint64_t generation = get_u16(&in);
     const uint64_t mine = r->generation.number;

@@ -15,6 +15,7 @@
 #include "base/mutant.h"
 #include "base/random.h"
 #include "wire/cursor.h"
+#include "wire/versions.h"
 
 #include <inttypes.h>
 #include <raft.h>
@@ -202,9 +203,22 @@ static void on_transfer_over(struct raft_transfer *request)
     (void)request;
 }
 
+/* Whoever answered this term's round had no later leader when it began; all that I proposed before
+ * is applied, as nothing else was in flight. */
+static void watch_round(struct replica *r)
+{
+    const bool lost = raft_state(&r->raft) != RAFT_LEADER || r->raft.current_term != r->lead_term;
+
+    if (r->flight == FLIGHT_ROUND && (lost || replica_io_is_confirmed(&r->io))) {
+        r->completed = true;
+        r->completed_status = lost ? RAFT_LEADERSHIPLOST : 0;
+    }
+}
+
 /* The entry in flight has its outcome. True if there was one. */
 static bool complete(struct replica *r)
 {
+    watch_round(r);
     if (!r->completed) {
         return false;
     }
@@ -292,6 +306,9 @@ static bool submit(struct replica *r)
         r->apply.data = r;
         r->flight_index = raft_last_index(&r->raft) + 1;
         failed = raft_apply(&r->raft, &r->apply, &entry, 1, on_apply_completed);
+    } else if (r->rounds) {
+        r->flight = FLIGHT_ROUND;
+        replica_io_begin_round(&r->io);
     } else {
         r->flight = FLIGHT_BARRIER;
         r->barrier.data = r;
@@ -691,9 +708,10 @@ static void leave(struct replica *r, struct heap *before)
 
 uint64_t replica_due_us(const struct replica *r)
 {
-    return r->running && list_empty(&r->waiting) && list_empty(&r->in_flight)
-               ? replica_io_due_us(&r->io)
-               : 0;
+    // The answers to a round wake whoever waits for them.
+    const bool asks = r->flight == FLIGHT_ROUND || list_empty(&r->in_flight);
+
+    return r->running && list_empty(&r->waiting) && asks ? replica_io_due_us(&r->io) : 0;
 }
 
 void replica_tick(struct replica *r, uint64_t now_us)
@@ -863,6 +881,7 @@ enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity, bool
 
 void replica_set_format(struct replica *r, uint32_t fleet_format)
 {
+    r->rounds = fleet_format >= FLEET_FORMAT_ROUNDS;
     log_store_set_format(r->store, fleet_format);
 }
 

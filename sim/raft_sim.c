@@ -13,6 +13,7 @@
 #include "sim/raft/world.h"
 
 #include "raft/guard.h"
+#include "raft/io.h"
 #include "raft/reconfiguration.h"
 
 #include "base/log.h"
@@ -71,6 +72,7 @@ static void add(struct raft_world_result *sum, const struct raft_world_result *o
     sum->partitions += one->partitions;
     sum->installs += one->installs;
     sum->acked += one->acked;
+    sum->reads += one->reads;
     sum->changes += one->changes;
     sum->grown += one->grown;
     sum->replaced += one->replaced;
@@ -205,7 +207,7 @@ static void print_totals(const struct raft_totals *t, double took)
 
     printf("seeds %" PRIu64 "  simulated %.1f h  elections %" PRIu64 "  crashes %" PRIu64
            "  power losses %" PRIu64 "  partitions %" PRIu64 "  snapshots installed %" PRIu64
-           "  acked %" PRIu64 "\n",
+           "  acked %" PRIu64 "  read %" PRIu64 "\n",
            t->seeds,
            hours,
            s->elections,
@@ -213,7 +215,8 @@ static void print_totals(const struct raft_totals *t, double took)
            s->power_losses,
            s->partitions,
            s->installs,
-           s->acked);
+           s->acked,
+           s->reads);
     printf("guards acted: G1 %" PRIu64 "  G2 %" PRIu64 "  G3 %" PRIu64 "  G6/G7 %" PRIu64
            "   events %.1f M  messages %.1f M  trace %016" PRIx64 "\n",
            s->cuts[0],
@@ -304,10 +307,13 @@ static int run_guards(const struct raft_campaign *c)
     good = run_guard_row(c, "all rules", 0, RANDOM_FAULTS) && good;
     good = run_guard_row(c, "all rules, figure 8", 0, FIGURE_8) && good;
     good = run_guard_row(c, "all rules, foreign tail", 0, FOREIGN_TAIL) && good;
+    good = run_guard_row(c, "all rules, whole log", 0, WHOLE_LOG) && good;
+    good = run_guard_row(c, "all rules, old answers", 0, OLD_ANSWERS) && good;
     good = run_guard_row(c, "without G1, figure 8", GUARD_G1, FIGURE_8) && good;
     good = run_guard_row(c, "without G2, foreign tail", GUARD_G2, FOREIGN_TAIL) && good;
     good = run_guard_row(c, "without G2", GUARD_G2, RANDOM_FAULTS) && good;
-    good = run_guard_row(c, "without G3", GUARD_G3, RANDOM_FAULTS) && good;
+    good = run_guard_row(c, "without G3, whole log", GUARD_G3, WHOLE_LOG) && good;
+    good = run_guard_row(c, "any answer, old answers", REPLICA_IO_ROUNDS, OLD_ANSWERS) && good;
     struct raft_campaign changes = *c;
     changes.options.change = true;
     good = run_guard_row(&changes, "all rules, other voters", 0, RANDOM_FAULTS) && good;
@@ -329,8 +335,9 @@ static int usage(const char *bad)
         "raft_sim: %s\n"
         "usage: raft_sim [--seeds N] [--seed K] [--seconds S] [--voters 3|5] [--disk-min-ms N]\n"
         "                [--disk-max-ms N] [--loss-ppm N] [--no-g1] [--no-g2] [--no-g3]\n"
-        "                [--change] [--no-seal] [--no-found] [--no-terms] [--figure8]\n"
-        "                [--foreign-tail] [--guards] [--jobs N] [--verbose]\n",
+        "                [--no-rounds] [--change] [--no-seal] [--no-found] [--no-terms]\n"
+        "                [--figure8] [--foreign-tail] [--whole-log] [--old-answers]\n"
+        "                [--guards] [--jobs N] [--verbose]\n",
         bad);
     return EXIT_USAGE;
 }
@@ -355,10 +362,16 @@ static bool parse_flag(const char *name, struct raft_campaign *c, bool *guards)
         c->options.rules_off |= GUARD_G2;
     } else if (strcmp(name, "--no-g3") == 0) {
         c->options.rules_off |= GUARD_G3;
+    } else if (strcmp(name, "--no-rounds") == 0) {
+        c->options.rules_off |= REPLICA_IO_ROUNDS;
     } else if (strcmp(name, "--figure8") == 0) {
         c->options.scenario = FIGURE_8;
     } else if (strcmp(name, "--foreign-tail") == 0) {
         c->options.scenario = FOREIGN_TAIL;
+    } else if (strcmp(name, "--whole-log") == 0) {
+        c->options.scenario = WHOLE_LOG;
+    } else if (strcmp(name, "--old-answers") == 0) {
+        c->options.scenario = OLD_ANSWERS;
     } else if (strcmp(name, "--change") == 0) {
         c->options.change = true;
     } else if (strcmp(name, "--no-seal") == 0) {

@@ -37,6 +37,7 @@ enum {
     FLEET_FORMAT_KINDS = 2,     /* each node's kinds are known, and those of a role grow */
     FLEET_FORMAT_STRIKES = 3,   /* strikes come with REASSIGN, too */
     FLEET_FORMAT_PLACEMENT = 4, /* ids with one tag live together; pins */
+    FLEET_FORMAT_ROUNDS = 4,    /* a leader proves by messages that it leads, not by an entry */
     FLEET_FORMAT = FLEET_FORMAT_TODAY + VERSIONS_AHEAD,
     FLEET_FORMAT_AHEAD = FLEET_FORMAT_TODAY + 1, /* in which CommandAhead comes */
 };

@@ -187,6 +187,11 @@ static bool go_on(struct client *c, uint64_t now_us, struct router_effects *effe
     return b->again_us != 0 || pushes_wait(&b->pushes) || owes_ack;
 }
 
+bool clients_rest(const struct clients *all)
+{
+    return list_empty(&all->due) && router_view(all->router)->ring.version == all->ring_version;
+}
+
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects)
 {
     if (!all->in_turn) {

@@ -225,6 +225,8 @@ void clients_on_node_down(struct clients *all, uint16_t slot, uint64_t now_us);
 /* Do what is due for one client, which may have output now. NULL = nothing more is: call it until
  * then, every 10..50 ms. */
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects);
+/* Nothing is due for any client. */
+bool clients_rest(const struct clients *all);
 
 /* True if nothing is left to do for the client: close its connection. */
 bool client_is_done(const struct client *c);

@@ -225,6 +225,10 @@ static void on_applied(void *context, uint64_t index)
     struct group_member *m = context;
 
     m->index = index;
+    if (m->format != m->state.format) {
+        m->format = m->state.format;
+        replica_set_format(m->replica, m->format);
+    }
     group_watermark_note(m, index);
     if (index % COMMIT_EVERY == 0) {
         state_db_commit(m->db, index);
@@ -491,6 +495,7 @@ void group_start(struct fleet *f, unsigned at)
     const enum err made = state_db_open(&m->db, NULL);
     ASSERT(made == ERR_OK);
     m->applied = 0;
+    m->format = 0;
     m->polling = false;
     const struct log_sqlite_config folder = {.voter = m->id,
                                              .voters = founders->id,

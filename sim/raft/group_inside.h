@@ -28,6 +28,7 @@ struct group_member {
     struct state_db *db;           /* likewise; owned: its mirror, of which snapshots are made */
     size_t applied;                /* commands */
     uint64_t index;                /* of the last entry */
+    uint32_t format;               /* of the fleet, as the replica knows it; 0 = not yet */
     struct number *watermark;      /* owned; NULL while down, or without shipped folders */
     struct watermark_record found; /* that it began with */
     struct watermark_record noted;

@@ -82,7 +82,10 @@ struct raft_world {
     uint64_t delay_percent;
     struct prng
         links; /* when links end: draws of their own, so that the other seeds stay as they are */
-    struct prng changes;   /* of voters: likewise */
+    struct prng changes; /* of voters: likewise */
+    struct prng reads;   /* barriers: likewise */
+    unsigned reader;     /* asked for nothing but barriers; no voter's place: nobody is */
+    uint64_t reader_until_us;
     bool links_end;        /* voters are told when another's links end */
     uint64_t shot_percent; /* a young leader crashes when its commit index moves */
     bool healing;
@@ -137,6 +140,8 @@ bool sim_voter_leads(const struct sim_voter *n);
 void sim_voter_watch(struct sim_voter *n);
 /* A new command, to a leader. */
 void sim_voter_propose(struct sim_voter *n);
+/* A barrier, if it leads: once it is done, all that was acknowledged before is applied there. */
+void sim_voter_read(struct sim_voter *n);
 /* Add what its guard refused to the result. */
 void sim_voter_count_cuts(struct sim_voter *n);
 /* Between two ticks. */
@@ -165,9 +170,11 @@ void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone);
 
 void raft_world_run_until(struct raft_world *w, uint64_t at_us);
 
-/* ---- plays.c: figure 8 of the Raft paper, and the tail that a leader never saw */
+/* ---- plays.c: histories that are written by hand, as enum raft_scenario tells */
 
 void raft_play_figure_8(struct raft_world *w);
 void raft_play_foreign_tail(struct raft_world *w);
+void raft_play_whole_log(struct raft_world *w);
+void raft_play_old_answers(struct raft_world *w);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two histories that are written by hand: Raft's figure 8, and a tail that is
- * another leader's.
+ * Histories that are written by hand: what each rule prevents (enum
+ * raft_scenario).
  */
 #include "sim/raft/inside.h"
 
@@ -104,4 +104,57 @@ void raft_play_foreign_tail(struct raft_world *w)
     w->mute[S2] = false;
     sim_voter_start(&w->node[S2]);
     wait_ms(w, 3000);
+}
+
+void raft_play_whole_log(struct raft_world *w)
+{
+    enum { COMMANDS = 6 };
+    struct sim_voter *s2 = &w->node[S2];
+
+    sim_voter_crash(s2);
+    s2->snapshot_entries = 2;
+    s2->trailing_entries = 1;
+    sim_voter_start(s2);
+    make_leader(w, S1);
+    wait_ms(w, 500);
+    // Nothing that S2 answers arrives; it applies all the same, and keeps a snapshot instead.
+    w->cut[S2][S1] = true;
+    for (unsigned i = 0; i < COMMANDS; i++) {
+        sim_voter_propose(&w->node[S1]);
+        wait_ms(w, 100);
+    }
+    // It misses one, and refuses what comes after: S1 goes back to the last that it knows S2 to
+    // have. That is below the snapshot, so S2 refuses again, until S1 sends all from the first on.
+    w->cut[S1][S2] = true;
+    sim_voter_propose(&w->node[S1]);
+    wait_ms(w, 100);
+    w->cut[S1][S2] = false;
+    w->cut[S2][S1] = false;
+    wait_ms(w, 3000);
+    if (s2->applied < w->acked_index) {
+        raft_world_violation(w, s2, "it was not given what it missed");
+    }
+}
+
+void raft_play_old_answers(struct raft_world *w)
+{
+    enum { LATE_US = 400 * 1000 }; /* less than S1 waits before it leads no more */
+
+    make_leader(w, S1);
+    wait_ms(w, 500);
+    // What the others answer to this round, they say while S1 leads; but it comes late, ...
+    w->link_us[S2][S1] = w->now_us + LATE_US;
+    w->link_us[S3][S1] = w->now_us + LATE_US;
+    sim_voter_read(&w->node[S1]);
+    wait_ms(w, 10);
+    // ... when S2 has been elected by S3. The second barrier, which begins then, must not be done.
+    w->cut[S1][S2] = true;
+    w->cut[S1][S3] = true;
+    replica_lost(w->node[S2].replica, w->now_us, S1 + 1);
+    make_leader(w, S2);
+    wait_ms(w, 100);
+    sim_voter_propose(&w->node[S2]);
+    wait_ms(w, 100);
+    sim_voter_read(&w->node[S1]);
+    wait_ms(w, 1000);
 }

@@ -10,10 +10,14 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "wire/versions.h"
 
 #include <string.h>
 
 enum { SHIPPED_EVERY = 4 }; /* seeds: SQLite takes time */
+
+/* In the tag of a barrier, beside the highest index that was acknowledged before it began. */
+static const uint64_t READ = UINT64_C(1) << 62;
 
 /* ---- what the replicas ask of the world ---- */
 
@@ -161,6 +165,14 @@ static void on_done(void *context, uint64_t tag, enum err result)
     if (tag == UINT64_MAX) {
         return; // a change of voters
     }
+    if ((tag & READ) != 0) {
+        w->result->reads += result == ERR_OK;
+        if (result == ERR_OK && n->applied < (tag & ~READ)) {
+            raft_world_violation(
+                w, n, "a barrier is done, and misses what was acknowledged before");
+        }
+        return;
+    }
     if (result == ERR_NOT_LEADER) {
         if (w->index_of[tag] != 0) {
             raft_world_violation(w, n, "a command was applied and refused");
@@ -181,7 +193,10 @@ static void on_done(void *context, uint64_t tag, enum err result)
 /* An AppendEntries with entries: more than head and fixed fields. */
 static bool carries_entries(struct bytes message)
 {
-    return message.data[1] == RAFT_IO_APPEND_ENTRIES && message.size > 4 + 4 * 8 + 4;
+    enum { FIXED_SIZE = 4 + 4 * 8 + 4, ROUND_SIZE = 8 };
+    const size_t round_size = message.data[0] == MESSAGE_FORMAT_ROUND ? ROUND_SIZE : 0;
+
+    return message.data[1] == RAFT_IO_APPEND_ENTRIES && message.size > FIXED_SIZE + round_size;
 }
 
 static void on_send(void *context, uint64_t voter, struct bytes message)
@@ -301,6 +316,9 @@ void sim_voter_start(struct sim_voter *n)
     n->commit = 0;
     const enum err e = replica_open_over(&n->replica, &config, &events, &base, w->now_us);
     ASSERT(e == ERR_OK);
+    if (w->options.seed % 5 != 0) { // else the fleet is of before rounds
+        replica_set_format(n->replica, FLEET_FORMAT_ROUNDS);
+    }
     raft_changes_hello(n);
     raft_world_push_for(
         w, ON_TICK, n, w->now_us + prng_between(&w->prng, 1, raft_world_tick_us(w)));
@@ -373,6 +391,13 @@ void sim_voter_propose(struct sim_voter *n)
     }
     if (replica_propose(n->replica, id, bytes_of(&id, sizeof id)) == ERR_OK) {
         w->command_count++;
+    }
+}
+
+void sim_voter_read(struct sim_voter *n)
+{
+    if (n->replica != NULL && replica_barrier(n->replica, READ | n->world->acked_index) != ERR_OK) {
+        return; // it does not lead
     }
 }
 

@@ -12,7 +12,9 @@
 #include <string.h>
 
 enum {
-    CLIENT_US = 4 * 1000, /* mean time between commands */
+    CLIENT_US = 4 * 1000,        /* mean time between commands */
+    READ_PERCENT = 10,           /* with so many of them all are asked for a barrier, too */
+    READER_US_MAX = 1500 * 1000, /* so long a voter is asked for nothing but barriers */
     HEAL_US = 5 * 1000 * 1000,
     QUIET_S_MAX = 600
 };
@@ -175,14 +177,30 @@ static void do_node_event(struct raft_world *w, struct sim_voter *n, const struc
     }
 }
 
+/* A leader with a command in flight begins no round, and one that is cut off has one for ever: so
+ * one voter at a time is not given any, while whoever else leads is. */
+static void clients_ask(struct raft_world *w)
+{
+    const bool all_read = prng_chance(&w->reads, READ_PERCENT);
+
+    if (w->now_us >= w->reader_until_us) {
+        w->reader = (unsigned)prng_between(&w->reads, 0, UINT64_C(2) * w->count - 1);
+        w->reader_until_us = w->now_us + prng_between(&w->reads, 1, READER_US_MAX);
+    }
+    for (unsigned i = 0; i < w->count; i++) {
+        if (i != w->reader && sim_voter_leads(&w->node[i])) {
+            sim_voter_propose(&w->node[i]);
+        }
+        if (i == w->reader || all_read) {
+            sim_voter_read(&w->node[i]);
+        }
+    }
+}
+
 static void do_world_event(struct raft_world *w, struct sim_voter *n, const struct raft_event *e)
 {
     if (e->kind == ON_CLIENT && !w->quiet) {
-        for (unsigned i = 0; i < w->count; i++) {
-            if (sim_voter_leads(&w->node[i])) {
-                sim_voter_propose(&w->node[i]);
-            }
-        }
+        clients_ask(w);
         raft_world_push_for(
             w, ON_CLIENT, n, w->now_us + prng_between(&w->prng, 1, UINT64_C(2) * CLIENT_US));
     } else if (e->kind == ON_NEMESIS && !w->healing) {
@@ -285,6 +303,7 @@ static void world_init(struct raft_world *w, const struct raft_world_options *op
     w->links.state = options->seed * 0x9e3779b97f4a7c15u + 1;
     w->links_end = options->scenario == RANDOM_FAULTS && options->seed % 2 == 0;
     w->changes.state = options->seed * 0xbf58476d1ce4e5b9u + 1;
+    w->reads.state = options->seed * 0xd6e8feb86659fd93u + 1;
     w->now_us = 1000000;
     result->trace = 14695981039346656037u;
     w->ordered = prng_chance(&w->prng, 50);
@@ -404,6 +423,10 @@ void raft_world_run(const struct raft_world_options *options, struct raft_world_
         raft_play_figure_8(w);
     } else if (options->scenario == FOREIGN_TAIL) {
         raft_play_foreign_tail(w);
+    } else if (options->scenario == WHOLE_LOG) {
+        raft_play_whole_log(w);
+    } else if (options->scenario == OLD_ANSWERS) {
+        raft_play_old_answers(w);
     } else {
         raft_world_push_for(w, ON_CLIENT, &w->node[0], w->now_us);
         raft_world_push_for(w, ON_NEMESIS, &w->node[0], w->now_us + 2000000);

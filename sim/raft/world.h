@@ -25,7 +25,8 @@ enum raft_scenario {
     RANDOM_FAULTS,
     FIGURE_8,     /* G1: an old-term entry on a majority, of the Raft paper */
     FOREIGN_TAIL, /* G2: a voter confirms entries that its leader never saw */
-    WHOLE_LOG     /* G3: a leader sends its log from the first entry to a voter with a snapshot */
+    WHOLE_LOG,    /* G3: a leader sends its log from the first entry to a voter with a snapshot */
+    OLD_ANSWERS   /* a deposed leader gets late what was answered to its last round */
 };
 
 struct raft_world_options {
@@ -35,7 +36,7 @@ struct raft_world_options {
     unsigned disk_min_ms;
     unsigned disk_max_ms;
     unsigned loss_ppm;
-    unsigned rules_off; /* guard_rule and reconfiguration_rule bits */
+    unsigned rules_off; /* bits: guard_rule, reconfiguration_rule, REPLICA_IO_ROUNDS */
     enum raft_scenario scenario;
     bool change;  /* an operator changes the voters all the time */
     bool verbose; /* a trace on stdout */
@@ -51,6 +52,7 @@ struct raft_world_result {
     uint64_t partitions;
     uint64_t installs; /* snapshots restored in a running voter */
     uint64_t acked;
+    uint64_t reads;   /* barriers that were done */
     uint64_t changes; /* of voters */
     uint64_t grown;   /* changes to a larger set */
     uint64_t replaced;

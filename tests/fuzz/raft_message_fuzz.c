@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct heap heap;
     static struct voters voters;
     struct raft_message message;
+    uint64_t round;
     struct buffer again = {0};
 
     if (voters.count == 0) {
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             UNREACHABLE();
         }
     }
-    if (message_decode(&message, 2, bytes_of(data, size), &voters) == ERR_OK) {
+    if (message_decode(&message, &round, 2, bytes_of(data, size), &voters) == ERR_OK) {
         if (message.type == RAFT_IO_APPEND_ENTRIES &&
             message.append_entries.leader_commit >
                 message.append_entries.prev_log_index + message.append_entries.n_entries) {
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             message_fini(&message);
             return 0;
         }
-        const enum err e = message_encode(&again, &message, &voters, SIZE_MAX);
+        const enum err e = message_encode(&again, &message, round, &voters, SIZE_MAX);
         ASSERT(e == ERR_OK);
         ASSERT(bytes_equal(buffer_bytes(&again), bytes_of(data, size)));
         message_fini(&message);

@@ -19,6 +19,7 @@ enum { FROM = 2, ENTRIES = 3 };
 static struct voters voters;
 static uint8_t command[] = "sixteen bytes...";
 static struct raft_entry entries[ENTRIES];
+static uint64_t heard; /* round of what was decoded last */
 
 static int prepare(void **state)
 {
@@ -91,7 +92,7 @@ static struct buffer encode(const struct raft_message *m, size_t entries_size_ma
 {
     struct buffer out = {0};
 
-    assert_int_equal(message_encode(&out, m, &voters, entries_size_max), ERR_OK);
+    assert_int_equal(message_encode(&out, m, 0, &voters, entries_size_max), ERR_OK);
     return out;
 }
 
@@ -102,7 +103,8 @@ static void every_type_comes_back_the_same(void **state)
         const struct raft_message m = sample((unsigned short)type);
         struct raft_message back;
         struct buffer first = encode(&m, MESSAGE_ENTRIES_SIZE_MAX);
-        assert_int_equal(message_decode(&back, FROM, buffer_bytes(&first), &voters), ERR_OK);
+        assert_int_equal(message_decode(&back, &heard, FROM, buffer_bytes(&first), &voters),
+                         ERR_OK);
         assert_int_equal(back.type, type);
         assert_int_equal(back.server_id, FROM);
         assert_string_equal(back.server_address, "2");
@@ -114,13 +116,33 @@ static void every_type_comes_back_the_same(void **state)
     }
 }
 
+static void a_round_comes_back(void **state)
+{
+    enum { AT_ROUND = 4 };
+    const struct raft_message m = sample(RAFT_IO_APPEND_ENTRIES);
+    struct raft_message back;
+    struct buffer out = {0};
+
+    (void)state;
+    assert_int_equal(message_encode(&out, &m, 77, &voters, MESSAGE_ENTRIES_SIZE_MAX), ERR_OK);
+    assert_int_equal(message_decode(&back, &heard, FROM, buffer_bytes(&out), &voters), ERR_OK);
+    assert_int_equal(heard, 77);
+    assert_int_equal(back.append_entries.prev_log_index, 10);
+    message_fini(&back);
+    out.data[AT_ROUND] = 0; // then it would have none
+    assert_int_equal(message_decode(&back, &heard, FROM, buffer_bytes(&out), &voters), ERR_CORRUPT);
+    memset(out.data + AT_ROUND, 0xff, sizeof heard);
+    assert_int_equal(message_decode(&back, &heard, FROM, buffer_bytes(&out), &voters), ERR_CORRUPT);
+    buffer_fini(&out);
+}
+
 static void fields_keep_their_values(void **state)
 {
     struct raft_message m = sample(RAFT_IO_APPEND_ENTRIES);
     struct buffer bytes = encode(&m, MESSAGE_ENTRIES_SIZE_MAX);
 
     (void)state;
-    assert_int_equal(message_decode(&m, FROM, buffer_bytes(&bytes), &voters), ERR_OK);
+    assert_int_equal(message_decode(&m, &heard, FROM, buffer_bytes(&bytes), &voters), ERR_OK);
     const struct raft_append_entries *a = &m.append_entries;
     assert_int_equal(a->term, 5);
     assert_int_equal(a->prev_log_index, 10);
@@ -148,12 +170,13 @@ static void every_prefix_and_every_longer_one_is_refused(void **state)
         for (size_t size = 0; size < whole.size; size++) {
             // A copy of its own size, so that a sanitizer sees a read past its end.
             uint8_t *prefix = mem_copy(whole.data, size);
-            assert_int_equal(message_decode(&back, FROM, bytes_of(prefix, size), &voters),
+            assert_int_equal(message_decode(&back, &heard, FROM, bytes_of(prefix, size), &voters),
                              ERR_CORRUPT);
             mem_free(prefix);
         }
         buffer_put(&whole, "", 1);
-        assert_int_equal(message_decode(&back, FROM, buffer_bytes(&whole), &voters), ERR_CORRUPT);
+        assert_int_equal(message_decode(&back, &heard, FROM, buffer_bytes(&whole), &voters),
+                         ERR_CORRUPT);
         buffer_fini(&whole);
     }
 }
@@ -165,14 +188,14 @@ static void a_long_suffix_is_cut_with_its_commit_index(void **state)
     (void)state;
     m.append_entries.leader_commit = 13;
     struct buffer bytes = encode(&m, 1); // one entry at least, whatever its size
-    assert_int_equal(message_decode(&m, FROM, buffer_bytes(&bytes), &voters), ERR_OK);
+    assert_int_equal(message_decode(&m, &heard, FROM, buffer_bytes(&bytes), &voters), ERR_OK);
     assert_int_equal(m.append_entries.n_entries, 1);
     assert_int_equal(m.append_entries.leader_commit, 11);
     message_fini(&m);
     buffer_fini(&bytes);
     m = sample(RAFT_IO_APPEND_ENTRIES);
     bytes = encode(&m, 24);
-    assert_int_equal(message_decode(&m, FROM, buffer_bytes(&bytes), &voters), ERR_OK);
+    assert_int_equal(message_decode(&m, &heard, FROM, buffer_bytes(&bytes), &voters), ERR_OK);
     assert_int_equal(m.append_entries.n_entries, 2);
     message_fini(&m);
     buffer_fini(&bytes);
@@ -185,7 +208,7 @@ static void a_snapshot_over_the_limit_is_not_sent(void **state)
 
     (void)state;
     m.install_snapshot.data.len = (size_t)MESSAGE_SNAPSHOT_SIZE_MAX + 1;
-    assert_int_equal(message_encode(&out, &m, &voters, MESSAGE_ENTRIES_SIZE_MAX), ERR_TOO_BIG);
+    assert_int_equal(message_encode(&out, &m, 0, &voters, MESSAGE_ENTRIES_SIZE_MAX), ERR_TOO_BIG);
     assert_int_equal(out.size, 0);
     buffer_fini(&out);
 }
@@ -243,7 +266,7 @@ static void hostile_fields_are_refused(void **state)
         for (size_t k = 0; k < cases[i].size; k++) {
             bytes.data[cases[i].at + k] = (uint8_t)(cases[i].value >> 8 * k);
         }
-        if (message_decode(&m, FROM, buffer_bytes(&bytes), &voters) != ERR_CORRUPT) {
+        if (message_decode(&m, &heard, FROM, buffer_bytes(&bytes), &voters) != ERR_CORRUPT) {
             fail_msg("case %zu was taken", i);
         }
         buffer_fini(&bytes);
@@ -257,12 +280,12 @@ static void another_configuration_is_refused(void **state)
 
     (void)state;
     bytes.data[bytes.size - 1] ^= 1; // the last byte of the entry that names the voters
-    assert_int_equal(message_decode(&m, FROM, buffer_bytes(&bytes), &voters), ERR_CORRUPT);
+    assert_int_equal(message_decode(&m, &heard, FROM, buffer_bytes(&bytes), &voters), ERR_CORRUPT);
     buffer_fini(&bytes);
     m = sample(RAFT_IO_INSTALL_SNAPSHOT);
     bytes = encode(&m, MESSAGE_ENTRIES_SIZE_MAX);
     bytes.data[4 + 4 * 8 + 8 + 1] ^= 1;
-    assert_int_equal(message_decode(&m, FROM, buffer_bytes(&bytes), &voters), ERR_CORRUPT);
+    assert_int_equal(message_decode(&m, &heard, FROM, buffer_bytes(&bytes), &voters), ERR_CORRUPT);
     buffer_fini(&bytes);
 }
 
@@ -272,7 +295,7 @@ static void nobody_asks_for_a_vote_for_another(void **state)
     struct buffer bytes = encode(&m, MESSAGE_ENTRIES_SIZE_MAX);
 
     (void)state;
-    assert_int_equal(message_decode(&m, 3, buffer_bytes(&bytes), &voters), ERR_CORRUPT);
+    assert_int_equal(message_decode(&m, &heard, 3, buffer_bytes(&bytes), &voters), ERR_CORRUPT);
     buffer_fini(&bytes);
 }
 
@@ -293,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(every_type_comes_back_the_same),
+        cmocka_unit_test(a_round_comes_back),
         cmocka_unit_test(fields_keep_their_values),
         cmocka_unit_test(every_prefix_and_every_longer_one_is_refused),
         cmocka_unit_test(a_long_suffix_is_cut_with_its_commit_index),

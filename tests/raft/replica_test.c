@@ -21,6 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wire/versions.h"
+
+#include "tests/planted.h"
 #include "tests/test.h"
 
 enum { MEMBERS_MAX = 5, STEP_US = 10 * 1000, LOG_LINES_MAX = 64, WISH_TAG = 1000000 };
@@ -57,7 +60,8 @@ struct member {
     uint64_t done_tag; /* last one */
     enum err done_result;
     size_t done_count;
-    bool cut; /* off the network */
+    unsigned sent; /* messages to others */
+    bool cut;      /* off the network */
     bool
         unled; /* of what it says and is told, only questions for a generation, and answers, pass */
 };
@@ -147,7 +151,7 @@ static void on_done(void *context, uint64_t tag, enum err result)
 
 static void on_send(void *context, uint64_t voter, struct bytes message)
 {
-    const struct member *m = context;
+    struct member *m = context;
     struct parcel *p = mem_new(1, sizeof *p + message.size);
 
     p->from = m->place;
@@ -155,6 +159,7 @@ static void on_send(void *context, uint64_t voter, struct bytes message)
     p->size = message.size;
     memcpy(p->data, message.data, message.size);
     list_push_back(&m->group->parcels, &p->link);
+    m->sent++;
 }
 
 static void on_wake(void *context)
@@ -525,6 +530,201 @@ static void a_commit_is_one_write_and_one_sync_on_each_voter(void **state)
         assert_int_equal(writes_of(&g, i) - before[i], COMMITS + 1);
     }
     assert_int_equal(syncs - synced, 3 * (COMMITS + 1));
+    group_fini(&g);
+}
+
+static void know_rounds(struct group *g)
+{
+    for (size_t i = 0; i < g->size; i++) {
+        replica_set_format(g->member[i].replica, FLEET_FORMAT_ROUNDS);
+    }
+}
+
+/* Before that, it is an entry of the log. */
+static void a_barrier_writes_nothing_where_voters_know_rounds(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    struct member *m = leader(&g);
+    uint64_t writes = writes_of(&g, 0);
+    assert_int_equal(replica_barrier(m->replica, 500), ERR_OK);
+    run(&g, 20);
+    assert_int_equal(m->done_tag, 500);
+    assert_true(writes_of(&g, 0) > writes);
+    know_rounds(&g);
+    run(&g, 500);
+    writes = writes_of(&g, 0);
+    assert_int_equal(replica_barrier(m->replica, 501), ERR_OK);
+    assert_int_equal(replica_barrier(m->replica, 502), ERR_OK);
+    run(&g, 20);
+    assert_int_equal(m->done_tag, 502);
+    assert_int_equal(m->done_result, ERR_OK);
+    assert_int_equal(writes_of(&g, 0), writes);
+    propose(&g, "second");
+    group_fini(&g);
+}
+
+/* Take what is under way to `place`, to deliver it later. */
+static void hold(struct group *g, size_t place, struct list *held)
+{
+    struct list rest = LIST_INIT(rest);
+    struct list_link *link;
+
+    while ((link = list_pop_front(&g->parcels)) != NULL) {
+        const struct parcel *p = CONTAINER_OF(link, struct parcel, link);
+
+        list_push_back(p->to == place ? held : &rest, link);
+    }
+    list_splice_back(&g->parcels, &rest);
+}
+
+static void an_answer_to_an_earlier_round_confirms_no_later_one(void **state)
+{
+    struct group g;
+    struct list held = LIST_INIT(held);
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    know_rounds(&g);
+    run(&g, 500);
+    struct member *m = leader(&g);
+    assert_int_equal(replica_barrier(m->replica, 600), ERR_OK);
+    replica_poll(m->replica, g.now_us); // the round goes out, ...
+    deliver(&g);                        // and is heard
+    hold(&g, m->place, &held);
+    for (struct list_link *l = list_front(&held); l != NULL; l = list_next(&held, l)) {
+        receive(&g, m->replica, CONTAINER_OF(l, struct parcel, link));
+    }
+    assert_int_equal(m->done_tag, 600);
+    m->cut = true; // nobody hears of what comes now
+    assert_int_equal(replica_barrier(m->replica, 601), ERR_OK);
+    run(&g, 20);
+    list_splice_back(&g.parcels, &held); // the same answers, late
+    m->cut = false;
+    deliver(&g);
+    assert_int_equal(m->done_tag, 600);
+    run(&g, 500); // the next beat asks again
+    assert_int_equal(m->done_tag, 601);
+    assert_int_equal(m->done_result, ERR_OK);
+    group_fini(&g);
+}
+
+/* A later leader's numbers begin anew: what was heard in another term would confirm them. */
+static void a_voter_repeats_no_number_of_an_older_term(void **state)
+{
+    enum { ROUNDS = 5 };
+    struct group g;
+    struct list held = LIST_INIT(held);
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    know_rounds(&g);
+    struct member *old = leader(&g);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        assert_int_equal(replica_barrier(old->replica, 800 + i), ERR_OK);
+        run(&g, 20);
+    }
+    assert_int_equal(old->done_tag, 800 + ROUNDS - 1);
+    old->cut = true;
+    run(&g, 2000);
+    struct member *m = leader(&g);
+    assert_ptr_not_equal(m, old);
+    propose(&g, "second");
+    run(&g, 500);
+    const size_t other = 3 - old->place - m->place;
+    m->sent = 0;
+    while (m->sent == 0) {
+        g.now_us += STEP_US;
+        replica_tick(m->replica, g.now_us);
+    }
+    deliver(&g); // a beat of before its first round is heard,
+    hold(&g, m->place, &held);
+    g.member[other].cut = true;
+    assert_int_equal(replica_barrier(m->replica, 900), ERR_OK);
+    replica_poll(m->replica, g.now_us); // the round begins,
+    deliver(&g);                        // nobody hears it,
+    g.member[other].cut = false;
+    assert_false(list_empty(&held));
+    list_splice_back(&g.parcels, &held);
+    deliver(&g); // and the answers come
+    assert_int_not_equal(m->done_tag, 900);
+    run(&g, 500);
+    assert_int_equal(m->done_tag, 900);
+    assert_int_equal(m->done_result, ERR_OK);
+    group_fini(&g);
+}
+
+/* A round that nobody answers ends with the leadership. */
+static void a_round_of_a_deposed_leader_is_not_done(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    know_rounds(&g);
+    struct member *m = leader(&g);
+    m->cut = true;
+    assert_int_equal(replica_barrier(m->replica, 700), ERR_OK);
+    run(&g, 400);
+    assert_int_not_equal(m->done_tag, 700);
+    run(&g, 2000);
+    assert_int_equal(m->done_tag, 700);
+    assert_int_equal(m->done_result, ERR_TIMEOUT);
+    assert_ptr_not_equal(leader(&g), m);
+    group_fini(&g);
+}
+
+/* Beats of the leader in that time. */
+static unsigned beats(struct group *g, unsigned ms)
+{
+    const struct member *m = leader(g);
+    const unsigned before = m->sent;
+
+    run(g, ms);
+    return (m->sent - before) / 2; // to two others
+}
+
+static void a_calm_leader_beats_seldom_and_tells_soon_what_is_committed(void **state)
+{
+    enum { ELECTION_MS = 500, HEARTBEAT_MS = 50 };
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "first");
+    run(&g, 500);
+    const unsigned calm = beats(&g, 10 * ELECTION_MS);
+    assert_in_range(calm, 10 * 3, 10 * 4);
+    while (beats(&g, STEP_US / 1000) == 0) {
+        // the next one would come late
+    }
+    propose(&g, "second"); // the voters know of the commit by the next beat alone
+    run(&g, HEARTBEAT_MS + 2 * STEP_US / 1000);
+    for (size_t i = 0; i < 3; i++) {
+        assert_state(&g.member[i], "firstsecond");
+    }
+    // Who missed something refuses the next beat, and is given it with the one after.
+    struct member *late = &g.member[leader(&g)->place == 0 ? 1 : 0];
+    late->cut = true;
+    propose(&g, "third");
+    run(&g, HEARTBEAT_MS + 2 * STEP_US / 1000);
+    late->cut = false;
+    while (beats(&g, STEP_US / 1000) == 0) {
+        assert_state(late, "firstsecond");
+    }
+    run(&g, HEARTBEAT_MS + 2 * STEP_US / 1000);
+    assert_state(late, "firstsecondthird");
     group_fini(&g);
 }
 
@@ -1088,7 +1288,7 @@ static void a_damaged_generation_is_refused_and_costs_nothing(void **state)
     group_fini(&g);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(alone_it_leads_at_once_and_keeps_its_log),
@@ -1096,6 +1296,11 @@ int main(void)
         cmocka_unit_test(a_barrier_alone_is_done),
         cmocka_unit_test(a_command_over_the_limit_is_refused),
         cmocka_unit_test(a_commit_is_one_write_and_one_sync_on_each_voter),
+        cmocka_unit_test(a_barrier_writes_nothing_where_voters_know_rounds),
+        cmocka_unit_test(an_answer_to_an_earlier_round_confirms_no_later_one),
+        cmocka_unit_test(a_voter_repeats_no_number_of_an_older_term),
+        cmocka_unit_test(a_round_of_a_deposed_leader_is_not_done),
+        cmocka_unit_test(a_calm_leader_beats_seldom_and_tells_soon_what_is_committed),
         cmocka_unit_test(a_lost_leader_is_not_waited_for),
         cmocka_unit_test(a_false_alarm_deposes_nobody),
         cmocka_unit_test(three_agree_and_survive_the_leader),
@@ -1118,4 +1323,11 @@ int main(void)
         cmocka_unit_test(a_damaged_generation_is_refused_and_costs_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {M_ANYROUND, M_OLDTERMROUND, M_LATENEWS};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

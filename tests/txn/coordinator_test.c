@@ -521,7 +521,7 @@ static void expect_few_ticks(void)
     const uint64_t suspect_us = (uint64_t)coordinator_config_default().suspect_ms * 1000;
     const uint64_t begin_us = w.now_us;
 
-    assert_int_equal(coordinator_rests_ms(w.c), 50);
+    assert_int_equal(coordinator_rests_ms(w.c), 150);
     while (coordinator_rests_ms(w.c) > 0) {
         w.now_us += (uint64_t)coordinator_rests_ms(w.c) * 1000;
         step((struct coordinator_event){.type = COORDINATOR_TICK});
@@ -555,7 +555,7 @@ static void after_any_storm_everything_comes_to_rest(void **state)
     assert_true(committed > 1000 && aborted > 100); // it was a storm
 }
 
-/* Each barrier is an entry of the log that all coordinators sync. */
+/* Each barrier asks all coordinators. */
 static void nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers: what only a leader may decide waits until the log proves that it still leads.
+ * Barriers: what only a leader may decide waits until it is proved that it still leads.
  */
 #include "txn/leader/inside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers: which messages wait until the log proves that I still lead (specification §3.5)?
+ * Barriers: which messages wait until it is proved that I still lead (specification §3.5)?
  */
 #ifndef TXN_LEADER_BARRIER_H
 #define TXN_LEADER_BARRIER_H
@@ -20,9 +20,8 @@ struct barrier {
     bool urgent;  /* what waits for the next one should not wait for a tick as well */
 };
 
-/* Start a barrier, one at a time; what comes while it is under way waits for the next. Each is an
- * entry of the log, which all coordinators sync: where nothing that waits is urgent, one starts
- * only at a `tick`. */
+/* Start a barrier, one at a time; what comes while it is under way waits for the next. Each asks
+ * all coordinators: where nothing that waits is urgent, one starts only at a `tick`. */
 void barrier_start(struct coordinator *c, bool tick);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message, bool urgent);
 /* One of these waits. */

@@ -16,10 +16,10 @@
 #include <string.h>
 
 enum {
-    CLAIM_MS = 1000, /* the leader says so again */
-    SLEPT_PART = 4,  /* of suspect_ms without a step: I slept */
-    RESTS_MS = 50,   /* between two ticks, when nothing goes on */
-    FOLLOWS_MS = 100,
+    CLAIM_MS = 1000,  /* the leader says so again */
+    SLEPT_PART = 4,   /* of suspect_ms without a step: I slept */
+    RESTS_MS = 150,   /* between two ticks, when nothing goes on: as its beats come, raft/io.h */
+    FOLLOWS_MS = 200, /* more than between two beats of a leader, with which it ticks along */
 };
 
 struct coordinator_config coordinator_config_default(void)
@@ -324,7 +324,7 @@ uint32_t coordinator_rests_ms(const struct coordinator *c)
     if (!c->leading) {
         return FOLLOWS_MS;
     }
-    if (!c->state->begun || c->proposals.count > 0 || c->barrier.count > 0 ||
+    if (!c->state->begun || c->proposals.count > 0 || c->barrier.count > c->barrier.riding ||
         state_pending_count(c->state) > 0 || rebalance_planned(c) > 0 || rebalance_planning(c) ||
         past_found(c) || !fence_rests(c)) {
         return 0;

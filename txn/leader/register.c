@@ -393,8 +393,8 @@ static void judge_clock(const struct coordinator *c, const struct state_node *no
     }
 }
 
-/* When it should renew next, from now on: at the same moment as some others, so that one entry of
- * the log proves for all of them that I lead; 0 = leases are not in force. */
+/* When it should renew next, from now on: at the same moment as some others, so that one barrier
+ * proves for all of them that I lead; 0 = leases are not in force. */
 static uint32_t next_renewal_us(const struct coordinator *c, const struct state_node *node)
 {
     const uint64_t part_us = c->config.lease_us / RENEWALS;
