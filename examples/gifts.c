@@ -81,16 +81,19 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     char text[128] = "";
     char verb[8] = "";
     char whom[64] = "";
-    int64_t amount = 0;
+    char number[20] = "";
 
     (void)instance;
     if (message->payload.size > 0 && message->payload.size < sizeof text) {
         memcpy(text, message->payload.data, message->payload.size);
     }
-    if (sscanf(text, "give %63s %18" SCNd64, whom, &amount) == 2 && amount > 0) {
+    const bool gives = sscanf(text, "give %63s %18s", whom, number) == 2;
+    const bool adds = !gives && sscanf(text, "%7s %18s", verb, number) == 2 &&
+                      (strcmp(verb, "earn") == 0 || (strcmp(verb, "take") == 0 && of_player));
+    const int64_t amount = strtoll(number, NULL, 10);
+    if (gives && amount > 0) {
         give(actor, whom, amount);
-    } else if (sscanf(text, "%7s %18" SCNd64, verb, &amount) == 2 && amount > 0 &&
-               (strcmp(verb, "earn") == 0 || (strcmp(verb, "take") == 0 && of_player))) {
+    } else if (adds && amount > 0) {
         set_gold(actor, gold_of(actor) + amount);
     } else if (strcmp(text, "gold") == 0) {
         (void)rh_reply(actor, rh_integer(gold_of(actor)));

@@ -385,6 +385,8 @@ __attribute__((noinline)) static void run_line(struct kv_call *c, struct rh_byte
     c->word = word + 1;
     c->count = count - 1;
     run_command(c, word[0]);
+    c->word = NULL; // they end here
+    c->count = 0;
 }
 
 static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)

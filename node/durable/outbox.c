@@ -325,6 +325,7 @@ static void put_off(struct actor_outbox *o, struct outgoing *g)
          at = list_next(&o->later, at)) {
         before = at;
     }
+    ASSERT(before->next != NULL); // a list is a ring
     list_insert_after(before, &g->link);
 }
 

@@ -397,17 +397,23 @@ static inline void run_end_at_once(struct runtime *s, enum err error, enum answe
     now->done = true;
 }
 
+/* The message that runs at once was answered, and its actor has nothing else to see to. */
+__attribute__((always_inline)) static inline void
+actor_ran_at_once(struct rh_actor *a, enum answer_code code, struct bytes body)
+{
+    a->answered = true;
+    a->ending = a->passivate;
+    run_end_at_once(a->runtime, ERR_OK, code, body);
+}
 /* actor_ran(), inline: for what runs at once. */
 __attribute__((always_inline)) static inline void
 actor_ran_now(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
     if (__builtin_expect(at_once_of(a->runtime) == NULL || a->extra != &runtime_nothing, false)) {
         actor_ran(a, code, body);
-        return;
+    } else {
+        actor_ran_at_once(a, code, body);
     }
-    a->answered = true;
-    a->ending = a->passivate;
-    run_end_at_once(a->runtime, ERR_OK, code, body);
 }
 
 /* ---- move.c */

@@ -56,7 +56,7 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
     if (at_once_of(a->runtime) == NULL || a->extra != &runtime_nothing) {
         complete(a, code, body);
     } else {
-        actor_ran_now(a, code, body);
+        actor_ran_at_once(a, code, body);
     }
 }
 

@@ -135,7 +135,7 @@ static const char *tries(struct actor_outbox *o, uint64_t now_us, uint64_t *numb
 static void none_leaves_before_its_commit(void **state)
 {
     struct desk d;
-    uint64_t n[8];
+    uint64_t n[8] = {0};
 
     (void)state;
     open_desk(&d);
@@ -156,8 +156,8 @@ static void none_leaves_before_its_commit(void **state)
 static void one_receiver_gets_them_in_order(void **state)
 {
     struct desk d;
-    uint64_t n[8];
-    uint64_t more[8];
+    uint64_t n[8] = {0};
+    uint64_t more[8] = {0};
 
     (void)state;
     open_desk(&d);
@@ -194,8 +194,8 @@ static void the_next_owner_sends_the_rest(void **state)
 {
     struct desk d;
     struct actor_outbox next;
-    uint64_t n[8];
-    uint64_t again[8];
+    uint64_t n[8] = {0};
+    uint64_t again[8] = {0};
 
     (void)state;
     open_desk(&d);
