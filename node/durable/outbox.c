@@ -329,7 +329,7 @@ static void put_off(struct actor_outbox *o, struct outgoing *g)
     list_insert_after(before, &g->link);
 }
 
-void outbox_ended(struct actor_outbox *o, uint64_t number, bool taken, uint64_t now_us)
+uint32_t outbox_ended(struct actor_outbox *o, uint64_t number, bool taken, uint64_t now_us)
 {
     struct outgoing *g = NULL;
 
@@ -338,16 +338,17 @@ void outbox_ended(struct actor_outbox *o, uint64_t number, bool taken, uint64_t 
         g = outgoing_of(at)->number == number ? outgoing_of(at) : NULL;
     }
     if (g == NULL) {
-        return;
+        return 0;
     }
     list_remove(&g->link);
     if (taken) {
         step_out(o, g);
         list_push_back(&o->taken, &g->link);
-        return;
+        return 0;
     }
     g->at_us = now_us + pause_us(g->tries++);
     put_off(o, g);
+    return g->tries;
 }
 
 uint64_t outbox_wakes_us(const struct actor_outbox *o)

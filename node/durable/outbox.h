@@ -83,8 +83,8 @@ bool outbox_load(struct actor_outbox *o, struct bytes all);
 /* Take the next that is to be tried now; outbox_ended() says what came of it. False: none is. */
 bool outbox_next(struct actor_outbox *o, uint64_t now_us, struct outbox_send *send);
 /* The try ended: its receiver has it, or else it is tried again after a while. A number that is
- * not tried is ignored. */
-void outbox_ended(struct actor_outbox *o, uint64_t number, bool taken, uint64_t now_us);
+ * not tried is ignored. Returns how many tries of it have failed; 0 = it is taken. */
+uint32_t outbox_ended(struct actor_outbox *o, uint64_t number, bool taken, uint64_t now_us);
 /* When outbox_next() has one that it has not now; 0 = never by time alone. */
 uint64_t outbox_wakes_us(const struct actor_outbox *o);
 

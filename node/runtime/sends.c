@@ -21,6 +21,7 @@
 
 enum {
     TRY_MS = 10000,   /* how long a try may take */
+    TRIES_UNSAID = 8, /* that fail before a log line says so; so long takes a take-over */
     AWAKE_MS = 10000, /* an actor with an outbox is started if nobody has for so long */
 };
 
@@ -141,7 +142,14 @@ void durable_send_ended(struct rh_actor *a, uint64_t number, const struct call_a
     const bool taken =
         answer->status == RH_OK && answer->payload.size == 1 && answer->payload.data[0] == 1;
 
-    outbox_ended(&a->extra->durable->outbox, number, taken, a->runtime->now_us);
+    const uint32_t failed =
+        outbox_ended(&a->extra->durable->outbox, number, taken, a->runtime->now_us);
+
+    if (failed > 0 && failed % TRIES_UNSAID == 0) {
+        actor_complain(a,
+                       answer->status == RH_NO_KIND ? "unknown_kind" : "send_not_taken",
+                       "a send is refused again and again; those behind it wait");
+    }
     durable_sends_go(a);
 }
 
