@@ -157,7 +157,8 @@ bool inbox_load(struct inbox *i, struct bytes all)
     while (good && changes_next(&all, &c)) {
         if (c.of == CHANGE_TAKEN) {
             good = c.key.size > KIND_SIZE && c.bytes.size == ROW_SIZE &&
-                   named_values_put(&i->senders, c.key, c.bytes) == NAMED_PUT_DONE;
+                   named_values_put(&i->senders, c.key, c.bytes) == NAMED_PUT_DONE &&
+                   i->senders.there < INBOX_SENDERS_MAX; // the next callback takes one
             i->turn = good && row_of(c.bytes).turn > i->turn ? row_of(c.bytes).turn : i->turn;
         }
     }

@@ -44,7 +44,8 @@ static inline bool inbox_is_changed(const struct inbox *i)
 }
 /* Append what was noted, and who is forgotten (storage/actors/changes.h). */
 void inbox_seal(struct inbox *i, struct buffer *out);
-/* Add the rows that a store has. False: one of them is none of ours. */
+/* Add the rows that a store has. False: one of them is none of ours, or there are more than a seal
+ * leaves. */
 bool inbox_load(struct inbox *i, struct bytes all);
 
 #endif

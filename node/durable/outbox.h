@@ -12,7 +12,7 @@
  *
  * To one receiver they go one after the other, so they run there in the order in which they were
  * sent, though any of them may have to go again. Its number is a send's name at the receiver, which
- * saves it in the commit of what it changes (docs/decisions/090): so one that goes again after it
+ * saves it in the commit of what it changes (docs/decisions/091): so one that goes again after it
  * was taken is not taken twice. The number is made of the commit's, which no other commit of the
  * actor ever has.
  *

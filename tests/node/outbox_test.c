@@ -385,6 +385,29 @@ static void who_sent_long_ago_is_forgotten(void **state)
     inbox_fini(&box);
 }
 
+/* As another program may have filled the table: no room is left for the next that is taken. */
+static void more_senders_than_a_seal_leaves_are_refused(void **state)
+{
+    struct inbox box = {0};
+    struct buffer rows = {0};
+    const uint8_t row[16] = {0};
+
+    (void)state;
+    inbox_init(&box);
+    for (uint32_t i = 0; i < INBOX_SENDERS_MAX; i++) {
+        const uint8_t key[6] = {
+            0, KIND, (uint8_t)(i >> 24), (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i};
+
+        changes_put(&rows,
+                    &(struct store_change){.of = CHANGE_TAKEN,
+                                           .key = bytes_of(key, sizeof key),
+                                           .bytes = bytes_of(row, sizeof row)});
+    }
+    assert_false(inbox_load(&box, buffer_bytes(&rows)));
+    buffer_fini(&rows);
+    inbox_fini(&box);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +419,7 @@ static int all_cases(void)
         cmocka_unit_test(all_are_taken_in_order),
         cmocka_unit_test(what_was_taken_is_known_by_its_number),
         cmocka_unit_test(who_sent_long_ago_is_forgotten),
+        cmocka_unit_test(more_senders_than_a_seal_leaves_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 enum { FENCE = 7, KIND = 3 };
 
-/* "put X", "give NAME" (a send of "take"), "take", "refuse", "fail", "get" */
+/* A player: it is told "earn", "give NAME" (a send of "take"), "take", "refuse" or "fail". */
 struct purse {
     struct memory_store store;
     struct runtime_rig t;
@@ -195,6 +195,14 @@ static void earns(struct purse *p)
     saves(p);
 }
 
+/* It has one piece of gold, and gives that to bob: its commit is done. */
+static void gives(struct purse *p)
+{
+    earns(p);
+    (void)runtime_rig_call(&p->t, "give bob");
+    saves(p);
+}
+
 /* ---- */
 
 static void it_leaves_when_it_is_saved_and_goes_when_it_is_taken(void **state)
@@ -233,9 +241,7 @@ static void it_goes_again_and_is_not_taken_twice(void **state)
     (void)state;
     open_purse(&ann);
     open_purse(&bob);
-    earns(&ann);
-    (void)runtime_rig_call(&ann.t, "give bob");
-    saves(&ann);
+    gives(&ann);
     keep_send(&ann, "bob");
     assert_true(takes(&bob, &ann));
     is_told(&ann, RH_UNKNOWN); // but ann does not hear of it
@@ -285,9 +291,7 @@ static void refuses(const char *how)
 
     open_purse(&ann);
     open_purse(&bob);
-    earns(&ann);
-    (void)runtime_rig_call(&ann.t, "give bob");
-    saves(&ann);
+    gives(&ann);
     keep_send(&ann, "bob");
     ann.note.size -= strlen("take");
     buffer_put(&ann.note, how, strlen(how));
@@ -323,9 +327,7 @@ static void one_with_an_outbox_does_not_sleep(void **state)
 
     (void)state;
     open_purse(&ann);
-    earns(&ann);
-    (void)runtime_rig_call(&ann.t, "give bob");
-    saves(&ann);
+    gives(&ann);
     runtime_retire(ann.t.actor);
     assert_int_equal(ann.t.error, ERR_BUSY);
     keep_send(&ann, "bob");
@@ -342,9 +344,7 @@ static void one_that_moves_says_nothing_more(void **state)
 
     (void)state;
     open_purse(&ann);
-    earns(&ann);
-    (void)runtime_rig_call(&ann.t, "give bob");
-    saves(&ann);
+    gives(&ann);
     keep_send(&ann, "bob");
     runtime_export(ann.t.actor);
     assert_int_equal(ann.t.error, ERR_OK);
