@@ -127,4 +127,5 @@ const struct rh_actor_ops ringhold_actor = {
     .message = on_message,
     .deactivate = on_deactivate,
     .durable = 1,
+    .brief = 1, // It works in memory; its answers wait for the store, not its callbacks.
 };

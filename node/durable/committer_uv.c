@@ -139,8 +139,8 @@ void committer_put(void *committer, struct store_task *task)
     (void)pthread_mutex_lock(&c->lock);
     c->stats.waiting++;
     list_push_back(&c->waiting, &task->link);
-    (void)pthread_cond_signal(&c->bell);
     (void)pthread_mutex_unlock(&c->lock);
+    (void)pthread_cond_signal(&c->bell); // Without the lock, which who wakes wants first.
 }
 
 void committer_stats(struct committer *c, struct committer_stats *out)

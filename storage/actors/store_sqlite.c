@@ -32,53 +32,39 @@ struct store_sqlite {
     bool doubt; /* a commit was in doubt, and the file could not be written since */
 };
 
+/* All rows of an actor are neighbours in one tree, so that a commit changes one page or two and a claim
+ * reads them at one go; views give its parts the tables' names that they have in PostgreSQL. Part 0
+ * is the actor itself, the others are changes of this kind, in their order. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS store (one INTEGER PRIMARY KEY CHECK (one = 1),"
     " version INTEGER NOT NULL, read_back INTEGER NOT NULL);"
-    "INSERT OR IGNORE INTO store VALUES (1, 1, 0);"
-    "CREATE TABLE IF NOT EXISTS actor (kind INTEGER NOT NULL, id BLOB NOT NULL,"
-    " fence INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS value (kind INTEGER NOT NULL, id BLOB NOT NULL, key BLOB NOT NULL,"
-    " value BLOB NOT NULL, PRIMARY KEY (kind, id, key)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS answer (kind INTEGER NOT NULL, id BLOB NOT NULL,"
-    " name BLOB NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (kind, id, name)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS alarm (kind INTEGER NOT NULL, id BLOB NOT NULL, name BLOB NOT NULL,"
-    " payload BLOB NOT NULL, due INTEGER NOT NULL, every INTEGER NOT NULL,"
-    " PRIMARY KEY (kind, id, name)) WITHOUT ROWID;"
-    "CREATE INDEX IF NOT EXISTS alarm_due ON alarm (kind, due, id, name);"
-    "CREATE TABLE IF NOT EXISTS send (kind INTEGER NOT NULL, id BLOB NOT NULL, number BLOB NOT "
-    "NULL,"
-    " message BLOB NOT NULL, PRIMARY KEY (kind, id, number)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS taken (kind INTEGER NOT NULL, id BLOB NOT NULL, sender BLOB NOT "
-    "NULL,"
-    " last BLOB NOT NULL, PRIMARY KEY (kind, id, sender)) WITHOUT ROWID;";
+    "INSERT OR IGNORE INTO store VALUES (1, 2, 0);"
+    "CREATE TABLE IF NOT EXISTS entry (kind INTEGER NOT NULL, id BLOB NOT NULL,"
+    " part INTEGER NOT NULL, key BLOB NOT NULL, bytes BLOB, fence INTEGER, number INTEGER,"
+    " due INTEGER, every INTEGER, PRIMARY KEY (kind, id, part, key)) WITHOUT ROWID;"
+    "CREATE INDEX IF NOT EXISTS alarm_due ON entry (kind, due, id, key) WHERE part = 3;"
+    "CREATE VIEW IF NOT EXISTS actor AS SELECT kind, id, fence, number FROM entry WHERE part = 0;"
+    "CREATE VIEW IF NOT EXISTS value AS SELECT kind, id, key, bytes AS value FROM entry"
+    " WHERE part = 1;"
+    "CREATE VIEW IF NOT EXISTS answer AS SELECT kind, id, key AS name, bytes AS answer FROM entry"
+    " WHERE part = 2;"
+    "CREATE VIEW IF NOT EXISTS alarm AS SELECT kind, id, key AS name, bytes AS payload, due, every"
+    " FROM entry WHERE part = 3;"
+    "CREATE VIEW IF NOT EXISTS send AS SELECT kind, id, key AS number, bytes AS message FROM entry"
+    " WHERE part = 4;"
+    "CREATE VIEW IF NOT EXISTS taken AS SELECT kind, id, key AS sender, bytes AS last FROM entry"
+    " WHERE part = 5;";
 
-/* What is done with the rows of one table. */
-struct table_sql {
-    const char *load; /* … of an actor, in the order of their keys */
-    const char *put;
-    const char *drop;
-};
-static const struct table_sql tables[CHANGE_COUNT] = {
-    [CHANGE_VALUE] = {"SELECT key, value FROM value WHERE kind = ? AND id = ? ORDER BY key",
-                      "REPLACE INTO value VALUES (?, ?, ?, ?)",
-                      "DELETE FROM value WHERE kind = ? AND id = ? AND key = ?"},
-    [CHANGE_ANSWER] = {"SELECT name, answer FROM answer WHERE kind = ? AND id = ? ORDER BY name",
-                       "REPLACE INTO answer VALUES (?, ?, ?, ?)",
-                       "DELETE FROM answer WHERE kind = ? AND id = ? AND name = ?"},
-    [CHANGE_ALARM] = {"SELECT name, payload, due, every FROM alarm WHERE kind = ? AND id = ?"
-                      " ORDER BY name",
-                      "REPLACE INTO alarm VALUES (?, ?, ?, ?, ?, ?)",
-                      "DELETE FROM alarm WHERE kind = ? AND id = ? AND name = ?"},
-    [CHANGE_SEND] = {"SELECT number, message FROM send WHERE kind = ? AND id = ? ORDER BY number",
-                     "REPLACE INTO send VALUES (?, ?, ?, ?)",
-                     "DELETE FROM send WHERE kind = ? AND id = ? AND number = ?"},
-    [CHANGE_TAKEN] = {"SELECT sender, last FROM taken WHERE kind = ? AND id = ? ORDER BY sender",
-                      "REPLACE INTO taken VALUES (?, ?, ?, ?)",
-                      "DELETE FROM taken WHERE kind = ? AND id = ? AND sender = ?"},
-};
+/* Up to 64 MiB of log before its pages go to where they belong: most have changed again by then. The
+ * cache is for those that do, 32 MiB. */
+static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                               "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = -32768;";
 
-_Static_assert((int)STORE_SQLITE_VERSION == 1, "what the schema says");
+enum { PART_OF_CHANGE = 1 }; /* more than its enum change_of */
+
+_Static_assert((int)CHANGE_ALARM + (int)PART_OF_CHANGE == 3 && (int)CHANGE_COUNT == 5,
+               "what the schema says");
+_Static_assert((int)STORE_SQLITE_VERSION == 2, "what the schema says");
 
 /* ---- statements ---- */
 
@@ -154,27 +140,28 @@ static struct bytes blob_of(sqlite3_stmt *row, int column)
     return bytes_of(sqlite3_column_blob(row, column), (size_t)sqlite3_column_bytes(row, column));
 }
 
-static struct store_change row_of(sqlite3_stmt *row, enum change_of of)
+/* Of columns part, key, bytes, due, every. */
+static struct store_change row_of(sqlite3_stmt *row)
 {
-    const bool alarm = of == CHANGE_ALARM;
-
     return (struct store_change){
-        .of = of,
-        .key = blob_of(row, 0),
-        .bytes = blob_of(row, 1),
-        .due_ms = alarm ? (uint64_t)sqlite3_column_int64(row, 2) : 0,
-        .every_ms = alarm ? (uint64_t)sqlite3_column_int64(row, 3) : 0,
+        .of = (enum change_of)(sqlite3_column_int(row, 0) - PART_OF_CHANGE),
+        .key = blob_of(row, 1),
+        .bytes = blob_of(row, 2),
+        .due_ms = (uint64_t)sqlite3_column_int64(row, 3),
+        .every_ms = (uint64_t)sqlite3_column_int64(row, 4),
     };
 }
 
-/* Load its rows of one table. */
-static bool load_rows(struct store_sqlite *s, struct store_task *t, enum change_of of)
+static bool load(struct store_sqlite *s, struct store_task *t)
 {
-    struct prepared q = step_of(s, tables[of].load);
+    struct prepared q = step_of(s,
+                                "SELECT part, key, bytes, due, every FROM entry"
+                                " WHERE kind = ? AND id = ? AND part BETWEEN 1 AND 5 ORDER BY part, key");
 
+    buffer_clear(&t->bytes);
     put_name(&q, t);
     while (step_next(&q)) {
-        const struct store_change c = row_of(q.stmt, of);
+        const struct store_change c = row_of(q.stmt);
 
         if (!change_is_good(&c)) {
             log_error("store",
@@ -190,17 +177,6 @@ static bool load_rows(struct store_sqlite *s, struct store_task *t, enum change_
         changes_put(&t->bytes, &c);
     }
     return step_end(&q) && q.code == SQLITE_DONE;
-}
-
-static bool load(struct store_sqlite *s, struct store_task *t)
-{
-    bool read = true;
-
-    buffer_clear(&t->bytes);
-    for (size_t of = 0; of < CHANGE_COUNT && read && t->result == STORE_DONE; of++) {
-        read = load_rows(s, t, (enum change_of)of);
-    }
-    return read;
 }
 
 /* False: the store can't be read. */
@@ -223,8 +199,9 @@ static bool claim(struct store_sqlite *s, struct store_task *t)
     struct store_row row;
     struct prepared q =
         step_of(s,
-                "INSERT INTO actor VALUES (?, ?, ?, 0) ON CONFLICT (kind, id) DO UPDATE"
-                " SET fence = excluded.fence WHERE fence < excluded.fence");
+                "INSERT INTO entry (kind, id, part, key, fence, number) VALUES (?, ?, 0, x'', ?, 0)"
+                " ON CONFLICT (kind, id, part, key) DO UPDATE SET fence = excluded.fence"
+                " WHERE fence < excluded.fence");
     put_name(&q, t);
     put_number(&q, t->fence);
     (void)step_next(&q);
@@ -245,9 +222,13 @@ static bool claim(struct store_sqlite *s, struct store_task *t)
 static bool put_change(struct store_sqlite *s, const struct store_task *t,
                        const struct store_change *c)
 {
-    struct prepared q = step_of(s, c->gone ? tables[c->of].drop : tables[c->of].put);
+    struct prepared q =
+        step_of(s,
+                c->gone ? "DELETE FROM entry WHERE kind = ? AND id = ? AND part = ? AND key = ?"
+                        : "REPLACE INTO entry VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?)");
 
     put_name(&q, t);
+    put_number(&q, (uint64_t)c->of + PART_OF_CHANGE);
     put_blob(&q, c->key);
     if (!c->gone) {
         put_blob(&q, c->bytes);
@@ -282,7 +263,8 @@ static bool commit(struct store_sqlite *s, struct store_task *t)
     struct bytes all = buffer_bytes(&t->bytes);
     struct store_change c;
     struct prepared q = step_of(s,
-                                "UPDATE actor SET number = ?1 WHERE kind = ?2 AND id = ?3"
+                                "UPDATE entry SET number = ?1 WHERE kind = ?2 AND id = ?3"
+                                " AND part = 0 AND key = x''"
                                 " AND number = ?1 - 1 AND (fence = ?4 OR ?5)");
 
     put_number(&q, t->number);
@@ -313,11 +295,12 @@ static bool due(struct store_sqlite *s, struct store_task *t)
     struct due_alarm after = {0};
     struct buffer page = {0};
     struct prepared q = step_of(s,
-                                "SELECT due, id, name FROM alarm WHERE kind = ?1 AND due <= ?2"
-                                " AND (due, id, name) > (?3, ?4, ?5) AND typeof(due) = 'integer'"
+                                "SELECT due, id, key FROM entry WHERE part = 3 AND kind = ?1"
+                                " AND due <= ?2 AND (due, id, key) > (?3, ?4, ?5)"
+                                " AND typeof(due) = 'integer'"
                                 " AND typeof(id) = 'blob' AND length(id) BETWEEN 1 AND 255"
-                                " AND typeof(name) = 'blob' AND length(name) BETWEEN 1 AND 255"
-                                " ORDER BY due, id, name LIMIT ?6");
+                                " AND typeof(key) = 'blob' AND length(key) BETWEEN 1 AND 255"
+                                " ORDER BY due, id, key LIMIT ?6");
 
     (void)due_next(&given, &after);
     put_number(&q, t->kind);
@@ -558,9 +541,7 @@ static const char *open_file(struct store_sqlite *s)
                                                      : sqlite3_errmsg(s->db);
     }
     (void)sqlite3_busy_handler(s->db, on_busy, NULL);
-    if (sqlite3_exec(
-            s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
-        SQLITE_OK) {
+    if (sqlite3_exec(s->db, settings, NULL, NULL, NULL) != SQLITE_OK) {
         return sqlite3_errmsg(s->db);
     }
     if (!statement_check(s->db)) {

@@ -24,7 +24,7 @@
 
 #include <stdbool.h>
 
-enum { STORE_SQLITE_VERSION = 1 };
+enum { STORE_SQLITE_VERSION = 2 };
 
 /* Open the file, or make it, and look whether it is sound. NULL: one line on stderr says why not.
  */

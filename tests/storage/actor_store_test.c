@@ -388,12 +388,13 @@ static void alarms_that_make_no_sense_are_left_out(void **state)
     (void)state;
     open_store(&f);
     runs_sql(f.path,
-             "INSERT INTO alarm VALUES (3, x'', x'61', x'', 5, 0),"
-             " (3, x'616e6e', x'', x'', 5, 0), (3, zeroblob(256), x'61', x'', 5, 0),"
-             " (3, x'616e6e', zeroblob(256), x'', 5, 0), (3, 'ann', 'text', x'', 5, 0),"
-             " (3, x'616e6e', x'62', x'', -5, 0), (3, x'616e6e', x'63', x'', 'now', 0), (3, "
-             "x'616e6e', x'64', x'', 5.5, 0),"
-             " (3, x'626f62', x'61', x'', 5, -1), (3, x'6a6f65', x'6f6b', x'', 5, 0)");
+             "INSERT INTO entry (part, kind, id, key, bytes, due, every) VALUES"
+             " (3, 3, x'', x'61', x'', 5, 0),"
+             " (3, 3, x'616e6e', x'', x'', 5, 0), (3, 3, zeroblob(256), x'61', x'', 5, 0),"
+             " (3, 3, x'616e6e', zeroblob(256), x'', 5, 0), (3, 3, 'ann', 'text', x'', 5, 0),"
+             " (3, 3, x'616e6e', x'62', x'', -5, 0), (3, 3, x'616e6e', x'63', x'', 'now', 0),"
+             " (3, 3, x'616e6e', x'64', x'', 5.5, 0),"
+             " (3, 3, x'626f62', x'61', x'', 5, -1), (3, 3, x'6a6f65', x'6f6b', x'', 5, 0)");
     assert_false(is_due(&f, 100, &after, text));
     assert_string_equal(text, "5 bob a, 5 joe ok, ");
     assert_string_equal(claims(&f, "ann", 5), "refused 2");
@@ -471,8 +472,8 @@ static void spoil(const struct fixture *f)
     }
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db,
-                                  "CREATE TRIGGER no BEFORE INSERT ON value WHEN NEW.id = "
-                                  "x'73706f696c74' BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                  "CREATE TRIGGER no BEFORE INSERT ON entry WHEN NEW.part = 1 AND"
+                                  " NEW.id = x'73706f696c74' BEGIN SELECT RAISE(ABORT, 'no'); END",
                                   NULL,
                                   NULL,
                                   NULL),

@@ -34,7 +34,7 @@ def write_alarms(path, first_ms):
     due = {f"sleeper-{i}": first_ms + int(random.random() * MINUTE_MS) for i in range(ALARMS)}
     db = sqlite3.connect(path)
     db.executemany(
-        "INSERT INTO alarm VALUES (0, ?, CAST('wake' AS BLOB), CAST('' AS BLOB), ?, 0)",
+        "INSERT INTO entry VALUES (0, ?, 3, CAST('wake' AS BLOB), CAST('' AS BLOB), NULL, NULL, ?, 0)",
         ((i.encode(), ms) for i, ms in due.items()),
     )
     db.commit()

@@ -112,7 +112,7 @@ def the_file_while_nodes_run(game):
     game.fails("actor", "set", "0/ann", "gold", "1", "--store", game.store, text="stop the nodes")
     assert game.call("CALL", "ann", "get gold") == "none"
     db = sqlite3.connect(copy)
-    db.execute("INSERT INTO value VALUES (0, X'676f6e65', X'6b', zeroblob(1048577))")
+    db.execute("INSERT INTO entry (kind, id, part, key, bytes) VALUES (0, X'676f6e65', 1, X'6b', zeroblob(1048577))")
     db.commit()
     db.close()
     code, out, _ = fleet.run("store", "check", copy)
