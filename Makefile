@@ -62,12 +62,13 @@ pb      := $(protos:%.proto=build/proto/%.pb-c.c)
 folders := base wire link ring txn storage raft stream route node gateway coordinator daemon client lua sim cli conform load demo
 sources := $(filter-out %/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
-tests   := $(patsubst %.c,$(out)/%,$(shell find tests -name '*_test.c' | sort))
+tests   := $(patsubst %.c,$(out)/%,$(shell find tests examples -name '*_test.c' | sort))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
 benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
 games   := examples/embedded.c examples/matchmaker.c # servers of their own
 players := examples/player.c   # clients
-plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(games) $(players),$(wildcard examples/*.c tests/plugins/*.c)))
+trials  := $(wildcard examples/*_test.c) # of actors, without a fleet
+plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(games) $(players) $(trials),$(wildcard examples/*.c tests/plugins/*.c)))
 embedded := $(games:%.c=$(out)/%)
 playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
@@ -79,9 +80,10 @@ stores  := $(addprefix $(out)/examples/,store_postgres.so store_redis.so)
 library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
+kit     := $(addprefix $(out)/,libringhold-test.a ringhold-test.pc)
 client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ringhold-client.pc)
 manual  := $(patsubst docs/man/%.scd,$(out)/man/%,$(wildcard docs/man/*.scd))
-ship    := $(binary) $(beside) $(stores) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
+ship    := $(binary) $(beside) $(stores) $(checker) $(library) $(shared) $(pkg) $(kit) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
 
 all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) ## build ringhold, its libraries, plugins, tests
 
@@ -130,6 +132,22 @@ $(shared): $(out)/libringhold.o
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -shared -Wl,-soname,libringhold.so.0 $(if $(SAN),,-Wl$(comma)--no-undefined) $(linking) $^ $(lib_libs) -o $@
 
+# What a test of actors links instead: the same, and its world (include/ringhold_test.h).
+kit_api := $(shell sed -n 's/^RH_API .*[ *]\(rh_test_[a-z_]*\)(.*)*/\1/p' include/ringhold_test.h)
+$(out)/libringhold-test.o: $(out)/all.a include/ringhold.h include/ringhold_test.h
+	$(call say,LD)
+	$(Q)$(partly) $(api:%=-u %) $(kit_api:%=-u %) $< -o $@
+	$(Q)$(OBJCOPY) --localize-hidden $@
+
+$(out)/libringhold-test.a: $(out)/libringhold-test.o
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(archive) rcs $@ $^
+
+$(trials:%.c=$(out)/%): $(out)/%_test: $(out)/%_test.o $(out)/%.o $(out)/libringhold-test.a
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(program) $^ $(lib_libs) -o $@
+
 # What a game's client links: the C library is all it needs.
 client_objects := $(patsubst %.c,$(out)/%.o,$(wildcard client/*.c))
 $(out)/libringhold-client.o: $(client_objects)
@@ -154,7 +172,7 @@ $(playing): %: %.o $(out)/libringhold-client.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) $(program) $^ -o $@
 
-$(pkg): packaging/ringhold.pc.in Makefile VERSION
+$(pkg) $(out)/ringhold-test.pc: $(out)/%.pc: packaging/%.pc.in Makefile VERSION
 	@mkdir -p $(@D)
 	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@LIBS@,$(lib_libs),' $< >$@
 
@@ -197,7 +215,7 @@ $(out)/examples/store_postgres.so: plugin_libs := -lpq -lpthread
 $(out)/examples/store_redis.so: plugin_libs := -lhiredis -lpthread
 $(out)/examples/store_postgres.so $(out)/examples/store_redis.so: $(patsubst %,$(out)/examples/stores/%.o,guard jobs stored)
 
-$(tests): %: %.o $(out)/all.a
+$(filter-out $(trials:%.c=$(out)/%),$(tests)): %: %.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -rdynamic $(program) $^ -lcmocka $(libs) -o $@
 
@@ -416,7 +434,10 @@ install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	    ln -sf lib$$name.so.0 $(DESTDIR)$(LIBDIR)/lib$$name.so && \
 	    sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%),' \
 	        $(out)/$$name.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc || exit 1; done
-	install -m 644 include/ringhold.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(out)/libringhold-test.a $(DESTDIR)$(LIBDIR)
+	sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%),' \
+	    $(out)/ringhold-test.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/ringhold-test.pc
+	install -m 644 include/ringhold.h include/ringhold_test.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
 	for page in $(filter $(manual),$(ship)); do \
 	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(PREFIX)/share/doc/ringhold

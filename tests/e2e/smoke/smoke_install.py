@@ -129,6 +129,16 @@ def cplusplus_links_with_what_is_installed(binary):
         }
         links(folder, lib, config, "ringhold", SERVER, "hello 2 1\n")
         links(folder, lib, config, "ringhold-client", CLIENT, "1 MOVING 2\n")
+        a_test_of_actors_links(folder, config)
+
+
+def a_test_of_actors_links(folder, config):
+    """The example, by the line at its head."""
+    flags = run("pkg-config", "--cflags", "--libs", "ringhold-test", env=config).split()
+    sources = [os.path.join(ROOT, "examples", name) for name in ("gifts_test.c", "gifts.c")]
+    program = os.path.join(folder, "gifts_test")
+    run("gcc", "-Wall", "-Wextra", "-Werror", *sources, "-o", program, *flags)
+    assert run(program) == "ok\n"
 
 
 def tools_are_found(prefix, built):
