@@ -236,7 +236,7 @@ DURABLE = """
 local box = ringhold.kind("box", {durable = true})
 local wall = ringhold.kind("wall", {durable = true})
 function box.put(self, value) ringhold.put("value", value) return "put" end
-function box.give(self) ringhold.send_once(wall, "wall", "take") return "given" end
+function box.give(self) ringhold.send_once("wall", "wall", "take") return "given" end
 function box.alarm(self, seconds) ringhold.alarm("ring", tonumber(seconds)) return "set" end
 function box.on_alarm(self) end
 function wall.take(self) error("never") end
