@@ -23,7 +23,9 @@ enum {
 #define DETAILS                                                                                \
     "KIND/ID as `ringhold actors` shows it: 0/boss-7; in it and in KEY, bytes that can't be\n" \
     "shown are written as %XX. The actor is asked where it lives, and started if it sleeps.\n" \
-    "With --store, and all nodes of that store stopped, its file is read and changed itself."
+    "With --store, and all nodes of that store stopped, it is read and changed itself: it is " \
+    "named\n"                                                                                  \
+    "as for `ringhold node`, or by the path of its file."
 
 /* What all five have. */
 struct verb_options {
@@ -36,7 +38,7 @@ struct verb_options {
 static struct option store_option(struct verb_options *o)
 {
     return option_text("store",
-                       "sqlite:PATH",
+                       "STORE",
                        o->store,
                        sizeof o->store,
                        "the store of nodes that are stopped (ask the actor itself)");

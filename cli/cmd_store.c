@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold store check | stats | vacuum | backup`: the file of a store of durable actors.
+ * `ringhold store check | stats | vacuum | backup`: a whole store of durable actors.
  */
 #include "cli/commands.h"
 #include "cli/rows.h"
-#include "cli/values_source.h"
 #include "daemon/json.h"
 #include "daemon/options.h"
 #include "storage/actors/tools.h"
@@ -15,9 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FILE_ARGUMENT "FILE|sqlite:PATH"
+#define STORE_ARGUMENT "FILE|STORE"
+#define STORES                                                                                 \
+    "STORE is named as `ringhold node --store` names it: sqlite:PATH, postgres:CONNECTION or " \
+    "redis:HOST:PORT\n(its password in the environment: REDIS_PASSWORD).\n"
 
-/* Parse; then `path` is the file that the first argument names. Returns -1 to go on. */
+/* Parse; then `path` is the store that the first argument names. Returns -1 to go on. */
 static int parse(const struct command *command, int argc, char **argv, const char *arguments[8],
                  const char **path)
 {
@@ -28,13 +30,13 @@ static int parse(const struct command *command, int argc, char **argv, const cha
         return code;
     }
     log_set_level(LOG_ERROR);
-    *path = values_source_path(command->name, arguments[0]);
-    return *path == NULL ? 1 : -1;
+    *path = arguments[0];
+    return -1;
 }
 
 static int fail(const char *command, const char *path, const char *why)
 {
-    (void)fprintf(stderr, "ringhold %s: %s: %s\n", command, path, why);
+    (void)fprintf(stderr, "ringhold %s: %s: %s\n", command, store_tools_shown(path), why);
     return 1;
 }
 
@@ -54,9 +56,12 @@ static int check(int argc, char **argv)
     const struct command command = {
         .name = "store check",
         .summary = "Look through the store of durable actors; a line for each thing that is wrong.",
-        .arguments = FILE_ARGUMENT,
-        .details = "What SQLite finds damaged, rows over the limits, and rows of no actor. Nodes "
-                   "may run.\nExit code: 0 it is sound, 1 it is not, or an error.",
+        .arguments = STORE_ARGUMENT,
+        .details =
+            STORES "What SQLite finds damaged, rows over the limits, rows of no actor, and sends "
+                   "newer than their actor. Nodes\nmay run; Redis has no view of one "
+                   "moment, so what changes meanwhile may be passed over.\nExit code: 0 it "
+                   "is sound, 1 it is not, or an error.",
         .options = none,
         .arguments_min = 1,
         .arguments_max = 1,
@@ -74,7 +79,7 @@ static int check(int argc, char **argv)
         return fail(command.name, path, why);
     }
     if (count == 0) {
-        (void)printf("%s is sound\n", path);
+        (void)printf("%s is sound\n", store_tools_shown(path));
     }
     return count == 0 ? 0 : 1;
 }
@@ -94,6 +99,7 @@ static void print_figures(const struct store_figures *f, bool json)
         {"answer_bytes", f->answer_bytes},
         {"alarms", f->alarms},
         {"alarm_bytes", f->alarm_bytes},
+        {"alarms_due", f->alarms_due},
         {"next_due_ms", f->next_due_ms},
         {"sends", f->sends},
         {"send_bytes", f->send_bytes},
@@ -125,10 +131,13 @@ static int stats(int argc, char **argv)
     const struct command command = {
         .name = "store stats",
         .summary = "Show how much is in the store of durable actors.",
-        .arguments = FILE_ARGUMENT,
-        .details = "next_due_ms: when the first alarm is due, in ms since 1970; 0 = there is none. "
-                   "free_bytes: what\n`ringhold store vacuum` would give back, about. read_back: "
-                   "commits in doubt that were read back.\nNodes may run.",
+        .arguments = STORE_ARGUMENT,
+        .details = STORES
+        "sends: that their receivers have not taken yet. taken: senders of which something was "
+        "taken. alarms_due: whose\ntime has come. next_due_ms: when the first is due, in ms since "
+        "1970; 0 = there is none. file_bytes: of Redis the\nappend-only file of the whole server. "
+        "free_bytes: what `ringhold store vacuum` would give back, about (Redis:\nBGREWRITEAOF). "
+        "read_back: commits in doubt that were read back. Nodes may run.",
         .options = options,
         .arguments_min = 1,
         .arguments_max = 1,
@@ -156,10 +165,13 @@ static int vacuum(int argc, char **argv)
     static const struct option none[] = {{0}};
     const struct command command = {
         .name = "store vacuum",
-        .summary = "Write the store of durable actors anew, without what is free in it.",
-        .arguments = FILE_ARGUMENT,
-        .details = "All nodes of the store must be stopped, for they would wait. The folder needs "
-                   "room for a copy.",
+        .summary = "Give back what is free in the store of durable actors.",
+        .arguments = STORE_ARGUMENT,
+        .details = STORES "A file is written anew: all its nodes must be stopped, for they would "
+                          "wait, and the folder "
+                          "needs room for a copy.\nPostgreSQL: VACUUM (ANALYZE) of the store's "
+                          "tables; nodes may run. "
+                          "Redis has nothing of the kind: BGREWRITEAOF.",
         .options = none,
         .arguments_min = 1,
         .arguments_max = 1,
@@ -185,8 +197,9 @@ static int backup(int argc, char **argv)
     const struct command command = {
         .name = "store backup",
         .summary = "Copy the store of durable actors, as it is at one moment, into a new file.",
-        .arguments = FILE_ARGUMENT " TARGET",
-        .details = "Nodes may run, and go on. TARGET is written completely (fsync) before it gets "
+        .arguments = "FILE|sqlite:PATH TARGET",
+        .details = "Of PostgreSQL and Redis it says how their own tools do it. Nodes may run, and "
+                   "go on. TARGET is written completely (fsync) before it gets "
                    "its name.",
         .options = options,
         .arguments_min = 2,
@@ -219,9 +232,9 @@ int cmd_store(int argc, char **argv)
     }
     const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
     (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold store check " FILE_ARGUMENT "\n"
-                  "       ringhold store stats [options] " FILE_ARGUMENT "\n"
-                  "       ringhold store vacuum " FILE_ARGUMENT "\n"
-                  "       ringhold store backup [options] " FILE_ARGUMENT " TARGET\n");
+                  "usage: ringhold store check " STORE_ARGUMENT "\n"
+                  "       ringhold store stats [options] " STORE_ARGUMENT "\n"
+                  "       ringhold store vacuum " STORE_ARGUMENT "\n"
+                  "       ringhold store backup [options] FILE|sqlite:PATH TARGET\n");
     return asked ? 0 : 1;
 }

@@ -6,13 +6,13 @@
 
 #include "base/mem.h"
 #include "node/durable/operate.h"
-#include "storage/actors/store_sqlite.h"
+#include "storage/actors/whole.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct values_offline {
-    struct actor_store *store; /* owned */
+    struct whole_store *whole; /* owned */
     struct named_values values;
     struct values_batch batch;
     struct buffer answer;
@@ -34,7 +34,7 @@ static struct store_task *task_of(const struct values_offline *o, enum store_ver
 
 static bool perform(struct values_offline *o, struct store_task *t)
 {
-    o->store->perform(o->store, &t, 1);
+    o->whole->store->perform(o->whole->store, &t, 1);
     return t->result == STORE_DONE;
 }
 
@@ -65,21 +65,26 @@ static bool commit(struct values_offline *o)
     return good;
 }
 
-struct values_offline *values_offline_open(const char *path, const Rh__Actor *actor,
+struct values_offline *values_offline_open(const char *store, const Rh__Actor *actor,
                                            char why[VALUES_OFFLINE_WHY_SIZE])
 {
-    struct actor_store *store = store_sqlite_open_alone(path, why);
+    struct whole_store *whole;
 
-    if (store == NULL) {
+    if (whole_open(store, WHOLE_ALONE, &whole, why) != ERR_OK) {
         return NULL;
     }
     struct values_offline *o = mem_new(1, sizeof *o);
-    o->store = store;
+    o->whole = whole;
     named_values_init(&o->values);
     o->name.kind = (uint16_t)actor->kind;
     o->name.id_size = (uint8_t)actor->id.len;
     memcpy(o->name.id, actor->id.data, actor->id.len);
-    o->known = store_sqlite_fence(store, &o->name);
+    o->known = whole->fence(whole, &o->name);
+    if (!o->known && whole->why[0] != '\0') {
+        (void)snprintf(why, VALUES_OFFLINE_WHY_SIZE, "%s", whole->why);
+        values_offline_close(o);
+        return NULL;
+    }
     if (o->known && !claim(o)) {
         (void)snprintf(
             why, VALUES_OFFLINE_WHY_SIZE, "the actor can't be loaded: `ringhold store check`");
@@ -92,7 +97,7 @@ struct values_offline *values_offline_open(const char *path, const Rh__Actor *ac
 void values_offline_close(struct values_offline *o)
 {
     if (o != NULL) {
-        o->store->close(o->store);
+        o->whole->close(o->whole);
         named_values_fini(&o->values);
         values_batch_fini(&o->batch);
         buffer_fini(&o->answer);

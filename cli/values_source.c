@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "cli/operator_request.h"
 #include "cli/values_offline.h"
+#include "storage/actors/tools.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,22 +19,6 @@ static bool complain(const struct values_source *s, const char *why)
 {
     (void)fprintf(stderr, "ringhold %s: %s: %s\n", s->command, s->q->arguments[0], why);
     return false;
-}
-
-const char *values_source_path(const char *command, const char *store)
-{
-    static const char sqlite[] = "sqlite:";
-    const size_t skip = strncmp(store, sqlite, sizeof sqlite - 1) == 0 ? sizeof sqlite - 1 : 0;
-
-    if (store[skip] == '\0' || strstr(store, "://") != NULL) {
-        (void)fprintf(stderr,
-                      "ringhold %s: '%s' is not sqlite:PATH: other databases have tools of their "
-                      "own\n",
-                      command,
-                      store);
-        return NULL;
-    }
-    return store + skip;
 }
 
 bool values_source_open(struct values_source *s, const struct query *q, const char *command,
@@ -49,10 +34,10 @@ bool values_source_open(struct values_source *s, const struct query *q, const ch
     if (store[0] == '\0') {
         return true;
     }
-    const char *path = values_source_path(command, store);
-    s->offline = path == NULL ? NULL : values_offline_open(path, &s->actor, why);
-    if (path != NULL && s->offline == NULL) {
-        (void)fprintf(stderr, "ringhold %s: can't use %s: %s\n", command, path, why);
+    s->offline = values_offline_open(store, &s->actor, why);
+    if (s->offline == NULL) {
+        (void)fprintf(
+            stderr, "ringhold %s: can't use %s: %s\n", command, store_tools_shown(store), why);
     }
     return s->offline != NULL;
 }

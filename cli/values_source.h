@@ -37,7 +37,4 @@ bool values_source_read(struct values_source *s, struct bytes key, struct buffer
 bool values_source_change(struct values_source *s, struct bytes rows, bool replace,
                           uint32_t *count);
 
-/* "sqlite:PATH", or PATH itself: the file. NULL after printing that it names no file. */
-const char *values_source_path(const char *command, const char *store);
-
 #endif

@@ -70,6 +70,7 @@ bool dispatcher_open(struct shell *s)
         .broadcasting = &d->broadcasting,
         .numbering = &d->numbering,
         .alarm_counts = &d->alarm_counts,
+        .figures = &d->figures,
         .on_completed = dispatcher_ring,
         .context = s,
     };

@@ -165,6 +165,19 @@ static const struct metrics_word alarm_words[] = {
     {"failed", offsetof(struct alarm_figures, failed)},
 };
 
+#define KEPT(field, metric, help) \
+    {{metric, help, METRIC_GAUGE}, offsetof(struct kept_figures, field), false},
+static const struct metrics_row kept_rows[] = {
+    // clang-format off
+    KEPT(answers, "ringhold_node_answers_kept", "Saved answers of the durable actors that live here.")
+    KEPT(answer_bytes, "ringhold_node_answers_kept_bytes", "Bytes of these answers.")
+    KEPT(sends, "ringhold_node_outbox_sends", "Sends of durable actors that their receivers have not taken yet.")
+    KEPT(send_bytes, "ringhold_node_outbox_bytes", "Bytes of these sends.")
+    KEPT(alarms, "ringhold_node_alarms_set", "Alarms that are set, of the durable actors that live here.")
+    KEPT(alarms_due, "ringhold_node_alarms_due", "Durable actors here with an alarm that is due and has not ended.")
+    // clang-format on
+};
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static void put_unserved(const struct host_stats *f, struct metrics *m)
@@ -212,11 +225,12 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
 }
 
 void node_store_metrics(const struct committer_stats *f, const struct alarm_figures *alarms,
-                        struct metrics *m)
+                        const struct kept_figures *kept, struct metrics *m)
 {
     metrics_put_rows(m, stored, COUNT(stored), f);
     metrics_put_words(m, &not_stored, "reason", not_stored_words, COUNT(not_stored_words), f);
     metrics_put_times(m, &commit_times, NULL, NULL, &f->times);
     metrics_put_counts(m, &batch_sizes, &f->sizes);
     metrics_put_words(m, &alarms_total, "event", alarm_words, COUNT(alarm_words), alarms);
+    metrics_put_rows(m, kept_rows, COUNT(kept_rows), kept);
 }

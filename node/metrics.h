@@ -22,8 +22,17 @@ struct alarm_figures {
     uint64_t late;
     uint64_t failed;
 };
+/* Of what its durable actors that live keep, as struct durable_figures (likewise). */
+struct kept_figures {
+    uint64_t answers;
+    uint64_t answer_bytes;
+    uint64_t sends;
+    uint64_t send_bytes;
+    uint64_t alarms;
+    uint64_t alarms_due;
+};
 /* Of its store, if it has one. */
 void node_store_metrics(const struct committer_stats *f, const struct alarm_figures *alarms,
-                        struct metrics *m);
+                        const struct kept_figures *kept, struct metrics *m);
 
 #endif

@@ -254,6 +254,27 @@ static void start_loop(struct shell *s)
 
 /* ---- pages ---- */
 
+static void put_store_metrics(struct dispatcher *d, struct metrics *m)
+{
+    const struct alarm_counts *alarms = &d->alarm_counts;
+    const struct alarm_figures figures = {.set = atomic_load(&alarms->set),
+                                          .cancelled = atomic_load(&alarms->cancelled),
+                                          .fired = atomic_load(&alarms->fired),
+                                          .late = atomic_load(&alarms->late),
+                                          .failed = atomic_load(&alarms->failed)};
+    const _Atomic uint64_t *of = d->figures.of;
+    const struct kept_figures kept = {.answers = atomic_load(&of[FIGURE_ANSWERS]),
+                                      .answer_bytes = atomic_load(&of[FIGURE_ANSWER_BYTES]),
+                                      .sends = atomic_load(&of[FIGURE_SENDS]),
+                                      .send_bytes = atomic_load(&of[FIGURE_SEND_BYTES]),
+                                      .alarms = atomic_load(&of[FIGURE_ALARMS]),
+                                      .alarms_due = atomic_load(&of[FIGURE_DUE])};
+    struct committer_stats stored;
+
+    committer_stats(d->committer, &stored);
+    node_store_metrics(&stored, &figures, &kept, m);
+}
+
 static void put_metrics(void *owner, struct metrics *m)
 {
     struct shell *s = owner;
@@ -267,17 +288,7 @@ static void put_metrics(void *owner, struct metrics *m)
     told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
     node_metrics(&host, host_vnodes(s->host), &calls, &told, m);
     if (s->dispatcher.committer != NULL) {
-        struct committer_stats stored;
-
-        const struct alarm_counts *alarms = &s->dispatcher.alarm_counts;
-        const struct alarm_figures figures = {.set = atomic_load(&alarms->set),
-                                              .cancelled = atomic_load(&alarms->cancelled),
-                                              .fired = atomic_load(&alarms->fired),
-                                              .late = atomic_load(&alarms->late),
-                                              .failed = atomic_load(&alarms->failed)};
-
-        committer_stats(s->dispatcher.committer, &stored);
-        node_store_metrics(&stored, &figures, m);
+        put_store_metrics(&s->dispatcher, m);
     }
 }
 

@@ -94,7 +94,8 @@ struct dispatcher {
     struct limits limits;
     struct committer *committer;      /* owned; NULL = the node has no store */
     struct store_task *_Atomic due;   /* owned; a page of due alarms that the store has read */
-    struct alarm_counts alarm_counts; /* of all workers, like the next two */
+    struct alarm_counts alarm_counts; /* of all workers, like the next three */
+    struct durable_figures figures;
     struct broadcasting broadcasting;
     struct numbering numbering;
     struct worker *worker[DISPATCHER_WORKERS_MAX];

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 
+#include <stdatomic.h>
+
 /* ---- to the store ---- */
 
 static struct store_task *task_for(struct rh_actor *a, enum store_verb verb)
@@ -46,6 +48,38 @@ static void commit(struct rh_actor *a)
     submit(a, t);
 }
 
+/* ---- figures ---- */
+
+static void tell_figures(struct rh_actor *a, const uint64_t now[DURABLE_FIGURES])
+{
+    struct durable_figures *figures = a->runtime->config.figures;
+    uint64_t *told = a->extra->durable->told;
+
+    for (size_t i = 0; figures != NULL && i < DURABLE_FIGURES; i++) {
+        if (now[i] != told[i]) {
+            (void)atomic_fetch_add(&figures->of[i], now[i] - told[i]);
+            told[i] = now[i];
+        }
+    }
+}
+
+void durable_count(struct rh_actor *a)
+{
+    const struct durable *d = a->extra->durable;
+    bool due;
+    const size_t alarms = durable_alarms_count(d, &due);
+    const uint64_t now[DURABLE_FIGURES] = {
+        [FIGURE_ANSWERS] = d->answers.count,
+        [FIGURE_ANSWER_BYTES] = d->answers.size,
+        [FIGURE_SENDS] = d->outbox.count,
+        [FIGURE_SEND_BYTES] = d->outbox.size,
+        [FIGURE_ALARMS] = alarms,
+        [FIGURE_DUE] = due ? 1 : 0,
+    };
+
+    tell_figures(a, now);
+}
+
 void durable_save(struct rh_actor *a)
 {
     struct durable *d = a->extra->durable;
@@ -72,6 +106,7 @@ void durable_tell(struct rh_actor *a, const struct completion *c)
 
     if (c->verb == VERB_RUN && !d->runs && !d->ended) {
         durable_note_late_answer(a, c);
+        durable_count(a);
     }
     if (passes(d, (enum verb)c->verb)) {
         a->runtime->config.on_completion(a->runtime->config.context, c);
@@ -120,6 +155,7 @@ void durable_leave(struct rh_actor *a, bool good)
     if (!a->broken) {
         durable_note_answer(a, changed);
     }
+    durable_count(a);
     if (d->sealed.size > 0) {
         list_splice_back(&d->next, &d->said);
     } else if (d->task != NULL) {
@@ -336,8 +372,10 @@ void durable_end(struct rh_actor *a)
 
 void durable_free(struct rh_actor *a)
 {
+    static const uint64_t nothing[DURABLE_FIGURES] = {0};
     struct durable *d = a->extra->durable;
 
+    tell_figures(a, nothing);
     durable_alarms_free(a);
     durable_sends_free(a);
     a->extra->durable = NULL;

@@ -53,10 +53,11 @@ struct durable {
     uint32_t state_version;
     bool has_state;
     bool loading;
-    bool runs;      /* a callback does */
-    bool has_alarm; /* SENDS_ALARM is in the store */
-    bool refuses;   /* what runs is a send that is not taken: nothing of it stays */
-    bool ended;     /* a commit was refused: what is said now goes out at once */
+    bool runs;                      /* a callback does */
+    bool has_alarm;                 /* SENDS_ALARM is in the store */
+    bool refuses;                   /* what runs is a send that is not taken: nothing of it stays */
+    bool ended;                     /* a commit was refused: what is said now goes out at once */
+    uint64_t told[DURABLE_FIGURES]; /* its part of the node's figures */
 };
 
 /* ---- durable.c */
@@ -68,6 +69,8 @@ struct bytes durable_failed_answer(struct rh_actor *a, enum store_result why,
 
 /* Have what changed while no callback ran saved, now or with the commit that comes next. */
 void durable_save(struct rh_actor *a);
+/* Bring its part of the node's figures up to date. */
+void durable_count(struct rh_actor *a);
 /* Milliseconds since 1970; 0 = nobody has told. */
 uint64_t durable_wall_ms(const struct runtime *s);
 static inline bool durable_is_inner_alarm(struct bytes name)
@@ -90,6 +93,8 @@ void durable_alarms_undo(struct durable *d);
 /* Take those among what the store gave. False: there are too many. */
 bool durable_alarms_load(struct rh_actor *a, struct bytes all);
 void durable_alarms_free(struct rh_actor *a);
+/* Return how many are set. `due`: one of them is due, and has not ended. */
+size_t durable_alarms_count(const struct durable *d, bool *due);
 /* ---- durable_answers.c */
 
 /* What the callback that is through said is in `said`: if it changed something, or told others, the

@@ -166,6 +166,7 @@ void durable_alarms_rang(struct rh_actor *a)
 
     if (has_come(a->runtime, t->next_ms)) {
         list_push_back(&a->extra->due, &t->timer.due.link);
+        durable_count(a);
     } else {
         set_timer(a); // the clock was put back meanwhile
     }
@@ -356,6 +357,7 @@ static void rest(struct rh_actor *a)
 
     t->fires = t->due = false;
     set_timer(a);
+    durable_count(a);
 }
 
 bool durable_alarms_are_due(const struct rh_actor *a)
@@ -460,6 +462,14 @@ bool durable_alarms_load(struct rh_actor *a, struct bytes all)
         set_timer(a);
     }
     return fits;
+}
+
+size_t durable_alarms_count(const struct durable *d, bool *due)
+{
+    const struct durable_alarms *t = d->alarms;
+
+    *due = t != NULL && (list_linked(&t->timer.due.link) || t->due || t->fires);
+    return t == NULL ? 0 : t->table.there;
 }
 
 void durable_alarms_free(struct rh_actor *a)

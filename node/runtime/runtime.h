@@ -54,6 +54,21 @@ struct alarm_counts {
     _Atomic uint64_t failed; /* … and whose callback failed */
 };
 
+/* What the durable actors that live keep, for metrics. */
+enum durable_figure {
+    FIGURE_ANSWERS, /* saved ones … */
+    FIGURE_ANSWER_BYTES,
+    FIGURE_SENDS, /* that are not taken yet … */
+    FIGURE_SEND_BYTES,
+    FIGURE_ALARMS, /* that are set */
+    FIGURE_DUE,    /* 1 for each actor that has an alarm which is due, and has not ended */
+};
+enum { DURABLE_FIGURES = FIGURE_DUE + 1 };
+/* From any thread. */
+struct durable_figures {
+    _Atomic uint64_t of[DURABLE_FIGURES];
+};
+
 struct runtime_config {
     void (*on_completion)(void *context, const struct completion *c);
     /* Called before runtime_tick(), runtime_answer() or runtime_save() enters the code of this
@@ -74,6 +89,7 @@ struct runtime_config {
         *broadcasting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
     struct numbering *numbering;       /* likewise; NULL = the node has no other runtime */
     struct alarm_counts *alarm_counts; /* likewise; NULL = they are not counted */
+    struct durable_figures *figures;   /* likewise */
     /* Have the store do a task, which comes back by runtime_stored(), from whatever thread, or is
      * freed. NULL: no kind here is durable. */
     void (*on_store)(void *store, struct store_task *task);

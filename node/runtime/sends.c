@@ -121,6 +121,7 @@ void durable_sends_go(struct rh_actor *a)
     struct runtime *s = a->runtime;
     struct outbox_send send;
 
+    durable_count(a);
     alarms_unset(&s->alarms, &d->again.alarm);
     if (d->ended || a->frozen || a->broken) {
         return; // whoever has it next goes on

@@ -36,6 +36,7 @@ struct worker *worker_new(const struct worker_config *config)
         .broadcasting = config->broadcasting,
         .numbering = config->numbering,
         .alarm_counts = config->alarm_counts,
+        .figures = config->figures,
         .worker = config->index,
         .on_store = config->on_store,
         .store = config->store,

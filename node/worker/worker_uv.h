@@ -61,6 +61,7 @@ struct worker_config {
     struct broadcasting *broadcasting;      /* borrowed: runtime_config.broadcasting */
     struct numbering *numbering;            /* likewise */
     struct alarm_counts *alarm_counts;      /* likewise */
+    struct durable_figures *figures;        /* likewise */
     void (*on_store)(void *store, struct store_task *task); /* runtime_config.on_store */
     void *store;
     void (*on_completed)(void *context); /* from the worker: worker_take() has something */

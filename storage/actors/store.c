@@ -37,27 +37,67 @@ static const char *behind(const char *name, const char *begin)
     return strncmp(name, begin, size) == 0 && name[size] != '\0' ? name + size : NULL;
 }
 
-static struct actor_store *open_remote(struct store_line *line, const char *name)
+enum store_place store_place_of(const char *name, const char **where)
 {
-    return line == NULL ? NULL : store_remote_open(line, name);
+    static const struct {
+        const char *begin;
+        enum store_place place;
+    } all[] = {{"sqlite:", STORE_SQLITE}, {"postgres:", STORE_POSTGRES}, {"redis:", STORE_REDIS}};
+
+    // URIs of libpq begin so themselves.
+    if (behind(name, "postgres://") != NULL || behind(name, "postgresql://") != NULL) {
+        *where = name;
+        return STORE_POSTGRES;
+    }
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if ((*where = behind(name, all[i].begin)) != NULL) {
+            return all[i].place;
+        }
+    }
+    return STORE_NOWHERE;
+}
+
+const char *store_version_fault(uint64_t version)
+{
+    switch (version) {
+    case STORE_VERSION:
+        return NULL;
+    case STORE_UNFINISHED:
+        return "a copy into it was not finished: ringhold store migrate --again";
+    default:
+        return "it is no store of this version of Ringhold";
+    }
+}
+
+static struct actor_store *open_remote(enum store_place place, const char *where, const char *name)
+{
+    char why[LINE_WHY_SIZE];
+    struct store_line *line =
+        place == STORE_POSTGRES ? postgres_line(where, why) : redis_line(where, why);
+    struct actor_store *store = line == NULL ? NULL : store_remote_open(line, why);
+
+    if (store == NULL) {
+        (void)fprintf(stderr,
+                      "ringhold node: --store: can't use %s: %s\n",
+                      place == STORE_POSTGRES ? "PostgreSQL" : name,
+                      why);
+    }
+    return store;
 }
 
 struct actor_store *actor_store_open(const char *name)
 {
-    const char *where;
+    const char *where = NULL;
 
-    if ((where = behind(name, "sqlite:")) != NULL) {
+    switch (store_place_of(name, &where)) {
+    case STORE_SQLITE:
         return store_sqlite_open(where);
-    }
-    // URIs of libpq begin so themselves.
-    if (behind(name, "postgres://") != NULL || behind(name, "postgresql://") != NULL) {
-        return open_remote(postgres_line(name), "PostgreSQL");
-    }
-    if ((where = behind(name, "postgres:")) != NULL) {
-        return open_remote(postgres_line(where), "PostgreSQL");
-    }
-    if ((where = behind(name, "redis:")) != NULL) {
-        return open_remote(redis_line(where), name);
+    case STORE_POSTGRES:
+        return open_remote(STORE_POSTGRES, where, name);
+    case STORE_REDIS:
+        return open_remote(STORE_REDIS, where, name);
+    case STORE_NOWHERE:
+        break;
     }
     (void)fprintf(stderr,
                   "ringhold node: --store: '%s' is not sqlite:PATH, postgres:CONNECTION or "

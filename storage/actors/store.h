@@ -79,8 +79,22 @@ struct actor_store {
     struct store_counts counts; /* of the thread that calls `perform` */
 };
 
+/* The version of the schema, in each database. */
+enum {
+    STORE_UNFINISHED = 0, /* a copy of another store, which is not all there yet */
+    STORE_VERSION = 2,
+};
+
+/* Return what is wrong with that version of a store, for people; NULL = nothing. */
+const char *store_version_fault(uint64_t version);
+
 struct store_task *store_task_new(enum store_verb verb);
 void store_task_free(struct store_task *t);
+
+/* The database that a text names. */
+enum store_place { STORE_NOWHERE, STORE_SQLITE, STORE_POSTGRES, STORE_REDIS };
+/* Return which that is, and `where` it is, borrowed from `name`. */
+enum store_place store_place_of(const char *name, const char **where);
 
 /* Open the store that a text names: "sqlite:PATH", a file, which is made if it is missing;
  * "postgres:CONNECTION", as libpq takes it; "redis:HOST:PORT[/DB]" or "redis:unix:PATH". NULL: one

@@ -29,6 +29,7 @@ struct store_sqlite {
     struct statements statements;
     char path[PATH_SIZE];
     bool alone; /* nobody else has it open */
+    bool made;  /* it is made if it is missing, and may be unfinished */
     bool doubt; /* a commit was in doubt, and the file could not be written since */
 };
 
@@ -64,7 +65,7 @@ enum { PART_OF_CHANGE = 1 }; /* more than its enum change_of */
 
 _Static_assert((int)CHANGE_ALARM + (int)PART_OF_CHANGE == 3 && (int)CHANGE_COUNT == 5,
                "what the schema says");
-_Static_assert((int)STORE_SQLITE_VERSION == 2, "what the schema says");
+_Static_assert((int)STORE_VERSION == 2, "what the schema says");
 
 /* ---- statements ---- */
 
@@ -472,10 +473,11 @@ static int on_busy(void *context, int tries)
 
 /* ---- opening ---- */
 
+/* A number that no version has: there is none. */
 static uint64_t version_of(struct store_sqlite *s)
 {
     sqlite3_stmt *stmt = NULL;
-    uint64_t version = 0;
+    uint64_t version = UINT64_MAX;
 
     if (sqlite3_prepare_v2(s->db, "SELECT version FROM store", -1, &stmt, NULL) == SQLITE_OK &&
         sqlite3_step(stmt) == SQLITE_ROW) {
@@ -531,7 +533,7 @@ static bool lock_out(struct store_sqlite *s)
 static const char *open_file(struct store_sqlite *s)
 {
     const int flags =
-        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (s->alone ? 0 : SQLITE_OPEN_CREATE);
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (s->made ? SQLITE_OPEN_CREATE : 0);
 
     if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
         return sqlite3_errmsg(s->db);
@@ -550,10 +552,8 @@ static const char *open_file(struct store_sqlite *s)
     if (!found(s)) {
         return sqlite3_errmsg(s->db);
     }
-    if (version_of(s) != STORE_SQLITE_VERSION) {
-        return "it is no store of this version of Ringhold";
-    }
-    return NULL;
+    const uint64_t version = version_of(s);
+    return s->alone && s->made && version == STORE_UNFINISHED ? NULL : store_version_fault(version);
 }
 
 struct actor_store *store_sqlite_open(const char *path)
@@ -561,6 +561,7 @@ struct actor_store *store_sqlite_open(const char *path)
     struct store_sqlite *s = mem_new(1, sizeof *s);
 
     s->store = (struct actor_store){.perform = perform, .close = close_store};
+    s->made = true;
     (void)snprintf(s->path, sizeof s->path, "%s", path);
     const char *why = open_file(s);
     if (why != NULL) {
@@ -571,12 +572,13 @@ struct actor_store *store_sqlite_open(const char *path)
     return &s->store;
 }
 
-struct actor_store *store_sqlite_open_alone(const char *path, char why[STORE_SQLITE_WHY_SIZE])
+static struct actor_store *open_alone(const char *path, bool made, char why[STORE_SQLITE_WHY_SIZE])
 {
     struct store_sqlite *s = mem_new(1, sizeof *s);
 
     s->store = (struct actor_store){.perform = perform, .close = close_store};
     s->alone = true;
+    s->made = made;
     (void)snprintf(s->path, sizeof s->path, "%s", path);
     const char *fault = open_file(s);
     if (fault != NULL) {
@@ -585,6 +587,21 @@ struct actor_store *store_sqlite_open_alone(const char *path, char why[STORE_SQL
         return NULL;
     }
     return &s->store;
+}
+
+struct actor_store *store_sqlite_open_alone(const char *path, char why[STORE_SQLITE_WHY_SIZE])
+{
+    return open_alone(path, false, why);
+}
+
+struct actor_store *store_sqlite_open_target(const char *path, char why[STORE_SQLITE_WHY_SIZE])
+{
+    return open_alone(path, true, why);
+}
+
+sqlite3 *store_sqlite_db(struct actor_store *store)
+{
+    return ((struct store_sqlite *)store)->db;
 }
 
 bool store_sqlite_fence(struct actor_store *store, struct store_task *t)

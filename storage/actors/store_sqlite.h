@@ -24,19 +24,21 @@
 
 #include <stdbool.h>
 
-enum { STORE_SQLITE_VERSION = 2 };
-
 /* Open the file, or make it, and look whether it is sound. NULL: one line on stderr says why not.
  */
 struct actor_store *store_sqlite_open(const char *path);
 
 /* ---- for operators, with the nodes stopped */
 
-enum { STORE_SQLITE_WHY_SIZE = 256 };
+enum { STORE_SQLITE_WHY_SIZE = 320 };
 
 /* Open a file that is there, so that nobody else has it open, or will before it is closed: not even
  * a node that does nothing now. NULL: `why`. */
 struct actor_store *store_sqlite_open_alone(const char *path, char why[STORE_SQLITE_WHY_SIZE]);
+/* Likewise; it is made if it is missing, and may be the unfinished copy of another store. */
+struct actor_store *store_sqlite_open_target(const char *path, char why[STORE_SQLITE_WHY_SIZE]);
+/* Borrow the connection of a store. */
+struct sqlite3 *store_sqlite_db(struct actor_store *store);
 /* Take the fence of the task's actor as its own. False: there is no such actor. */
 bool store_sqlite_fence(struct actor_store *store, struct store_task *t);
 /* Write the file anew, without what is free in it. False: `why`. */

@@ -2,10 +2,11 @@
  *
  * The tools of a store that is a SQLite file.
  */
-#include "storage/actors/tools.h"
+#include "storage/actors/tools_sqlite.h"
 
+#include "base/clock.h"
 #include "base/directory.h"
-#include "base/history.h"
+#include "base/mem.h"
 #include "storage/actors/store_sqlite.h"
 #include "storage/log/readonly_sqlite.h"
 
@@ -17,6 +18,15 @@
 #include <unistd.h>
 
 enum { PATH_SIZE = 4200 };
+
+struct whole_sqlite {
+    struct whole_store whole;
+    struct readonly_db beside; /* BESIDE */
+    sqlite3 *db;               /* whatever it is open for */
+    uint16_t kind;             /* of the actor that was listed last, … */
+    uint8_t id_size;           /* … 0 = none was */
+    uint8_t id[STORE_ID_MAX];
+};
 
 static enum err fail(char why[STORE_TOOLS_WHY_SIZE], enum err error, const char *text)
 {
@@ -54,9 +64,8 @@ static enum err open_reading(struct readonly_db *p, const char *path,
                        sqlite3_errmsg(p->sql));
         return ERR_CORRUPT;
     }
-    return version == STORE_SQLITE_VERSION
-               ? ERR_OK
-               : fail(why, ERR_CORRUPT, "it is no store of this version of Ringhold");
+    const char *fault = store_version_fault(version);
+    return fault == NULL ? ERR_OK : fail(why, ERR_CORRUPT, fault);
 }
 
 /* ---- check ---- */
@@ -87,7 +96,7 @@ static const struct rule rules[] = {
      " 65535 OR typeof(id) <> 'blob' OR length(id) NOT BETWEEN 1 AND 255"},
     {"its fence or the number of its commits is no number",
      "SELECT kind, id, NULL FROM actor WHERE typeof(fence) <> 'integer' OR typeof(number) <>"
-     " 'integer'"},
+     " 'integer' OR fence < 0 OR number < 0"},
     {"it has more than 65536 values",
      "SELECT kind, id, NULL, count(*) FROM value GROUP BY kind, id HAVING count(*) > 65536"},
     {"its values are more than 67108864 bytes",
@@ -100,7 +109,11 @@ static const struct rule rules[] = {
     RULES_OF("taken", "sender", "last"),
     {"its alarm has no time",
      "SELECT kind, id, name FROM alarm WHERE typeof(due) <> 'integer' OR typeof(every) <>"
-     " 'integer'"},
+     " 'integer' OR due < 0 OR every < 0"},
+    // Its number is that of the commit and its place in there (node/durable/outbox.c).
+    {"its send is newer than its last commit",
+     "SELECT kind, id, s.number FROM send s JOIN actor a USING (kind, id)"
+     " WHERE hex(substr(s.number, 1, 6)) > printf('%012X', a.number)"},
 };
 
 static struct bytes blob_at(sqlite3_stmt *row, int column)
@@ -110,29 +123,21 @@ static struct bytes blob_at(sqlite3_stmt *row, int column)
     return bytes_of(data, (size_t)sqlite3_column_bytes(row, column));
 }
 
-/* "actor 0/boss-7, key gold: a row of value has no actor (12)" */
 static void tell_row(sqlite3_stmt *row, const struct rule *rule, store_on_finding *on_finding,
                      void *context)
 {
-    char line[STORE_TOOLS_LINE_SIZE];
-    char id[HISTORY_WORD_SIZE];
-    char key[HISTORY_WORD_SIZE];
-    char number[32] = "";
-    const bool has_key = sqlite3_column_type(row, 2) != SQLITE_NULL;
+    const bool has_number = sqlite3_column_count(row) > 3;
+    const struct store_finding f = {
+        .kind = sqlite3_column_int64(row, 0),
+        .id = blob_at(row, 1),
+        .has_key = sqlite3_column_type(row, 2) != SQLITE_NULL,
+        .key = blob_at(row, 2),
+        .what = rule->what,
+        .has_number = has_number,
+        .number = has_number ? sqlite3_column_int64(row, 3) : 0,
+    };
 
-    if (sqlite3_column_count(row) > 3) {
-        (void)snprintf(number, sizeof number, " (%lld)", sqlite3_column_int64(row, 3));
-    }
-    (void)snprintf(line,
-                   sizeof line,
-                   "actor %lld/%s%s%s: %s%s",
-                   sqlite3_column_int64(row, 0),
-                   history_word(blob_at(row, 1), id),
-                   has_key ? ", key " : "",
-                   has_key ? history_word(blob_at(row, 2), key) : "",
-                   rule->what,
-                   number);
-    on_finding(context, line);
+    store_tools_tell(&f, on_finding, context);
 }
 
 static bool check_rule(sqlite3 *db, const struct rule *rule, store_on_finding *on_finding,
@@ -171,22 +176,17 @@ static void check_file(sqlite3 *db, store_on_finding *on_finding, void *context)
     (void)sqlite3_finalize(row);
 }
 
-enum err store_tools_check(const char *path, store_on_finding *on_finding, void *context,
-                           char why[STORE_TOOLS_WHY_SIZE])
+static bool check(struct whole_store *w, store_on_finding *on_finding, void *context)
 {
-    struct readonly_db p;
-    const enum err error = open_reading(&p, path, why);
+    sqlite3 *db = ((struct whole_sqlite *)w)->db;
 
-    if (error == ERR_OK) {
-        check_file(p.sql, on_finding, context);
-        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-            if (!check_rule(p.sql, &rules[i], on_finding, context)) {
-                on_finding(context, sqlite3_errmsg(p.sql));
-            }
+    check_file(db, on_finding, context);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!check_rule(db, &rules[i], on_finding, context)) {
+            on_finding(context, sqlite3_errmsg(db));
         }
     }
-    readonly_close(&p);
-    return error;
+    return true;
 }
 
 /* ---- stats ---- */
@@ -196,6 +196,12 @@ static bool read_figures(sqlite3 *db, struct store_figures *out)
     uint64_t pages = 0;
     uint64_t spare = 0;
     uint64_t size = 0;
+    char due[80];
+
+    (void)snprintf(due,
+                   sizeof due,
+                   "SELECT count(*) FROM alarm WHERE due <= %" PRIu64,
+                   clock_wall_us() / 1000);
     const bool read =
         number_of(db, "SELECT count(*) FROM actor", &out->actors) &&
         number_of(db, "SELECT count(*) FROM value", &out->values) &&
@@ -205,6 +211,7 @@ static bool read_figures(sqlite3 *db, struct store_figures *out)
             db, "SELECT sum(length(name) + length(answer)) FROM answer", &out->answer_bytes) &&
         number_of(db, "SELECT count(*) FROM alarm", &out->alarms) &&
         number_of(db, "SELECT sum(length(name) + length(payload)) FROM alarm", &out->alarm_bytes) &&
+        number_of(db, due, &out->alarms_due) &&
         number_of(db, "SELECT min(due) FROM alarm", &out->next_due_ms) &&
         number_of(db, "SELECT count(*) FROM send", &out->sends) &&
         number_of(db, "SELECT sum(length(number) + length(message)) FROM send", &out->send_bytes) &&
@@ -218,32 +225,185 @@ static bool read_figures(sqlite3 *db, struct store_figures *out)
     return read;
 }
 
-enum err store_tools_stats(const char *path, struct store_figures *out,
-                           char why[STORE_TOOLS_WHY_SIZE])
+static bool figures(struct whole_store *w, struct store_figures *out)
 {
-    struct readonly_db p;
-    enum err error = open_reading(&p, path, why);
+    sqlite3 *db = ((struct whole_sqlite *)w)->db;
 
-    *out = (struct store_figures){0};
-    if (error == ERR_OK && !read_figures(p.sql, out)) {
-        error = fail(why, ERR_IO, sqlite3_errmsg(p.sql));
-    }
-    readonly_close(&p);
-    return error;
+    return read_figures(db, out) || fail(w->why, ERR_IO, sqlite3_errmsg(db)) == ERR_OK;
 }
 
-/* ---- vacuum ---- */
-
-enum err store_tools_vacuum(const char *path, char why[STORE_TOOLS_WHY_SIZE])
+static bool vacuum(struct whole_store *w)
 {
-    struct actor_store *store = store_sqlite_open_alone(path, why);
+    return store_sqlite_vacuum(w->store, w->why);
+}
 
-    if (store == NULL) {
-        return ERR_LOCKED;
+/* ---- alone ---- */
+
+/* True if it was done; else `why`. */
+static bool does(struct whole_store *w, const char *sql)
+{
+    sqlite3 *db = ((struct whole_sqlite *)w)->db;
+    const bool done = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+
+    if (!done) {
+        (void)fail(w->why, ERR_IO, sqlite3_errmsg(db));
+        (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); // of what has begun, if anything
     }
-    const bool done = store_sqlite_vacuum(store, why);
-    store->close(store);
-    return done ? ERR_OK : ERR_IO;
+    return done;
+}
+
+/* NULL: `why`. */
+static sqlite3_stmt *prepare(struct whole_store *w, const char *sql)
+{
+    sqlite3 *db = ((struct whole_sqlite *)w)->db;
+    sqlite3_stmt *stmt = NULL;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {
+        (void)fail(w->why, ERR_IO, sqlite3_errmsg(db));
+    }
+    return stmt;
+}
+
+static bool fence(struct whole_store *w, struct store_task *t)
+{
+    w->why[0] = '\0';
+    return store_sqlite_fence(w->store, t);
+}
+
+static bool list(struct whole_store *w, size_t max, struct store_task **task, size_t *count)
+{
+    struct whole_sqlite *s = (struct whole_sqlite *)w;
+    sqlite3_stmt *q = prepare(w,
+                              "SELECT kind, id, fence FROM actor WHERE (kind, id) > (?, ?)"
+                              " ORDER BY kind, id LIMIT ?");
+
+    *count = 0;
+    if (q == NULL) {
+        return false;
+    }
+    (void)sqlite3_bind_int(q, 1, s->kind);
+    (void)sqlite3_bind_blob(
+        q, 2, s->id_size == 0 ? (const void *)"" : s->id, s->id_size, SQLITE_STATIC);
+    (void)sqlite3_bind_int(q, 3, (int)(max < WHOLE_PAGE_MAX ? max : WHOLE_PAGE_MAX));
+    bool good = true;
+    int code;
+    while ((code = sqlite3_step(q)) == SQLITE_ROW && good) {
+        task[*count] = whole_claim((uint64_t)sqlite3_column_int64(q, 0),
+                                   blob_at(q, 1),
+                                   (uint64_t)sqlite3_column_int64(q, 2),
+                                   w->why);
+        good = task[*count] != NULL;
+        *count += good ? 1 : 0;
+    }
+    (void)sqlite3_finalize(q);
+    if (!good) {
+        return false;
+    }
+    if (*count > 0) {
+        const struct store_task *last = task[*count - 1];
+
+        s->kind = last->kind;
+        s->id_size = last->id_size;
+        memcpy(s->id, last->id, sizeof s->id);
+    }
+    return code == SQLITE_DONE || fail(w->why, ERR_IO, sqlite3_errmsg(s->db)) == ERR_OK;
+}
+
+static bool adopt(struct whole_store *w, struct store_task *const *commit, size_t count)
+{
+    struct whole_sqlite *s = (struct whole_sqlite *)w;
+    sqlite3_stmt *q = prepare(w,
+                              "INSERT INTO entry (kind, id, part, key, fence, number)"
+                              " VALUES (?, ?, 0, x'', ?, ?)");
+    bool good = q != NULL && does(w, "BEGIN IMMEDIATE");
+
+    for (size_t i = 0; i < count && good; i++) {
+        (void)sqlite3_bind_int(q, 1, commit[i]->kind);
+        (void)sqlite3_bind_blob(q, 2, commit[i]->id, commit[i]->id_size, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(q, 3, (sqlite3_int64)commit[i]->fence);
+        (void)sqlite3_bind_int64(q, 4, (sqlite3_int64)commit[i]->number - 1);
+        good =
+            sqlite3_step(q) == SQLITE_DONE || fail(w->why, ERR_IO, sqlite3_errmsg(s->db)) == ERR_OK;
+        (void)sqlite3_reset(q);
+    }
+    (void)sqlite3_finalize(q);
+    return good && does(w, "COMMIT");
+}
+
+static bool set_version(struct whole_store *w, uint64_t version)
+{
+    char sql[64];
+
+    (void)snprintf(sql, sizeof sql, "UPDATE store SET version = %" PRIu64, version);
+    return does(w, sql);
+}
+
+static bool clear(struct whole_store *w)
+{
+    return does(w, "DELETE FROM entry");
+}
+
+/* ---- opening ---- */
+
+static void close_whole(struct whole_store *w)
+{
+    struct whole_sqlite *s = (struct whole_sqlite *)w;
+
+    if (w->store != NULL) {
+        w->store->close(w->store);
+    } else {
+        readonly_close(&s->beside);
+    }
+    mem_free(s);
+}
+
+static enum err open_alone(struct whole_sqlite *s, const char *path, enum whole_use use,
+                           char why[STORE_TOOLS_WHY_SIZE])
+{
+    char fault[STORE_SQLITE_WHY_SIZE] = "";
+
+    s->whole.store = use == WHOLE_TARGET ? store_sqlite_open_target(path, fault)
+                                         : store_sqlite_open_alone(path, fault);
+    if (s->whole.store == NULL) {
+        return fail(why, ERR_LOCKED, fault);
+    }
+    s->db = store_sqlite_db(s->whole.store);
+    return ERR_OK;
+}
+
+enum err tools_sqlite_open(const char *path, enum whole_use use, struct whole_store **out,
+                           char why[STORE_TOOLS_WHY_SIZE])
+{
+    struct whole_sqlite *s = mem_new(1, sizeof *s);
+    enum err error;
+
+    s->whole = (struct whole_store){
+        .check = check,
+        .figures = figures,
+        .vacuum = vacuum,
+        .fence = fence,
+        .list = list,
+        .adopt = adopt,
+        .set_version = set_version,
+        .clear = clear,
+        .close = close_whole,
+    };
+    if (use == WHOLE_BESIDE) {
+        error = open_reading(&s->beside, path, why);
+        s->db = s->beside.sql;
+    } else {
+        error = open_alone(s, path, use, why);
+    }
+    if (error != ERR_OK) {
+        if (use == WHOLE_BESIDE) {
+            readonly_close(&s->beside);
+        }
+        mem_free(s);
+        return error;
+    }
+    (void)number_of(s->db, "SELECT version FROM store", &s->whole.version);
+    *out = &s->whole;
+    return ERR_OK;
 }
 
 /* ---- backup ---- */
@@ -313,8 +473,8 @@ static enum err make_way(const char *target, bool replace, char why[STORE_TOOLS_
     return ERR_OK;
 }
 
-enum err store_tools_backup(const char *path, const char *target, bool replace,
-                            char why[STORE_TOOLS_WHY_SIZE])
+enum err tools_sqlite_backup(const char *path, const char *target, bool replace,
+                             char why[STORE_TOOLS_WHY_SIZE])
 {
     struct readonly_db p;
     char temporary[PATH_SIZE];

@@ -17,6 +17,7 @@ struct sleeper {
     struct memory_store store;
     struct runtime_rig t;
     struct alarm_counts counts;
+    struct durable_figures figures;
     struct rh_token token;
     size_t pokes;     /* seen so far */
     uint64_t now_ms;  /* of the runtime */
@@ -199,6 +200,7 @@ static void open_sleeper(struct sleeper *s)
                                           .context = &s->t,
                                           .numbering = &runtime_rig_numbering,
                                           .alarm_counts = &s->counts,
+                                          .figures = &s->figures,
                                           .on_store = memory_store_put,
                                           .store = &s->store};
 
@@ -282,8 +284,13 @@ static void it_goes_off_at_its_time_and_not_before(void **state)
     open_sleeper(&s);
     asks(&s, "set tax 950 0");
     assert_false(wakes_after(&s, 949));
+    assert_int_equal(atomic_load(&s.figures.of[FIGURE_ALARMS]), 1);
+    assert_int_equal(atomic_load(&s.figures.of[FIGURE_DUE]), 0);
     assert_true(wakes_after(&s, 100));
+    assert_int_equal(atomic_load(&s.figures.of[FIGURE_DUE]), 1);
     runtime_turn(s.t.actor, 9);
+    assert_int_equal(atomic_load(&s.figures.of[FIGURE_ALARMS]), 0);
+    assert_int_equal(atomic_load(&s.figures.of[FIGURE_DUE]), 0);
     assert_string_equal(s.rang, "tax=!@950 ");
     assert_int_equal(s.t.told[VERB_TURN], 0); // it is not saved yet
     saves(&s);                                // one commit: what it changed, and that it is gone

@@ -19,6 +19,7 @@ struct purse {
     uint64_t now_us;
     struct buffer note; /* of the last send that left: as its receiver gets it */
     uint64_t number;    /* of its call */
+    struct durable_figures figures;
 };
 
 static struct rh_bytes of(const char *text)
@@ -102,6 +103,7 @@ static void open_purse(struct purse *p)
     const struct runtime_config config = {.on_completion = runtime_rig_on_completion,
                                           .context = &p->t,
                                           .numbering = &runtime_rig_numbering,
+                                          .figures = &p->figures,
                                           .on_store = memory_store_put,
                                           .store = &p->store};
 
@@ -205,6 +207,11 @@ static void gives(struct purse *p)
 
 /* ---- */
 
+static uint64_t figure(struct purse *p, enum durable_figure of)
+{
+    return atomic_load(&p->figures.of[of]);
+}
+
 static void it_leaves_when_it_is_saved_and_goes_when_it_is_taken(void **state)
 {
     struct purse ann;
@@ -216,8 +223,11 @@ static void it_leaves_when_it_is_saved_and_goes_when_it_is_taken(void **state)
     earns(&ann);
     (void)runtime_rig_call(&ann.t, "give bob");
     assert_int_equal(ann.t.told[VERB_CALL], 0);
+    assert_int_equal(figure(&ann, FIGURE_SENDS), 1);
     saves(&ann);
     assert_int_equal(ann.t.told[VERB_CALL], 1);
+    assert_int_equal(figure(&ann, FIGURE_SENDS), 1);
+    assert_true(figure(&ann, FIGURE_SEND_BYTES) > 3);
     assert_int_equal(gold(&ann), 0);
     assert_int_equal(rows(&ann, CHANGE_SEND), 1);
     assert_int_equal(rows(&ann, CHANGE_ALARM), 1);
@@ -225,6 +235,8 @@ static void it_leaves_when_it_is_saved_and_goes_when_it_is_taken(void **state)
     assert_true(takes(&bob, &ann));
     assert_int_equal(gold(&bob), 1);
     hears(&ann, true);
+    assert_int_equal(figure(&ann, FIGURE_SENDS), 0);
+    assert_int_equal(figure(&ann, FIGURE_SEND_BYTES), 0);
     saves(&ann);
     assert_int_equal(rows(&ann, CHANGE_SEND), 0);
     assert_int_equal(rows(&ann, CHANGE_ALARM), 0);
@@ -252,7 +264,12 @@ static void it_goes_again_and_is_not_taken_twice(void **state)
     takes_over(&bob);
     assert_true(takes(&bob, &ann));
     assert_int_equal(gold(&bob), 1);
-    takes_over(&ann); // her node dies before she hears of it
+    runtime_discard(ann.t.actor, RH_FENCED); // her node dies before she hears of it
+    assert_int_equal(figure(&ann, FIGURE_SENDS), 0);
+    ann.fence++;
+    enter(&ann);
+    saves(&ann);
+    assert_int_equal(figure(&ann, FIGURE_SENDS), 1);
     assert_int_equal(ann.t.told[VERB_CALL], 3);
     keep_send(&ann, "bob");
     assert_true(takes(&bob, &ann));

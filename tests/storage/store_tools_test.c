@@ -117,7 +117,9 @@ static void a_check_names_each_row_that_breaks_a_rule(void **state)
            "INSERT INTO entry (kind, id, part, key, bytes) VALUES (3, X'626f62', 1, X'6b', X'00'),"
            " (3, X'616e6e', 1, X'', X'00'), (3, X'616e6e', 1, X'01', zeroblob(1048577));"
            "INSERT INTO entry VALUES (3, X'616e6e', 3, X'77', 'text', NULL, NULL, 'soon', 0),"
-           " (70000, X'78', 0, X'', NULL, 1, 1, NULL, NULL);");
+           " (70000, X'78', 0, X'', NULL, 1, 1, NULL, NULL),"
+           " (3, X'616e6e', 4, X'0000000000010001', X'0000', NULL, NULL, NULL, NULL),"
+           " (3, X'616e6e', 4, X'0000000000020001', X'0000', NULL, NULL, NULL, NULL);");
     assert_string_equal(found(&f, f.path),
                         "actor 70000/x: its kind is not 0 to 65535, or its id not 1 to 255 bytes\n"
                         "actor 3/bob, key k: a row of value has no actor\n"
@@ -125,7 +127,9 @@ static void a_check_names_each_row_that_breaks_a_rule(void **state)
                         "actor 3/ann, key %01: a row of value is not at most 1048576 bytes"
                         " (1048577)\n"
                         "actor 3/ann, key w: a row of alarm is not at most 1048576 bytes (4)\n"
-                        "actor 3/ann, key w: its alarm has no time\n");
+                        "actor 3/ann, key w: its alarm has no time\n"
+                        "actor 3/ann, key %00%00%00%00%00%02%00%01: its send is newer than its last"
+                        " commit\n");
     close_store(&f);
 }
 
@@ -157,7 +161,8 @@ static void figures_count_what_is_there(void **state)
            " (3, X'616e6e', 4, X'01', X'0203', NULL, NULL, NULL, NULL);");
     assert_int_equal(store_tools_stats(f.path, &figures, f.why), ERR_OK);
     assert_true(figures.actors == 1 && figures.values == 1 && figures.value_bytes == 5);
-    assert_true(figures.alarms == 1 && figures.alarm_bytes == 2 && figures.next_due_ms == 5);
+    assert_true(figures.alarms == 1 && figures.alarm_bytes == 2 && figures.next_due_ms == 5 &&
+                figures.alarms_due == 1);
     assert_true(figures.answers == 0 && figures.answer_bytes == 0 && figures.read_back == 0);
     assert_true(figures.sends == 1 && figures.send_bytes == 3 && figures.taken == 0);
     assert_true(figures.file_bytes > 0);
@@ -240,6 +245,26 @@ static void what_is_no_store_is_left_alone(void **state)
     close_store(&f);
 }
 
+static void names_of_stores_are_those_of_nodes(void **state)
+{
+    struct store_figures figures;
+    struct fixture f;
+    char name[320];
+
+    (void)state;
+    open_store(&f);
+    (void)snprintf(name, sizeof name, "sqlite:%s", f.path);
+    assert_int_equal(store_tools_stats("mysql://db/game", &figures, f.why), ERR_INVALID);
+    assert_int_equal(store_tools_stats("sqlite:", &figures, f.why), ERR_INVALID);
+    assert_int_equal(store_tools_backup("postgres:dbname=game", f.copy, false, f.why), ERR_REFUSED);
+    assert_non_null(strstr(f.why, "pg_dump"));
+    assert_int_equal(store_tools_backup("redis:127.0.0.1:1", f.copy, false, f.why), ERR_REFUSED);
+    assert_non_null(strstr(f.why, "BGSAVE"));
+    assert_string_equal(store_tools_shown("postgresql://game:secret@db/game"), "PostgreSQL");
+    assert_string_equal(store_tools_shown(name), name);
+    close_store(&f);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +274,7 @@ static int all_cases(void)
         cmocka_unit_test(a_copy_is_of_one_moment_and_replaces_nothing_unasked),
         cmocka_unit_test(nobody_is_alone_while_a_node_has_the_file),
         cmocka_unit_test(what_is_no_store_is_left_alone),
+        cmocka_unit_test(names_of_stores_are_those_of_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

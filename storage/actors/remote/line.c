@@ -6,6 +6,13 @@
 
 #include "base/log.h"
 
+const char *line_take_version(struct store_line *l, uint64_t version)
+{
+    l->version = version;
+    return version == STORE_UNFINISHED && l->use == LINE_TARGET ? NULL
+                                                                : store_version_fault(version);
+}
+
 void line_complain_of(const struct store_task *t)
 {
     log_error("store",

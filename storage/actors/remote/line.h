@@ -15,6 +15,14 @@ enum {
     LINE_SILENCE_MS = 10000, /* no byte came for so long: it is broken */
 };
 
+/* For whom a line is opened. */
+enum line_use {
+    LINE_NODE,   /* a node: waits while an operator is alone. What is missing is made */
+    LINE_BESIDE, /* an operator, whoever else is there: send() and settle() are not for it */
+    LINE_ALONE,  /* an operator, as long as there is no node; none comes before it is closed */
+    LINE_TARGET, /* likewise. What is missing is made, and a copy may be unfinished */
+};
+
 /* What the database said of a task. */
 enum line_said {
     LINE_NOTHING, /* the line broke: it is done, or not, or will be */
@@ -55,8 +63,16 @@ struct store_line {
     /* Close the line and free it. */
     void (*free)(struct store_line *l);
     char why[LINE_WHY_SIZE]; /* it is not open, in one line without quotes */
+    enum line_use use;       /* set before open() */
+    uint64_t version;        /* of the schema that open() found */
 };
 
+/* What is said when it is closed for the other ones. */
+#define LINE_IN_USE   "somebody else has it open: stop the nodes"
+#define LINE_OCCUPIED "an operator's command has it alone; wait for its end"
+
+/* Note the version of its schema. NULL, or why it is not to be used. */
+const char *line_take_version(struct store_line *l, uint64_t version);
 /* Log that a row of the task's actor is over the limits (changes.h). */
 void line_complain_of(const struct store_task *t);
 /* Write `text` as `why`: it may have several lines. */

@@ -34,7 +34,9 @@
     X(PQgetlength)          \
     X(PQgetvalue)           \
     X(PQisBusy)             \
+    X(PQnfields)            \
     X(PQntuples)            \
+    X(PQpipelineStatus)     \
     X(PQpipelineSync)       \
     X(PQresultErrorField)   \
     X(PQresultErrorMessage) \
@@ -345,13 +347,12 @@ static bool send_doubt(struct postgres *p, const struct doubt *d)
 
 /* ---- what comes back ---- */
 
-static uint64_t number_at(const PGresult *result, int row, int column)
+uint64_t postgres_number(struct bytes column)
 {
-    const char *from = pq.PQgetvalue(result, row, column);
     uint64_t value = 0;
 
-    for (int i = 0; i < pq.PQgetlength(result, row, column); i++) {
-        value = value << 8 | (uint8_t)from[i];
+    for (size_t i = 0; i < column.size; i++) {
+        value = value << 8 | column.data[i];
     }
     return value;
 }
@@ -360,6 +361,11 @@ static struct bytes bytes_at(const PGresult *result, int row, int column)
 {
     return bytes_of(pq.PQgetvalue(result, row, column),
                     (size_t)pq.PQgetlength(result, row, column));
+}
+
+static uint64_t number_at(const PGresult *result, int row, int column)
+{
+    return postgres_number(bytes_at(result, row, column));
 }
 
 static struct store_row row_at(const PGresult *result, int column)
@@ -719,24 +725,63 @@ static bool refuse(struct postgres *p, PGresult *result, const char *why)
     return give_up(p, why);
 }
 
-static bool found(struct postgres *p)
+/* Do a statement that has one result; `out` is the caller's. False: it failed, and the line is
+ * closed. `state`: its SQLSTATE then, or nothing. */
+static bool does(struct postgres *p, const char *sql, PGresult **out, char state[6])
 {
     struct results r = {0};
-    PGresult *result;
-    char reason[LINE_WHY_SIZE];
+    char why[LINE_WHY_SIZE];
 
-    if (!pq.PQsendQuery(p->db, postgres_founding)) {
+    state[0] = '\0';
+    if (!pq.PQsendQuery(p->db, sql)) {
         return broke(p);
     }
-    if (!take(p, &r, &result)) {
+    if (!take(p, &r, out)) {
         return false;
     }
-    if (r.failed || result == NULL || pq.PQntuples(result) != 1) {
-        (void)snprintf(reason, sizeof reason, "%s", p->line.why);
-        return refuse(p, result, r.failed ? reason : "its table 'store' is empty");
+    if (r.failed) {
+        (void)snprintf(state, sizeof r.state, "%s", r.state);
+        (void)snprintf(why, sizeof why, "%s", p->line.why);
+        *out = forget(*out);
+        return give_up(p, why);
     }
-    if (strtoul(pq.PQgetvalue(result, 0, 0), NULL, 10) != STORE_POSTGRES_VERSION) {
-        return refuse(p, result, "it is no store of this version of Ringhold");
+    return true;
+}
+
+/* Nodes share a lock of the session as long as they are connected; an operator has it alone. */
+static bool lock(struct postgres *p)
+{
+    const bool alone = p->line.use != LINE_NODE;
+    PGresult *result = NULL;
+    char state[6];
+    const bool done = does(p, alone ? postgres_lock_alone : postgres_lock_shared, &result, state);
+
+    pq.PQclear(result);
+    if (strcmp(state, "55P03") == 0) { // it was waited for, for lock_timeout
+        line_explain(&p->line, alone ? LINE_IN_USE : LINE_OCCUPIED);
+    }
+    return done;
+}
+
+/* Behind the lock, for its version is another one while a copy is written into it. */
+static bool has_version(struct postgres *p)
+{
+    static const char none[] = "it is no store of durable actors";
+    PGresult *result = NULL;
+    char state[6];
+
+    if (!does(p, "SELECT version, current_setting('fsync') FROM store", &result, state)) {
+        if (strcmp(state, "42P01") == 0) { // there is no such table
+            line_explain(&p->line, none);
+        }
+        return false;
+    }
+    if (result == NULL || pq.PQntuples(result) != 1) {
+        return refuse(p, result, none);
+    }
+    const char *why = line_take_version(&p->line, strtoul(pq.PQgetvalue(result, 0, 0), NULL, 10));
+    if (why != NULL) {
+        return refuse(p, result, why);
     }
     if (strcmp(pq.PQgetvalue(result, 0, 1), "on") != 0 && !p->warned) {
         p->warned = true;
@@ -746,6 +791,17 @@ static bool found(struct postgres *p)
     }
     pq.PQclear(result);
     return true;
+}
+
+/* The session is as a store needs it. */
+static bool found(struct postgres *p, const char *sql)
+{
+    PGresult *result = NULL;
+    char state[6];
+    const bool done = does(p, sql, &result, state);
+
+    pq.PQclear(result);
+    return done;
 }
 
 static bool prepare(struct postgres *p)
@@ -772,7 +828,18 @@ static bool open_line(struct store_line *l)
 {
     struct postgres *p = (struct postgres *)l;
 
-    return connect_to(p) && found(p) && prepare(p);
+    switch (p->line.use) {
+    case LINE_BESIDE:
+        return connect_to(p) && has_version(p);
+    case LINE_ALONE:
+        return connect_to(p) && has_version(p) && found(p, postgres_session) && lock(p) &&
+               has_version(p) && found(p, postgres_function) && prepare(p);
+    case LINE_NODE:
+    case LINE_TARGET:
+        break;
+    }
+    return connect_to(p) && found(p, postgres_session) && found(p, postgres_tables) && lock(p) &&
+           has_version(p) && found(p, postgres_function) && prepare(p);
 }
 
 static void free_line(struct store_line *l)
@@ -785,16 +852,55 @@ static void free_line(struct store_line *l)
     mem_free(p);
 }
 
-struct store_line *postgres_line(const char *where)
+/* ---- for operators ---- */
+
+static void tell_rows(const PGresult *result, postgres_on_row *on_row, void *context)
 {
-    const char *why =
+    struct bytes column[POSTGRES_COLUMNS_MAX] = {{0}};
+    const int columns = pq.PQnfields(result);
+
+    for (int i = 0; i < pq.PQntuples(result); i++) {
+        for (int c = 0; c < columns && c < POSTGRES_COLUMNS_MAX; c++) {
+            column[c] = bytes_of(NULL, 0);
+            if (!pq.PQgetisnull(result, i, c)) {
+                column[c] = bytes_at(result, i, c);
+            }
+        }
+        on_row(context, column);
+    }
+}
+
+bool postgres_ask(struct store_line *l, const char *sql, postgres_on_row *on_row, void *context)
+{
+    struct postgres *p = (struct postgres *)l;
+    struct results r = {0};
+    PGresult *result;
+
+    if (p->db == NULL) {
+        return false;
+    }
+    const bool piped = pq.PQpipelineStatus(p->db) != PQ_PIPELINE_OFF;
+    if (!send_plain(p, sql) || (piped && pq.PQpipelineSync(p->db) != 1)) {
+        return broke(p);
+    }
+    if (!take(p, &r, &result) || (piped && !take_end(p))) {
+        return false;
+    }
+    if (result != NULL && on_row != NULL) {
+        tell_rows(result, on_row, context);
+    }
+    pq.PQclear(result);
+    return !r.failed;
+}
+
+struct store_line *postgres_line(const char *where, char why[LINE_WHY_SIZE])
+{
+    const char *fault =
         library_load("libpq.so.5", functions, sizeof functions / sizeof functions[0], &pq);
 
-    if (why != NULL) {
-        (void)fprintf(stderr,
-                      "ringhold node: --store: PostgreSQL needs libpq (apt-get install libpq5): "
-                      "%s\n",
-                      why);
+    if (fault != NULL) {
+        (void)snprintf(
+            why, LINE_WHY_SIZE, "it needs libpq (apt-get install libpq5): %.200s", fault);
         return NULL;
     }
     struct postgres *p = mem_new(1, sizeof *p);

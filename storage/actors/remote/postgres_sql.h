@@ -8,11 +8,13 @@
 /* What a session begins with. What was answered is on the disk, whatever the database's default is.
  * A lock that is not to be had in time is an error, and so is a client that the network has lost.
  * There is no statement_timeout: it would cut short the wait of a COMMIT for its standby. */
-static const char postgres_founding[] =
+static const char postgres_session[] =
     "SET client_min_messages = error; SET lock_timeout = 3000;"
     "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;"
     "SELECT set_config('synchronous_commit', 'on', false)"
-    " WHERE current_setting('synchronous_commit') = 'off';"
+    " WHERE current_setting('synchronous_commit') = 'off'";
+
+static const char postgres_tables[] =
     // Nodes may begin at the same time. Who may make no tables may use those that are there.
     "DO $$ BEGIN IF to_regclass('store') IS NULL THEN"
     " PERFORM pg_advisory_xact_lock(7467);"
@@ -32,10 +34,17 @@ static const char postgres_founding[] =
     " CREATE INDEX IF NOT EXISTS alarm_due ON alarm (kind, due, id, name);"
     " CREATE TABLE IF NOT EXISTS store (one integer PRIMARY KEY CHECK (one = 1),"
     "  version bigint NOT NULL, read_back bigint NOT NULL);"
-    " INSERT INTO store VALUES (1, 1, 0) ON CONFLICT DO NOTHING;"
-    "END IF; END $$;"
-    // A commit in one statement, which changes nothing if the row is not what it is for. It is the
-    // session's own, so that nodes of two versions may use one database.
+    " INSERT INTO store VALUES (1, 2, 0) ON CONFLICT DO NOTHING;"
+    "END IF; END $$";
+
+/* Of one store: there may be another one in another schema. */
+#define POSTGRES_LOCK "(7467, ('store'::regclass::oid::bigint - 2147483648)::integer)"
+static const char postgres_lock_shared[] = "SELECT pg_advisory_lock_shared" POSTGRES_LOCK;
+static const char postgres_lock_alone[] = "SELECT pg_advisory_lock" POSTGRES_LOCK;
+
+/* A commit in one statement, which changes nothing if the row is not what it is for. It is the
+ * session's own, so that nodes of two versions may use one database. */
+static const char postgres_function[] =
     "CREATE FUNCTION pg_temp.ringhold_commit(k integer, i bytea, f bigint, n bigint, t integer[],"
     " names bytea[], gone boolean[], vals bytea[], dues bigint[], everies bigint[],"
     " OUT done boolean, OUT has_fence bigint, OUT has_number bigint) LANGUAGE plpgsql AS $$"
@@ -71,8 +80,7 @@ static const char postgres_founding[] =
     "     due = excluded.due, every = excluded.every; END IF;"
     "  END CASE;"
     " END LOOP;"
-    "END $$;"
-    "SELECT version, current_setting('fsync') FROM store";
+    "END $$";
 
 /* Raises the fence, and locks the row in any case: what is read next has all that was committed. */
 static const char postgres_claim[] =

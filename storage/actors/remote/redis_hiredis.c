@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "storage/actors/changes.h"
 #include "storage/actors/due.h"
 #include "storage/actors/remote/due_member.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What is used of hiredis. */
 #define HIREDIS_LIST(X)            \
@@ -51,7 +53,13 @@ enum {
     SHA_SIZE = 41,
     KEY_SIZE = STORE_ID_MAX + 32,
     ACTOR_KEYS = 1 + CHANGE_COUNT,
+    ALONE_SECONDS = 60, /* of an operator's command, since it was heard of last */
+    ALONE_TRIES = 31,
+    ALONE_PAUSE_NS = 100 * 1000 * 1000,
 };
+
+#define ALONE_KEY "ringhold:alone"
+#define NODE_NAME "ringhold:node"
 
 enum script { SCRIPT_CLAIM, SCRIPT_COMMIT, SCRIPT_DUE, SCRIPT_SETTLE, SCRIPT_COUNT };
 
@@ -65,12 +73,32 @@ struct redis {
     char host[WHERE_SIZE]; /* or path */
     int port;              /* 0 = it is a path */
     int database;
+    bool alone;              /* ALONE_KEY was set, … */
+    char token[NUMBER_SIZE]; /* … to this */
 };
+
+/* Let others in again: the key is its own as long as it has not gone. */
+static void leave(struct redis *p)
+{
+    static const char text[] =
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end";
+
+    if (p->alone && p->c->err == 0) {
+        redisReply *reply =
+            hiredis.redisCommand(p->c, "EVAL %s 1 " ALONE_KEY " %s", text, p->token);
+
+        if (reply != NULL) {
+            hiredis.freeReplyObject(reply);
+        }
+        p->alone = false;
+    }
+}
 
 static bool give_up(struct redis *p, const char *why)
 {
     line_explain(&p->line, why);
     if (p->c != NULL) {
+        leave(p);
         hiredis.redisFree(p->c);
         p->c = NULL;
     }
@@ -513,21 +541,103 @@ static bool is_durable(struct redis *p)
            is_set(p, "maxmemory-policy", "noeviction") && is_set(p, "cluster-enabled", "no");
 }
 
+/* ---- who is there ---- */
+
+/* Nodes' connections have a name, and an operator has a key that goes by itself. Each says what it
+ * is before it looks for the other, so one of them sees the other at least. */
+
+static bool is_nobody_alone(struct redis *p)
+{
+    if (!done(p, hiredis.redisCommand(p->c, "CLIENT SETNAME " NODE_NAME))) {
+        return false;
+    }
+    redisReply *reply = good(p, hiredis.redisCommand(p->c, "EXISTS " ALONE_KEY));
+    if (reply == NULL) {
+        return false;
+    }
+    const bool occupied = reply->integer != 0;
+    hiredis.freeReplyObject(reply);
+    return !occupied || give_up(p, LINE_OCCUPIED);
+}
+
+/* True if one of the lines of CLIENT LIST is a node's, of this database. */
+static bool has_node(const struct redis *p, const char *list)
+{
+    char database[NUMBER_SIZE];
+    const char *line = list;
+
+    (void)snprintf(database, sizeof database, " db=%d ", p->database);
+    while (*line != '\0') {
+        const size_t size = strcspn(line, "\n");
+        const char *name = strstr(line, " name=" NODE_NAME " ");
+        const char *of = strstr(line, database);
+
+        if (name != NULL && of != NULL && name < line + size && of < line + size) {
+            return true;
+        }
+        line += size + (line[size] == '\0' ? 0 : 1);
+    }
+    return false;
+}
+
+static bool keep_alone(struct redis *p, const char *how)
+{
+    redisReply *reply = good(
+        p,
+        hiredis.redisCommand(p->c, "SET " ALONE_KEY " %s %s EX %d", p->token, how, ALONE_SECONDS));
+
+    if (reply == NULL) {
+        return false;
+    }
+    const bool set = reply->type != REDIS_REPLY_NIL;
+    hiredis.freeReplyObject(reply);
+    return set || give_up(p, LINE_OCCUPIED);
+}
+
+static bool is_alone(struct redis *p)
+{
+    bool nodes = true;
+
+    if (!keep_alone(p, p->alone ? "XX" : "NX")) {
+        return false;
+    }
+    p->alone = true;
+    // One that was killed just now goes with its connection.
+    for (int tries = 0; nodes && tries < ALONE_TRIES; tries++) {
+        const struct timespec pause = {.tv_nsec = tries == 0 ? 0 : ALONE_PAUSE_NS};
+
+        (void)nanosleep(&pause, NULL);
+        redisReply *reply = good(p, hiredis.redisCommand(p->c, "CLIENT LIST"));
+        if (reply == NULL) {
+            return false;
+        }
+        nodes = reply->str != NULL && has_node(p, reply->str);
+        hiredis.freeReplyObject(reply);
+    }
+    return !nodes || give_up(p, LINE_IN_USE);
+}
+
+static bool makes(const struct redis *p)
+{
+    return p->line.use == LINE_NODE || p->line.use == LINE_TARGET;
+}
+
 static bool has_version(struct redis *p)
 {
-    if (!done(
-            p,
-            hiredis.redisCommand(p->c, "HSETNX ringhold:store version %s", STORE_REDIS_VERSION))) {
+    if (makes(p) &&
+        !done(p,
+              hiredis.redisCommand(p->c, "HSETNX ringhold:store version %d", (int)STORE_VERSION))) {
         return false;
     }
     redisReply *reply = good(p, hiredis.redisCommand(p->c, "HGET ringhold:store version"));
     if (reply == NULL) {
         return false;
     }
-    const bool same =
-        reply->type == REDIS_REPLY_STRING && strcmp(reply->str, STORE_REDIS_VERSION) == 0;
+    const char *why = reply->type == REDIS_REPLY_STRING
+                          ? line_take_version(&p->line, strtoull(reply->str, NULL, 10))
+                          : "it is no store of durable actors";
     hiredis.freeReplyObject(reply);
-    return same || give_up(p, "it is no store of this version of Ringhold");
+    return why == NULL || give_up(p, why);
 }
 
 static bool load_scripts(struct redis *p)
@@ -555,7 +665,14 @@ static bool open_line(struct store_line *l)
 {
     struct redis *p = (struct redis *)l;
 
-    return connect_to(p) && log_in(p) && is_durable(p) && has_version(p) && load_scripts(p);
+    if (!connect_to(p) || !log_in(p)) {
+        return false;
+    }
+    if (p->line.use == LINE_BESIDE) {
+        return has_version(p);
+    }
+    return is_durable(p) && (p->line.use == LINE_NODE ? is_nobody_alone(p) : is_alone(p)) &&
+           has_version(p) && load_scripts(p);
 }
 
 static void free_line(struct store_line *l)
@@ -563,6 +680,7 @@ static void free_line(struct store_line *l)
     struct redis *p = (struct redis *)l;
 
     if (p->c != NULL) {
+        leave(p);
         hiredis.redisFree(p->c);
     }
     buffer_fini(&p->out);
@@ -597,23 +715,65 @@ static bool parse(struct redis *p, const char *where)
     return *end == '\0' && p->port > 0 && p->port <= UINT16_MAX && p->database >= 0;
 }
 
-struct store_line *redis_line(const char *where)
+/* ---- for operators ---- */
+
+void redis_put(struct store_line *l, const struct bytes *word, size_t count)
+{
+    struct redis *p = (struct redis *)l;
+    char head[NUMBER_SIZE];
+
+    buffer_put(&p->out, head, (size_t)snprintf(head, sizeof head, "*%zu\r\n", count));
+    for (size_t i = 0; i < count; i++) {
+        put_word(&p->out, word[i].data, word[i].size);
+    }
+}
+
+struct redisReply *redis_take(struct store_line *l)
+{
+    struct redis *p = (struct redis *)l;
+
+    if (p->c == NULL) {
+        return NULL;
+    }
+    if (p->out.size > 0 && !flush(p)) {
+        (void)broke(p);
+        return NULL;
+    }
+    redisReply *reply = next(p);
+    return reply == NULL ? NULL : good(p, reply);
+}
+
+void redis_forget(struct redisReply *reply)
+{
+    if (reply != NULL) {
+        hiredis.freeReplyObject(reply);
+    }
+}
+
+bool redis_stay_alone(struct store_line *l)
+{
+    struct redis *p = (struct redis *)l;
+
+    return p->c != NULL && keep_alone(p, "XX");
+}
+
+struct store_line *redis_line(const char *where, char why[LINE_WHY_SIZE])
 {
     const char *file = SO_OF(HIREDIS_SONAME);
-    const char *why =
+    const char *fault =
         library_load(file, functions, sizeof functions / sizeof functions[0], &hiredis);
 
-    if (why != NULL) {
-        (void)fprintf(stderr, "ringhold node: --store: Redis needs hiredis: %s\n", why);
+    if (fault != NULL) {
+        (void)snprintf(why, LINE_WHY_SIZE, "it needs hiredis: %.200s", fault);
         return NULL;
     }
     struct redis *p = mem_new(1, sizeof *p);
     p->line =
         (struct store_line){.open = open_line, .send = send, .settle = settle, .free = free_line};
+    (void)snprintf(p->token, sizeof p->token, "%" PRIu64, random_u64());
     if (!parse(p, where)) {
-        (void)fprintf(stderr,
-                      "ringhold node: --store: '%s' is not HOST:PORT, HOST:PORT/DB or unix:PATH\n",
-                      where);
+        (void)snprintf(
+            why, LINE_WHY_SIZE, "'%.100s' is not HOST:PORT, HOST:PORT/DB or unix:PATH", where);
         mem_free(p);
         return NULL;
     }

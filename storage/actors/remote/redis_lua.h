@@ -84,4 +84,67 @@ static const char redis_settle[] = "local row = redis.call('HMGET', KEYS[1], 'fe
                                    "redis.call('HINCRBY', KEYS[2], 'read_back', 1) "
                                    "return {0, row[1] or '0', row[2] or '0'}";
 
+/* ---- for operators: each looks at one key, so nobody waits for long */
+
+/* KEYS: a table of an actor. ARGV: its number. Returns how many rows it has, and their bytes. */
+static const char redis_weigh[] =
+    "if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return {0, 0} end "
+    "local all, bytes = redis.call('HGETALL', KEYS[1]), 0 "
+    "for i = 1, #all, 2 do"
+    "  local head = ARGV[1] == '2' and all[i + 1]:match('^%d+ %d+ ()') or 1"
+    "  bytes = bytes + #all[i] + #all[i + 1] - head + 1 "
+    "end "
+    "return {#all / 2, bytes}";
+
+/* KEYS: an actor, or a table of it; the actor; due. ARGV: the table's number, or -1; the actor in
+ * `due`. Returns what is wrong, a key and a number of each finding (tools_hiredis.c). */
+static const char redis_look[] =
+    "local out, of = {}, tonumber(ARGV[1]) "
+    "local function tell(what, key, number)"
+    "  out[#out + 1] = what out[#out + 1] = key out[#out + 1] = number "
+    "end "
+    "if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then tell(0, '', -1) return out end "
+    "local row = {} "
+    "if redis.call('TYPE', KEYS[2]).ok == 'hash' then"
+    "  row = redis.call('HMGET', KEYS[2], 'fence', 'number') "
+    "end "
+    "local fence, number = (row[1] or ''):match('^%d+$'), (row[2] or ''):match('^%d+$') "
+    "if of < 0 then"
+    "  if not fence or not number then tell(1, '', -1) end"
+    "  return out "
+    "end "
+    "local all, bytes = redis.call('HGETALL', KEYS[1]), 0 "
+    "for i = 1, #all, 2 do"
+    "  local key, size, head = all[i], #all[i + 1], 1"
+    "  if not row[1] then tell(2, key, -1) end"
+    "  if #key < 1 or #key > 255 then tell(3, key, #key) end"
+    "  if of == 2 then"
+    "    local due, every, at = all[i + 1]:match('^(%d+) (%d+) ()')"
+    "    local score = redis.pcall('ZSCORE', KEYS[3], ARGV[2] .. key)"
+    "    head = at or 1"
+    "    if not due then tell(4, key, -1)"
+    "    elseif type(score) ~= 'string' or tonumber(score) ~= tonumber(due) then"
+    "      tell(5, key, -1) end"
+    "  end"
+    "  size = size - head + 1"
+    "  if size > 1048576 then tell(6, key, size) end"
+    "  if of == 3 and number and #key == 8 then"
+    "    local commit = 0"
+    "    for b = 1, 6 do commit = commit * 256 + key:byte(b) end"
+    "    if commit > tonumber(number) then tell(7, key, -1) end"
+    "  end"
+    "  bytes = bytes + #key + size "
+    "end "
+    "if of == 0 and #all / 2 > 65536 then tell(8, '', #all / 2) end "
+    "if of == 0 and bytes > 67108864 then tell(9, '', bytes) end "
+    "return out";
+
+/* KEYS: due; the alarms of an actor. ARGV: a member of `due`; its name. Returns 1 if there is no
+ * such alarm. */
+static const char redis_look_due[] = "if redis.call('ZSCORE', KEYS[1], ARGV[1]) then"
+                                     "  local there = redis.pcall('HEXISTS', KEYS[2], ARGV[2])"
+                                     "  if there ~= 1 then return 1 end "
+                                     "end "
+                                     "return 0";
+
 #endif

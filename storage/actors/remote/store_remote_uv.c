@@ -97,7 +97,28 @@ static void close_store(struct actor_store *store)
     mem_free(s);
 }
 
-struct actor_store *store_remote_open(struct store_line *line, const char *name)
+bool line_open_whole(struct store_line *line, enum whole_use use, struct actor_store **store,
+                     char why[LINE_WHY_SIZE])
+{
+    *store = NULL;
+    if (line == NULL) {
+        return false;
+    }
+    if (use != WHOLE_BESIDE) {
+        line->use = use == WHOLE_ALONE ? LINE_ALONE : LINE_TARGET;
+        *store = store_remote_open(line, why);
+        return *store != NULL;
+    }
+    line->use = LINE_BESIDE;
+    if (!line->open(line)) {
+        (void)snprintf(why, LINE_WHY_SIZE, "%s", line->why);
+        line->free(line);
+        return false;
+    }
+    return true;
+}
+
+struct actor_store *store_remote_open(struct store_line *line, char why[LINE_WHY_SIZE])
 {
     struct remote_shell *s = mem_new(1, sizeof *s);
 
@@ -105,7 +126,7 @@ struct actor_store *store_remote_open(struct store_line *line, const char *name)
     s->line = line;
     s->remote.store = &s->store;
     if (!line->open(line)) {
-        (void)fprintf(stderr, "ringhold node: --store: can't use %s: %s\n", name, line->why);
+        (void)snprintf(why, LINE_WHY_SIZE, "%s", line->why);
         close_store(&s->store);
         return NULL;
     }

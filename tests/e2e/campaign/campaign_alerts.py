@@ -7,8 +7,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
@@ -230,6 +232,83 @@ def a_configuration_with_a_fault(binary):
             prometheus.is_quiet(fleet)
 
 
+DURABLE = """
+local box = ringhold.kind("box", {durable = true})
+local wall = ringhold.kind("wall", {durable = true})
+function box.put(self, value) ringhold.put("value", value) return "put" end
+function box.give(self) ringhold.send_once("wall", "wall", "take") return "given" end
+function box.alarm(self, seconds) ringhold.alarm("ring", tonumber(seconds)) return "set" end
+function box.on_alarm(self) end
+function wall.take(self) error("never") end
+"""
+
+
+def durable_fleet(fleet, *more):
+    """A fleet of one node with a store."""
+    script = os.path.join(fleet.folder, "durable.lua")
+    with open(script, "w") as f:
+        f.write(DURABLE)
+    fleet.pages = [f"127.0.0.1:{fleet.port()}"]
+    fleet.coordinators(1)
+    words = ["--lua", script, "--store", f"sqlite:{fleet.folder}/actors.db", "--admin", fleet.pages[0], *more]
+    node = fleet.node("n1", words)
+    fleet.gateway("g1")
+    fleet.settled(["n1"])
+    return words, node, Resp(fleet.process("g1").resp, timeout=120)
+
+
+def a_store_that_is_locked(binary):
+    with Fleet(binary) as fleet:
+        _words, _node, redis = durable_fleet(fleet)
+        with Prometheus(fleet, fleet.pages) as prometheus:
+            prometheus.is_quiet(fleet)
+            redis("CALL", "ann", "put 0")
+            db = sqlite3.connect(f"{fleet.folder}/actors.db", isolation_level=None, timeout=60)
+
+            def slow():
+                db.execute("BEGIN IMMEDIATE")
+                redis.send(("CALL", "ann", "put 1"))
+                until("it has waited for a second", lambda: prometheus.value("max(ringhold_node_store_waiting)"))
+                threading.Event().wait(1)
+                db.execute("COMMIT")
+                redis.read()
+                return "RingholdStoreSlow" in prometheus.firing()
+
+            until("it fires", slow)
+            prometheus.fires("RingholdStoreSlow")
+            db.execute("BEGIN IMMEDIATE")
+            redis.send(("CALL", "ann", "put 2"))
+            prometheus.fires("RingholdStoreUnavailable")
+            db.execute("COMMIT")
+
+
+def sends_that_nobody_takes(binary):
+    with Fleet(binary) as fleet:
+        _words, _node, redis = durable_fleet(fleet)
+        with Prometheus(fleet, fleet.pages) as prometheus:
+            prometheus.is_quiet(fleet)
+            ids = itertools.count()
+
+            def more():
+                for _ in range(120):
+                    redis("CALL", f"k{next(ids)}", "give")
+                return "RingholdOutboxGrows" in prometheus.firing()
+
+            until("it fires", more)
+            prometheus.fires("RingholdOutboxGrows")
+
+
+def alarms_that_are_late(binary):
+    with Fleet(binary) as fleet:
+        words, node, redis = durable_fleet(fleet)
+        for i in range(60):
+            redis("CALL", f"k{i}", "alarm 1")
+        node.kill().wait()
+        fleet.node("n1", [*words, "--alarm-rate", "1"])
+        with Prometheus(fleet, fleet.pages) as prometheus:
+            prometheus.fires("RingholdAlarmsLate")
+
+
 def no_alert_is_left_out(_binary):
     with open(RULES) as f:
         names = set(re.findall(r"alert: (\w+)", f.read()))
@@ -250,4 +329,7 @@ main([
     a_gateway_that_is_full,
     an_actor_that_lives_twice,
     a_configuration_with_a_fault,
+    a_store_that_is_locked,
+    sends_that_nobody_takes,
+    alarms_that_are_late,
 ])  # fmt: skip
