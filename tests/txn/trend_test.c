@@ -10,13 +10,19 @@
 
 enum { BEGUN_US = 7000000 };
 
-static Rh__Renew renewal(uint64_t seq, uint64_t executed, uint64_t held)
+struct told {
+    uint64_t seq;
+    uint64_t executed;
+    uint64_t held;
+};
+
+static Rh__Renew renewal(struct told told)
 {
     Rh__Renew r = RH__RENEW__INIT;
 
-    r.seq = seq;
-    r.executed = executed;
-    r.held_total = held;
+    r.seq = told.seq;
+    r.executed = told.executed;
+    r.held_total = told.held;
     return r;
 }
 
@@ -24,8 +30,8 @@ static void a_point_has_what_came_in_its_time(void **state)
 {
     struct leader_trend t = {.next = 9};
     const Rh__Renew none = RH__RENEW__INIT;
-    const Rh__Renew first = renewal(1, 1000, 10);
-    const Rh__Renew second = renewal(2, 1300, 14);
+    const Rh__Renew first = renewal((struct told){1, 1000, 10});
+    const Rh__Renew second = renewal((struct told){2, 1300, 14});
 
     (void)state;
     trend_begin(&t, BEGUN_US);
@@ -47,8 +53,8 @@ static void a_point_has_what_came_in_its_time(void **state)
 static void a_count_that_shrinks_counts_nothing(void **state)
 {
     struct leader_trend t;
-    const Rh__Renew before = renewal(1, 1000, 10);
-    const Rh__Renew now = renewal(2, 3, 0);
+    const Rh__Renew before = renewal((struct told){1, 1000, 10});
+    const Rh__Renew now = renewal((struct told){2, 3, 0});
 
     (void)state;
     trend_begin(&t, BEGUN_US);
