@@ -493,6 +493,7 @@ static void init(struct settings *s)
     add_raft(t, &c->o);
     (void)options_add(t, http_address_option(&c->http));
     (void)options_add(t, http_token_option(&c->http));
+    (void)options_add(t, http_operator_option(&c->http));
     (void)options_add(t, link_ca_option(&c->tls));
     (void)options_add(t, link_certificate_option(&c->tls));
     (void)options_add(t, link_key_option(&c->tls));
@@ -525,8 +526,12 @@ static int run(struct settings *s, int argc, char **argv)
 {
     struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
     struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
-    const struct http_fleet fleet = {
-        .context = &overview, .put = overview_put, .put_actors = overview_put_actors};
+    const struct http_fleet fleet = {.context = &overview,
+                                     .put = overview_put,
+                                     .put_actors = overview_put_actors,
+                                     .put_where = overview_put_where,
+                                     .put_hot = overview_put_hot,
+                                     .operate = overview_operate};
     struct daemon_services services;
     struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->http};

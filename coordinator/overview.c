@@ -17,10 +17,11 @@
 
 enum { ASK_MS = 1000, TXNS_MAX = 50 };
 
-static Rh__AdminReply *ask_status(struct admin *a)
+static Rh__AdminReply *ask_status(struct admin *a, uint64_t trend_from)
 {
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
 
+    what.trend_from = trend_from;
     return admin_try(a, &what.base, ASK_MS);
 }
 
@@ -137,6 +138,53 @@ static void put_txns(const Rh__AdminReply *reply, struct buffer *out)
     json_end(out, ']');
 }
 
+/* Why nothing moves, if something is to. */
+static void put_waits(const Rh__AdminReply *reply, struct buffer *out)
+{
+    json_begin(out, "waits", '[');
+    for (size_t i = 0; i < reply->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = reply->obstacles[i];
+
+        json_begin(out, NULL, '{');
+        json_text(out, "reason", o->reason);
+        json_text(out, "drains", o->drains);
+        json_number(out, "transactions", o->transactions);
+        json_number(out, "vnodes", o->vnodes);
+        json_number(out, "left_ms", (o->left_us + 999) / 1000);
+        json_text(out, "text", o->text);
+        json_end(out, '}');
+    }
+    json_end(out, ']');
+}
+
+/* Of each point [end, took, …], with the names of what it has; an older leader keeps none. */
+static void put_trend(const Rh__AdminReply *reply, struct buffer *out)
+{
+    json_begin(out, "trend", '{');
+    json_number(out, "next", reply->trend_next);
+    json_begin(out, "columns", '[');
+    json_text(out, NULL, "end_ms");
+    json_text(out, NULL, "took_ms");
+    json_text(out, NULL, "requests");
+    json_text(out, NULL, "held");
+    json_text(out, NULL, "moves");
+    json_end(out, ']');
+    json_begin(out, "points", '[');
+    for (size_t i = 0; i < reply->n_trend; i++) {
+        const Rh__TrendRow *p = reply->trend[i];
+
+        json_begin(out, NULL, '[');
+        json_number(out, NULL, p->wall_us / 1000);
+        json_number(out, NULL, p->took_us / 1000);
+        json_number(out, NULL, p->requests);
+        json_number(out, NULL, p->held);
+        json_number(out, NULL, p->moves);
+        json_end(out, ']');
+    }
+    json_end(out, ']');
+    json_end(out, '}');
+}
+
 static void put_head(const struct overview *o, const Rh__AdminReply *reply, const char *version,
                      struct buffer *out)
 {
@@ -149,24 +197,48 @@ static void put_head(const struct overview *o, const Rh__AdminReply *reply, cons
     json_bool(out, "planning", reply->planning);
 }
 
+/* Digits alone, at most `max`; NULL is `missing`. */
+static bool parse(const char *text, uint64_t missing, uint64_t max, uint64_t *out)
+{
+    char *end = NULL;
+
+    *out = missing;
+    if (text == NULL) {
+        return true;
+    }
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *out <= max;
+}
+
 /* The ring's version as text, for those that ask again with it. */
-static bool put_all(const struct overview *o, struct admin *a, const char *known,
+static bool put_all(const struct overview *o, struct admin *a, const struct http_look *look,
                     struct buffer *out)
 {
-    Rh__AdminReply *status = ask_status(a);
+    uint64_t trend_from;
     char version[24];
 
+    if (!parse(look->trend, 0, UINT64_MAX, &trend_from)) {
+        trend_from = 0; // as if it was not asked for
+    }
+    Rh__AdminReply *status = ask_status(a, trend_from);
     if (status == NULL || status->error[0] != '\0') {
         admin_free(status);
         return false;
     }
     (void)snprintf(version, sizeof version, "%" PRIu64, status->version);
-    Rh__AdminReply *ring = strcmp(version, known) == 0 && status->pending == 0 ? NULL : ask_ring(a);
+    Rh__AdminReply *ring =
+        strcmp(version, look->known) == 0 && status->pending == 0 ? NULL : ask_ring(a);
     Rh__AdminReply *txns = ask_txns(a);
     if (ring != NULL) { // newer, maybe
         (void)snprintf(version, sizeof version, "%" PRIu64, ring->version);
     }
     put_head(o, status, version, out);
+    json_text(out, "changes", look->changes);
+    put_waits(status, out);
+    if (trend_from != 0) {
+        put_trend(status, out);
+    }
     put_coordinators(status, out);
     put_nodes(status, out);
     put_gateways(status, out);
@@ -189,8 +261,7 @@ void overview_set_coordinators(struct overview *o, const char *coordinators)
     (void)pthread_mutex_unlock(&o->lock);
 }
 
-/* NULL: there is no way to ask. */
-static struct admin *open_admin(struct overview *o)
+struct admin *overview_ask(struct overview *o)
 {
     char coordinators[OVERVIEW_COORDINATORS_SIZE];
 
@@ -202,14 +273,14 @@ static struct admin *open_admin(struct overview *o)
     return admin_open(&where);
 }
 
-bool overview_put(void *overview, const char *known, struct buffer *out)
+bool overview_put(void *overview, const struct http_look *look, struct buffer *out)
 {
     struct overview *o = overview;
-    struct admin *a = open_admin(o);
+    struct admin *a = overview_ask(o);
 
     json_begin(out, NULL, '{');
     json_number(out, "schema", 1);
-    const bool answered = a != NULL && put_all(o, a, known, out);
+    const bool answered = a != NULL && put_all(o, a, look, out);
     if (!answered) {
         json_text(out, "error", "no coordinator answers as leader");
     }
@@ -219,20 +290,6 @@ bool overview_put(void *overview, const char *known, struct buffer *out)
 }
 
 /* ---- who lives at a node ---- */
-
-/* Digits alone, at most `max`; NULL is `missing`. */
-static bool parse(const char *text, uint64_t missing, uint64_t max, uint64_t *out)
-{
-    char *end = NULL;
-
-    *out = missing;
-    if (text == NULL) {
-        return true;
-    }
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *out <= max;
-}
 
 /* NULL, or what is wrong. `what` borrows of `asked`. */
 static const char *fault_of(const struct http_actors *asked, Rh__AdminActors *what)
@@ -286,7 +343,7 @@ static void put_residents(const Rh__ActorsAnswer *page, struct buffer *out)
 /* NULL, or why there is no page. */
 static const char *ask_page(struct overview *o, Rh__AdminActors *what, Rh__AdminReply **reply)
 {
-    struct admin *a = open_admin(o);
+    struct admin *a = overview_ask(o);
 
     *reply = a == NULL ? NULL : admin_try(a, &what->base, ASK_MS);
     admin_close(a);

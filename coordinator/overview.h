@@ -8,6 +8,7 @@
 #define COORDINATOR_OVERVIEW_H
 
 #include "base/bytes.h"
+#include "daemon/admin.h"
 #include "daemon/http_mhd.h"
 #include "link/link.h"
 
@@ -26,14 +27,33 @@ struct overview {
 /* Set the list of coordinators that the overview shows from now on. Any thread. */
 void overview_set_coordinators(struct overview *o, const char *coordinators);
 
-/* Callback of struct http_fleet for a struct overview. Append {"schema":1,"cluster":…};
- * docs/metrics.md has the fields. The vnodes are left out when the ring's version is still `known`
- * and nothing moves: they are the largest part. False: no leader answered within a second; the text
- * says so. Blocks; call it in any thread but a daemon's loop. */
-bool overview_put(void *overview, const char *known, struct buffer *out);
+/* A way to ask, to be admin_close()d; NULL: there is none. Any thread. */
+struct admin *overview_ask(struct overview *o);
 
-/* Likewise: append {"schema":1,"node":…}, of which docs/metrics.md has the fields, too. */
+/* Callback of struct http_fleet for a struct overview, as all that follow: they block; call them in
+ * any thread but a daemon's loop. docs/metrics.md has the fields.
+ *
+ * Append {"schema":1,"cluster":…}. The vnodes are left out when the ring's version is still
+ * `look->known` and nothing moves: they are the largest part. False: no leader answered within a
+ * second; the text says so. */
+bool overview_put(void *overview, const struct http_look *look, struct buffer *out);
+
+/* Likewise: append {"schema":1,"node":…}. */
 enum http_told overview_put_actors(void *overview, const struct http_actors *asked,
                                    struct buffer *out);
+
+/* ---- where.c ---- */
+
+enum http_told overview_put_where(void *overview, const char *id, struct buffer *out);
+
+/* ---- hot.c ---- */
+
+enum http_told overview_put_hot(void *overview, struct buffer *out);
+
+/* ---- operate.c ---- */
+
+enum http_told overview_operate(void *overview, enum http_deed deed,
+                                const struct http_fields *fields, const char *from,
+                                struct buffer *out);
 
 #endif

@@ -27,7 +27,8 @@ bool bearer_is(const struct bearer *b, const char *authorization)
 {
     static const char scheme[] = "Bearer ";
 
-    if (authorization == NULL || strncmp(authorization, scheme, sizeof scheme - 1) != 0) {
+    if (b->size == 0 || authorization == NULL ||
+        strncmp(authorization, scheme, sizeof scheme - 1) != 0) {
         return false;
     }
     const char *given = authorization + sizeof scheme - 1;

@@ -8,12 +8,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/bearer.h"
 #include "daemon/fault.h"
 #include "daemon/host_name.h"
 #include "daemon/http_limits.h"
 #include "daemon/http_listen.h"
-#include "daemon/listen.h"
+#include "daemon/http_options.h"
 #include "daemon/process.h"
 #include "daemon/reload_options.h"
 #include "daemon/web_assets.h"
@@ -22,6 +21,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,24 +42,35 @@ enum answer {
     ANSWERED_200,
     ANSWERED_400,
     ANSWERED_401,
+    ANSWERED_403,
     ANSWERED_404,
     ANSWERED_405,
+    ANSWERED_409,
+    ANSWERED_413,
     ANSWERED_421,
     ANSWERED_503,
     ANSWERS
 };
-static const unsigned status_of[ANSWERS] = {200, 400, 401, 404, 405, 421, 503};
-static const char *const status_word[ANSWERS] = {"200", "400", "401", "404", "405", "421", "503"};
+static const unsigned status_of[ANSWERS] = {200, 400, 401, 403, 404, 405, 409, 413, 421, 503};
+static const char *const status_word[ANSWERS] = {
+    "200", "400", "401", "403", "404", "405", "409", "413", "421", "503"};
+
+/* A request under way. */
+struct http_request {
+    bool posts;
+    struct http_form form; /* of one that posts */
+};
 
 struct http {
     struct MHD_Daemon *server;
     struct pages *pages;            /* borrowed, as the next */
     const struct http_fleet *fleet; /* NULL = no web page */
     bool has_token;
+    bool has_operator;    /* a token of operators, likewise from its start on */
     bool is_local;        /* on loopback: who asks names no other host */
-    pthread_mutex_t lock; /* the token */
-    struct bearer token;
-    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a unix socket; "" = none */
+    pthread_mutex_t lock; /* the tokens */
+    struct http_tokens tokens;
+    char path[HTTP_UNIX_PATH_SIZE]; /* of a unix socket; "" = none */
     pthread_t thread;
     int end_fd; /* readable: the thread is to end */
 
@@ -85,95 +96,21 @@ static const char index_text[] = "/metrics  for Prometheus\n"
                                  "/healthz  200: this process works; no other process is asked\n"
                                  "/readyz   200: the process takes work; not while it drains\n";
 
-/* ---- options ---- */
-
-struct option http_address_option(struct http_options *o)
-{
-    return option_text("admin",
-                       "HOST:PORT",
-                       o->admin,
-                       sizeof o->admin,
-                       "address for /metrics, /healthz, /readyz, /status and a coordinator's web "
-                       "page; or unix:PATH (none)");
-}
-
-struct option http_token_option(struct http_options *o)
-{
-    return option_text("admin-token",
-                       "FILE",
-                       o->token,
-                       sizeof o->token,
-                       "file with the token that requests to --admin's /metrics and /status must "
-                       "send: Authorization: Bearer");
-}
-
-static const char *unix_path(const struct http_options *o)
-{
-    return strncmp(o->admin, "unix:", 5) == 0 ? o->admin + 5 : NULL;
-}
-
-static bool complain(const char *daemon, const char *what, const char *which, const char *why)
-{
-    fault_print(daemon, "%s '%s': %s", what, which, why);
-    return false;
-}
-
-/* None named is none. False after printing what is wrong. */
-static bool load_token(struct bearer *t, const struct http_options *o, const char *daemon)
-{
-    const char *wrong = o->token[0] == '\0' ? NULL : bearer_read(t, o->token);
-
-    return wrong == NULL || complain(daemon, "cannot take --admin-token", o->token, wrong);
-}
-
-static bool check_token(const struct http_options *o, const char *daemon)
-{
-    struct bearer token = {.size = 0};
-    const bool good = load_token(&token, o, daemon);
-
-    bearer_wipe(&token);
-    return good;
-}
-
-bool http_check(const struct http_options *o, const char *daemon)
-{
-    const char *path = unix_path(o);
-
-    if (o->admin[0] == '\0') {
-        return o->token[0] == '\0' || complain(daemon,
-                                               "--admin-token",
-                                               o->token,
-                                               "--admin-token needs --admin, which is missing");
-    }
-    if (path != NULL) {
-        if (path[0] != '/' || strlen(path) >= sizeof(((struct http *)NULL)->path)) {
-            return complain(daemon,
-                            "--admin",
-                            o->admin,
-                            "a UNIX socket needs an absolute path of at most 107 bytes");
-        }
-        return check_token(o, daemon);
-    }
-    if (!listen_allowed(daemon, "admin", o->admin, true)) {
-        return false; // it is no address
-    }
-    if (!address_is_loopback(o->admin) && o->token[0] == '\0') {
-        return complain(
-            daemon, "--admin", o->admin, "the address is beyond loopback: --admin-token is needed");
-    }
-    return check_token(o, daemon);
-}
-
 /* ---- answers ---- */
 
-static bool is_token(struct http *h, struct MHD_Connection *connection)
+enum shown { SHOWN_NONE, SHOWN_READER, SHOWN_OPERATOR };
+
+static enum shown token_of(struct http *h, struct MHD_Connection *connection)
 {
     const char *given = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
 
     (void)pthread_mutex_lock(&h->lock);
-    const bool is = bearer_is(&h->token, given);
+    const enum shown shown = h->has_operator && bearer_is(&h->tokens.operator, given)
+                                 ? SHOWN_OPERATOR
+                             : h->has_token && bearer_is(&h->tokens.reader, given) ? SHOWN_READER
+                                                                                   : SHOWN_NONE;
     (void)pthread_mutex_unlock(&h->lock);
-    return is;
+    return shown;
 }
 
 static void put_own(const struct http *h, struct buffer *out)
@@ -199,9 +136,10 @@ static void put_own(const struct http *h, struct buffer *out)
     metrics_end(&m);
 }
 
-/* Takes `text`. */
-static enum MHD_Result answer(struct http *h, struct MHD_Connection *connection, enum answer which,
-                              const char *type, struct buffer *text)
+/* Takes `text`. `allow`: the methods that may be used, of a 405. */
+static enum MHD_Result answer_allowing(struct http *h, struct MHD_Connection *connection,
+                                       enum answer which, const char *allow, const char *type,
+                                       struct buffer *text)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(text->size, text->data, MHD_RESPMEM_MUST_COPY);
@@ -220,12 +158,18 @@ static enum MHD_Result answer(struct http *h, struct MHD_Connection *connection,
         (void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     }
     if (which == ANSWERED_405) {
-        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
+        (void)MHD_add_response_header(response, "Allow", allow);
     }
     h->answered[which]++;
     result = MHD_queue_response(connection, status_of[which], response);
     MHD_destroy_response(response);
     return result;
+}
+
+static enum MHD_Result answer(struct http *h, struct MHD_Connection *connection, enum answer which,
+                              const char *type, struct buffer *text)
+{
+    return answer_allowing(h, connection, which, NULL, type, text);
 }
 
 static enum MHD_Result answer_text(struct http *h, struct MHD_Connection *connection,
@@ -271,37 +215,95 @@ static const struct route *find(const char *path)
     return NULL;
 }
 
-/* Blocks this thread for a second at most: a prober may wait for so long. */
-static enum MHD_Result answer_fleet(struct http *h, struct MHD_Connection *connection)
-{
-    const char *known = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "ring");
-    struct buffer text = {0};
-    const bool answered = h->fleet->put(h->fleet->context, known == NULL ? "" : known, &text);
+static const char json_type[] = "application/json; charset=utf-8";
 
-    return answer(h,
-                  connection,
-                  answered ? ANSWERED_200 : ANSWERED_503,
-                  "application/json; charset=utf-8",
-                  &text);
-}
-
-/* Likewise. */
-static enum MHD_Result answer_actors(struct http *h, struct MHD_Connection *connection)
+static enum MHD_Result answer_told(struct http *h, struct MHD_Connection *connection,
+                                   enum http_told told, struct buffer *text)
 {
     static const enum answer which[] = {[HTTP_TOLD] = ANSWERED_200,
                                         [HTTP_TOLD_MALFORMED] = ANSWERED_400,
+                                        [HTTP_TOLD_REFUSED] = ANSWERED_409,
                                         [HTTP_TOLD_NOT] = ANSWERED_503};
-    const enum MHD_ValueKind url = MHD_GET_ARGUMENT_KIND;
-    const struct http_actors asked = {
-        .node = MHD_lookup_connection_value(connection, url, "node"),
-        .kind = MHD_lookup_connection_value(connection, url, "kind"),
-        .prefix = MHD_lookup_connection_value(connection, url, "prefix"),
-        .cursor = MHD_lookup_connection_value(connection, url, "cursor"),
-        .limit = MHD_lookup_connection_value(connection, url, "limit")};
+
+    return answer(h, connection, which[told], json_type, text);
+}
+
+static const char *word_of(struct MHD_Connection *connection, const char *key)
+{
+    return MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, key);
+}
+
+/* Who asks, as text; true: from this machine. */
+static bool address_text(struct MHD_Connection *connection, char out[INET6_ADDRSTRLEN])
+{
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *a = from == NULL ? NULL : from->client_addr;
+    struct address address = {.port = 0};
+    char text[ADDRESS_SIZE_MAX + 8];
+
+    (void)snprintf(out, INET6_ADDRSTRLEN, "unix");
+    if (a == NULL || (a->sa_family != AF_INET && a->sa_family != AF_INET6)) {
+        return true;
+    }
+    (void)getnameinfo(a,
+                      a->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                              : sizeof(struct sockaddr_in6),
+                      address.host,
+                      sizeof address.host,
+                      NULL,
+                      0,
+                      NI_NUMERICHOST);
+    (void)snprintf(out, INET6_ADDRSTRLEN, "%.45s", address.host);
+    address_format(&address, text, sizeof text);
+    return address_is_loopback(text);
+}
+
+/* Blocks this thread for a second at most: a prober may wait for so long. */
+static enum MHD_Result answer_fleet(struct http *h, struct MHD_Connection *connection)
+{
+    char from[INET6_ADDRSTRLEN];
+    const char *known = word_of(connection, "ring");
+    const struct http_look look = {.known = known == NULL ? "" : known,
+                                   .trend = word_of(connection, "trend"),
+                                   .changes = !h->has_operator                  ? "no"
+                                              : !address_text(connection, from) ? "elsewhere"
+                                                                                : "yes"};
+    struct buffer text = {0};
+    const bool answered = h->fleet->put(h->fleet->context, &look, &text);
+
+    return answer_told(h, connection, answered ? HTTP_TOLD : HTTP_TOLD_NOT, &text);
+}
+
+/* Likewise, as the next two. */
+static enum MHD_Result answer_actors(struct http *h, struct MHD_Connection *connection)
+{
+    const struct http_actors asked = {.node = word_of(connection, "node"),
+                                      .kind = word_of(connection, "kind"),
+                                      .prefix = word_of(connection, "prefix"),
+                                      .cursor = word_of(connection, "cursor"),
+                                      .limit = word_of(connection, "limit")};
     struct buffer text = {0};
     const enum http_told told = h->fleet->put_actors(h->fleet->context, &asked, &text);
 
-    return answer(h, connection, which[told], "application/json; charset=utf-8", &text);
+    return answer_told(h, connection, told, &text);
+}
+
+static enum MHD_Result answer_where(struct http *h, struct MHD_Connection *connection)
+{
+    struct buffer text = {0};
+    const enum http_told told =
+        h->fleet->put_where(h->fleet->context, word_of(connection, "id"), &text);
+
+    return answer_told(h, connection, told, &text);
+}
+
+static enum MHD_Result answer_hot(struct http *h, struct MHD_Connection *connection)
+{
+    struct buffer text = {0};
+    const enum http_told told = h->fleet->put_hot(h->fleet->context, &text);
+
+    return answer_told(h, connection, told, &text);
 }
 
 static enum MHD_Result answer_file(struct http *h, struct MHD_Connection *connection,
@@ -316,59 +318,159 @@ static enum MHD_Result answer_file(struct http *h, struct MHD_Connection *connec
 static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connection,
                                    const char *path)
 {
+    static const struct {
+        const char *path;
+        enum MHD_Result (*answer)(struct http *h, struct MHD_Connection *connection);
+    } of_fleet[] = {{"/fleet", answer_fleet},
+                    {"/actors", answer_actors},
+                    {"/where", answer_where},
+                    {"/hot", answer_hot}};
     const struct route *route = find(path);
     const struct web_asset *file = h->fleet == NULL ? NULL : web_asset_find(path);
 
     if (file != NULL) { // there is nothing in it that others may not see
         return answer_file(h, connection, file);
     }
-    if (h->has_token && (route == NULL || !route->open) && !is_token(h, connection)) {
+    if (h->has_token && (route == NULL || !route->open) && token_of(h, connection) == SHOWN_NONE) {
         return answer_text(
             h, connection, ANSWERED_401, "this page needs a token: Authorization: Bearer\n");
     }
     if (route != NULL) {
         return answer_page(h, connection, route);
     }
-    if (h->fleet != NULL && strcmp(path, "/fleet") == 0) {
-        return answer_fleet(h, connection);
-    }
-    if (h->fleet != NULL && strcmp(path, "/actors") == 0) {
-        return answer_actors(h, connection);
+    for (size_t i = 0; h->fleet != NULL && i < sizeof of_fleet / sizeof of_fleet[0]; i++) {
+        if (strcmp(path, of_fleet[i].path) == 0) {
+            return of_fleet[i].answer(h, connection);
+        }
     }
     return strcmp(path, "/") == 0 ? answer_text(h, connection, ANSWERED_200, index_text)
                                   : answer_text(h, connection, ANSWERED_404, "no such page\n");
 }
 
-// NOLINTNEXTLINE(bugprone-easily-swappable-parameters,readability-function-size): libmicrohttpd's
+/* ---- what operators do ---- */
+
+/* HTTP_DEED_COUNT: the path is none. */
+static enum http_deed deed_of(const struct http *h, const char *path)
+{
+#define X(name, path) (path),
+    static const char *const paths[] = {HTTP_DEEDS(X)};
+#undef X
+    unsigned i = 0;
+
+    while (h->fleet != NULL && i < HTTP_DEED_COUNT && strcmp(path, paths[i]) != 0) {
+        i++;
+    }
+    return h->fleet == NULL ? HTTP_DEED_COUNT : (enum http_deed)i;
+}
+
+/* Browsers send no other site's Authorization, and ask first whether they may: nobody says yes. */
+static enum MHD_Result answer_deed(struct http *h, struct MHD_Connection *connection,
+                                   enum http_deed deed, const struct http_form *form)
+{
+    char from[INET6_ADDRSTRLEN];
+    struct buffer text = {0};
+
+    if (!h->has_operator) {
+        return answer_text(h,
+                           connection,
+                           ANSWERED_403,
+                           "this coordinator has no --operator-token: nobody changes the fleet by "
+                           "its page\n");
+    }
+    if (!address_text(connection, from)) {
+        return answer_text(h,
+                           connection,
+                           ANSWERED_403,
+                           "operators ask from this machine alone, for nothing is encrypted: put "
+                           "a proxy with TLS on it, or forward a port\n");
+    }
+    if (token_of(h, connection) != SHOWN_OPERATOR) {
+        return answer_text(h,
+                           connection,
+                           ANSWERED_401,
+                           "this needs the operators' token: Authorization: Bearer\n");
+    }
+    if (form->fault != NULL) {
+        buffer_put(&text, form->fault, strlen(form->fault));
+        buffer_put(&text, "\n", 1);
+        return answer(h, connection, ANSWERED_400, "text/plain; charset=utf-8", &text);
+    }
+    const enum http_told told =
+        h->fleet->operate(h->fleet->context, deed, &form->fields, from, &text);
+    return answer_told(h, connection, told, &text);
+}
+
+static enum MHD_Result answer_method(struct http *h, struct MHD_Connection *connection, bool posts)
+{
+    static const char words[] = "only GET and HEAD\n";
+    static const char words_of_deeds[] = "only POST\n";
+    const char *which = posts ? words_of_deeds : words;
+    struct buffer text = {0};
+
+    buffer_put(&text, which, strlen(which));
+    return answer_allowing(h,
+                           connection,
+                           ANSWERED_405,
+                           posts ? "POST" : "GET, HEAD",
+                           "text/plain; charset=utf-8",
+                           &text);
+}
+
+/* All of it is here. */
+static enum MHD_Result answer_request(struct http *h, struct MHD_Connection *connection,
+                                      const char *path, const char *method, struct http_request *r)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    const enum http_deed deed = deed_of(h, path);
+
+    if (h->is_local && !host_is_local(host)) {
+        return answer_text(
+            h, connection, ANSWERED_421, "the Host header is neither an address nor localhost\n");
+    }
+    if (r->posts && deed != HTTP_DEED_COUNT) {
+        return r->form.too_large
+                   ? answer_text(h, connection, ANSWERED_413, "the body has more than 8192 bytes\n")
+                   : answer_deed(h, connection, deed, &r->form);
+    }
+    if (deed != HTTP_DEED_COUNT || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)) {
+        return answer_method(h, connection, deed != HTTP_DEED_COUNT);
+    }
+    return answer_path(h, connection, path);
+}
+
+/* The head is here, and what is in the body not yet. */
+static enum MHD_Result begin(struct http *h, struct MHD_Connection *connection, const char *method,
+                             void **state)
+{
+    struct http_request *r = mem_new(1, sizeof *r);
+
+    *state = r;
+    r->posts = strcmp(method, "POST") == 0;
+    http_form_begin(&r->form, connection);
+    return r->form.too_large
+               ? answer_text(h, connection, ANSWERED_413, "the body has more than 8192 bytes\n")
+               : MHD_YES;
+}
+
+// NOLINTBEGIN(bugprone-easily-swappable-parameters,readability-function-size): libmicrohttpd's
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
-    static char seen; // its address marks a request whose head was seen
-
     (void)version;
-    (void)upload;
     if (*state == NULL) {
-        *state = &seen;
-        return MHD_YES;
+        return begin(user, connection, method, state);
     }
+    struct http_request *r = *state;
     if (*upload_size > 0) {
-        *upload_size = 0; // a body is read and forgotten
+        http_form_take(&r->form, upload, *upload_size); // what is no form is passed over
+        *upload_size = 0;
         return MHD_YES;
     }
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
-    const struct http *h = user;
-    if (h->is_local && !host_is_local(host)) {
-        return answer_text(user,
-                           connection,
-                           ANSWERED_421,
-                           "the Host header is neither an address nor localhost\n");
-    }
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        return answer_text(user, connection, ANSWERED_405, "only GET and HEAD\n");
-    }
-    return answer_path(user, connection, path);
+    http_form_end(&r->form);
+    return answer_request(user, connection, path, method, r);
 }
+// NOLINTEND(bugprone-easily-swappable-parameters,readability-function-size)
 
 /* ---- who comes and goes ---- */
 
@@ -427,9 +529,13 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     const union MHD_ConnectionInfo *context =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
-    (void)state;
     if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         http_limits_answered(&h->limits, context->socket_context, now_ms());
+    }
+    if (*state != NULL) {
+        http_form_end(&((struct http_request *)*state)->form);
+        mem_free(*state);
+        *state = NULL;
     }
 }
 
@@ -475,7 +581,7 @@ static void *serve(void *user)
 
 static void free_http(struct http *h)
 {
-    bearer_wipe(&h->token);
+    http_tokens_wipe(&h->tokens);
     (void)pthread_mutex_destroy(&h->lock);
     if (h->end_fd >= 0) {
         (void)close(h->end_fd);
@@ -520,7 +626,7 @@ static bool start(struct http *h, int fd)
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
                const struct http_fleet *fleet, struct http **out)
 {
-    const char *path = unix_path(o);
+    const char *path = http_unix_path(o);
     struct http *h = NULL;
 
     *out = NULL;
@@ -532,21 +638,24 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
     h->fleet = fleet;
     h->end_fd = -1;
     (void)pthread_mutex_init(&h->lock, NULL);
-    if (!load_token(&h->token, o, daemon)) {
+    if (!http_tokens_load(&h->tokens, o, daemon)) {
         free_http(h);
         return false;
     }
-    h->has_token = o->token[0] != '\0';
+    h->has_token = h->tokens.reader.size > 0;
+    h->has_operator = h->tokens.operator.size> 0;
     h->is_local = path == NULL && address_is_loopback(o->admin);
     const int fd = path != NULL ? http_listen_unix(path) : http_listen_tcp(o->admin);
     if (fd < 0) {
+        fault_print(daemon, "cannot listen on --admin '%s': %s", o->admin, strerror(errno));
         free_http(h);
-        return complain(daemon, "cannot listen on --admin", o->admin, strerror(errno));
+        return false;
     }
     (void)snprintf(h->path, sizeof h->path, "%s", path != NULL ? path : "");
     if (!start(h, fd)) {
         free_http(h);
-        return complain(daemon, "cannot serve --admin", o->admin, "no more threads or memory");
+        fault_print(daemon, "cannot serve --admin '%s': no more threads or memory", o->admin);
+        return false;
     }
     log_info("admin", "listening", "address=%s token=%s", o->admin, h->has_token ? "yes" : "no");
     *out = h;
@@ -555,18 +664,18 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
 
 bool http_reload(struct http *h, const struct http_options *o, const char *daemon)
 {
-    struct bearer token = {.size = 0};
+    struct http_tokens tokens = {.reader = {.size = 0}};
 
-    if (h == NULL || !h->has_token) {
+    if (h == NULL || (!h->has_token && !h->has_operator)) {
         return true;
     }
-    const bool good = load_token(&token, o, daemon);
+    const bool good = http_tokens_load(&tokens, o, daemon);
     if (good) {
         (void)pthread_mutex_lock(&h->lock);
-        h->token = token;
+        h->tokens = tokens;
         (void)pthread_mutex_unlock(&h->lock);
     }
-    bearer_wipe(&token);
+    http_tokens_wipe(&tokens);
     return good;
 }
 

@@ -16,13 +16,16 @@
 WEB_ASSET(web_index, "daemon/web/index.html");
 WEB_ASSET(web_script, "daemon/web/fleet.js");
 WEB_ASSET(web_style, "daemon/web/fleet.css");
+WEB_ASSET(web_icon, "daemon/web/icon.svg");
 
 extern const unsigned char web_index[];
 extern const unsigned char web_script[];
 extern const unsigned char web_style[];
+extern const unsigned char web_icon[];
 extern const uint64_t web_index_size;
 extern const uint64_t web_script_size;
 extern const uint64_t web_style_size;
+extern const uint64_t web_icon_size;
 
 const struct web_asset *web_asset_find(const char *path)
 {
@@ -30,11 +33,13 @@ const struct web_asset *web_asset_find(const char *path)
         {.path = "/", .type = "text/html; charset=utf-8"},
         {.path = "/fleet.js", .type = "text/javascript; charset=utf-8"},
         {.path = "/fleet.css", .type = "text/css; charset=utf-8"},
+        {.path = "/icon.svg", .type = "image/svg+xml"},
     };
 
     files[0].content = bytes_of(web_index, web_index_size);
     files[1].content = bytes_of(web_script, web_script_size);
     files[2].content = bytes_of(web_style, web_style_size);
+    files[3].content = bytes_of(web_icon, web_icon_size);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (strcmp(path, files[i].path) == 0) {
             return &files[i];

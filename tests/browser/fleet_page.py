@@ -47,7 +47,8 @@ class Page:
         wrong = [s for s in errors.splitlines() if "CONSOLE" in s]
         assert not wrong, wrong
         body = dom[dom.index("<body") :]
-        return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)), body.count("<path ")
+        ring = body[body.index('id="drawing"') :].partition("</svg>")[0]
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)), ring.count("<path ")
 
     def shots(self, name):
         for where, (width, height) in WIDTHS.items():

@@ -144,6 +144,7 @@ static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__Admi
         pin_count(c, reply);
         remembered_count(c, reply);
         admin_add_balance(c, reply);
+        admin_add_hour(c, reply, in->status->trend_from);
         upgrade_tell(c, reply);
         return false;
     case RH__ADMIN__WHAT_UPGRADE:

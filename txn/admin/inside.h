@@ -59,6 +59,11 @@ bool wish_quarantine(struct coordinator *c, const struct leader_peer *peer, Rh__
 bool wish_upgrade(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminUpgrade *in);
 
+/* ---- hour.c ---- */
+
+/* The points of the trend with this number and greater ones; 0 = none are asked for. */
+void admin_add_hour(const struct coordinator *c, Rh__AdminReply *reply, uint64_t from);
+
 /* ---- roles.c ---- */
 
 /* The ring's segments, the default one first. */

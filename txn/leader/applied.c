@@ -132,6 +132,7 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
     }
     if (result->delta != NULL) {
         loads_changed(c, result->delta);
+        trend_changed(&c->trend, result->delta);
         announce(c, result);
     }
     if (result->delta != NULL && result->delta->txn != 0) {

@@ -141,6 +141,7 @@ static void on_lead(struct coordinator *c, const struct coordinator_event *event
     c->leader = c->config.id;
     c->lead_us = c->now_us;
     c->claim_us = c->now_us;
+    trend_begin(&c->trend, c->now_us);
     log_info("txn",
              "leading",
              "term=%" PRIu64 " pending=%zu version=%" PRIu64,
@@ -258,6 +259,7 @@ static void go_on(struct coordinator *c, bool tick)
         register_tidy(c);
         register_voters(c);
         loads_run(c);
+        trend_run(&c->trend, c->now_us, c->wall_us);
         rebalance_run(c);
         upgrade_run(c);
     } else {

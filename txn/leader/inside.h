@@ -26,6 +26,7 @@
 #include "txn/leader/rebalance.h"
 #include "txn/leader/recall.h"
 #include "txn/leader/register.h"
+#include "txn/leader/trend.h"
 #include "txn/leader/wishes.h"
 #include "txn/leader/zones.h"
 
@@ -62,6 +63,7 @@ struct coordinator {
     struct proposals proposals;
     struct applied applied;
     struct fleet_upgrade upgrade;
+    struct leader_trend trend;
     struct planted planted;
 };
 

@@ -511,6 +511,7 @@ void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh
         return; // it asks again, or is barred: a lease from here on would only make others wait
     }
     seen = peers_heard(c, node);
+    trend_told(&c->trend, &seen->renew, in);
     register_note(seen, in);
     if (seen->sure_seq == 0 && in->lease_term == c->term) {
         seen->sure_seq = in->seq;

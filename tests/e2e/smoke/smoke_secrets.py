@@ -16,6 +16,7 @@ from fleet import main, until
 from secured import Secured
 
 TOKEN = "metrics-token-that-nobody-shows"
+OPERATOR = "operators-token-that-nobody-shows"
 WRONG = "another-token-that-nobody-shows"
 KEY = b"the-key-of-tokens-that-is-secret"
 PAYLOAD = "a-payload-that-is-for-the-actor"
@@ -28,8 +29,8 @@ def written(fleet, name, text):
     return path
 
 
-def page(address, path, token):
-    asked = urllib.request.Request(f"http://{address}{path}", headers={"Authorization": f"Bearer {token}"})
+def page(address, path, token, form=None):
+    asked = urllib.request.Request(f"http://{address}{path}", form, {"Authorization": f"Bearer {token}"})
     try:
         with urllib.request.urlopen(asked, timeout=20) as answer:
             return answer.read().decode()
@@ -61,12 +62,13 @@ def nothing_says_a_secret(binary):
         chain, key = make(fleet, "players")
         at = {name: f"127.0.0.1:{fleet.port()}" for name in ("c1", "n1", "g1")}
         extra = {name: ["--admin", address, "--admin-token", token, "--log-level", "debug"] for name, address in at.items()}
+        extra["c1"] += ["--operator-token", written(fleet, "operator", OPERATOR + "\n")]
         extra["n1"] += ["--kind", "0:echo"]
         extra["g1"] += ["--frames", "127.0.0.1:0", "--wss", "127.0.0.1:0", "--tls-cert", chain, "--tls-key", key,
                         "--auth-keys", keys]
         fleet.coordinators(1, extra=extra["c1"])
         started = [fleet.process("c1"), fleet.node("n1", extra["n1"]), fleet.gateway("g1", extra["g1"])]
-        secret = {"the token of metrics": TOKEN, "a wrong one": WRONG, "a key, as it is": KEY.decode(),
+        secret = {"the token of metrics": TOKEN, "that of operators": OPERATOR, "a wrong one": WRONG, "a key, as it is": KEY.decode(),
                   "a key in hex": KEY.hex(), "a key in base64": base64.b64encode(KEY).decode()[:-2], "a payload": PAYLOAD}
         players(started[2], secret)
         for pem in [key, *(f"{fleet.certificate(*who)}.key" for who in (("coordinator", "1"), ("node", "n1"), ("gateway", "g1")))]:
@@ -77,6 +79,9 @@ def nothing_says_a_secret(binary):
             for path in ("/metrics", "/status", "/healthz", "/readyz", "/fleet", "/", "/none"):
                 assert WRONG not in page(address, path, WRONG)
                 said[f"{process.name}{path}"] = page(address, path, TOKEN)
+            if process.name == "c1":  # it asks the leader by its own certificate
+                said["a wish"] = page(address, "/drain", OPERATOR, b"node=n9")
+                assert "unknown node 'n9'" in said["a wish"], said["a wish"]
             process.kill(signal.SIGHUP)
             until(f"{process.name} reads again", lambda p=process: p.log_has("certificate_read"))
             for name in ("cmdline", "environ"):
