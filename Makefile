@@ -325,6 +325,13 @@ linearizable: setup-build-check-e2e ## what clients saw under faults (MINUTES=5,
 run-linearizable: $(binary)
 	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault/fault_linearizable.py $(binary)
 
+# RUNS= short ones of gifts among accounts of their own while all there is of a fleet is killed, on each of STORES= in turn.
+# porcupine judges each account, and must refuse what planted bugs do. SEED= draws loads and deaths.
+porcupine: setup-build-check-e2e ## RUNS=200 histories of durable accounts under kill -9, judged by porcupine; 40 minutes
+	+@$(submake) $(faulty) run-porcupine
+run-porcupine: $(binary) $(plugins)
+	@RUNS=$(or $(RUNS),200) STORES="$(or $(STORES),Sqlite Postgres Redis)" tests/e2e/fault/fault_gifts_judged.py $(binary)
+
 # Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
 # attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage,
 # and one token that wants all (tests/e2e/campaign/campaign_greedy.py BINARY: that one alone).
@@ -337,7 +344,7 @@ balance: setup-build-check ## a Zipf load on four nodes is shared out by --balan
 alarms: setup-build-check ## ALARMS=20000 alarms of sleeping actors come due in one minute, and a node is killed in the middle
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_alarms.py $(binary)
-trades: setup-build-check-e2e ## MINUTES=10 of gifts among 10,000 players on each store (STORES="Sqlite Postgres Redis"), while everything is killed
+trades: setup-build-check-e2e ## MINUTES=10 of gifts among 10,000 players on each store (STORES="Sqlite Postgres Redis", SEED=), while everything is killed
 	+@$(submake) $(binary) $(plugins)
 	@for store in $(or $(STORES),Sqlite Postgres Redis); do echo "# $$store"; STORE=$$store MINUTES=$(or $(MINUTES),10) tests/e2e/fault/fault_gifts.py $(binary) || exit 1; done
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
@@ -476,7 +483,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable browser storm bots alerts drain-page bench run-bench \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

@@ -5,6 +5,8 @@
 #include "base/mutant.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -46,3 +48,15 @@ bool mutant_named(const char *name, enum mutant *m)
     }
     return false;
 }
+
+#ifdef RINGHOLD_MUTANTS
+void mutant_from_environment(void)
+{
+    const char *name = getenv("RINGHOLD_MUTANT");
+
+    if (name != NULL && !mutant_named(name, &mutant_planted)) {
+        (void)fprintf(stderr, "RINGHOLD_MUTANT=%s: there is no such planted bug\n", name);
+        exit(EXIT_FAILURE);
+    }
+}
+#endif

@@ -299,12 +299,20 @@ static inline bool mutant(enum mutant m)
     return mutant_planted == m;
 }
 
+/* Plant in this process what RINGHOLD_MUTANT names; one that is not known ends it, with a line on
+ * stderr. For tests of real processes. */
+void mutant_from_environment(void);
+
 #else
 
 static inline bool mutant(enum mutant m)
 {
     (void)m;
     return false;
+}
+
+static inline void mutant_from_environment(void)
+{
 }
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "cli/commands.h"
 
+#include "base/mutant.h"
 #include "daemon/program.h"
 
 #include <stddef.h>
@@ -100,5 +101,6 @@ static const struct verb commands[] = {
 
 int main(int argc, char **argv)
 {
+    mutant_from_environment();
     return program_main(commands, sizeof commands / sizeof commands[0], argc, argv);
 }

@@ -174,7 +174,8 @@ class Redis(Server, stores.Redis):
 
     @classmethod
     def missing(cls):
-        return "" if stores.which("redis-server") else "there is no redis-server"
+        found = stores.which("redis-server") and stores.which("redis-cli")
+        return "" if found else "there is no redis-server with redis-cli"
 
     @property
     def option(self):
@@ -214,12 +215,21 @@ class RedisReader:
 
         return int(until("redis answers", ask))
 
+    def cli(self, *commands):
+        """What one redis-cli says to all of these, in lines."""
+        words = ["redis-cli", "-p", str(self.store.port)]
+        done = subprocess.run(words, input="\n".join(commands) + "\n", capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()
+
     def all_gold(self):
-        keys = self.store.ask("KEYS", "ringhold:value:0:*")
-        return {key.removeprefix("ringhold:value:0:"): int(self.store.ask("HGET", key, "gold")) for key in keys}
+        keys = [key for key in self.cli("KEYS ringhold:value:0:*") if key]
+        gold = self.cli(*(f"HGET {key} gold" for key in keys))
+        return {key.removeprefix("ringhold:value:0:"): int(count) for key, count in zip(keys, gold, strict=True)}
 
     def sends(self):
-        return sum(self.store.ask("HLEN", key) for key in self.store.ask("KEYS", "ringhold:send:*"))
+        keys = [key for key in self.cli("KEYS ringhold:send:*") if key]
+        return sum(int(count) for count in self.cli(*(f"HLEN {key}" for key in keys)) if count)
 
     def close(self):
         if self.redis is not None:

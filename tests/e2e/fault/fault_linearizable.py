@@ -9,11 +9,9 @@ Only a key that a killed node may have had is excused: the ring of before says w
 """
 import collections
 import contextlib
-import functools
 import itertools
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +19,11 @@ import threading
 import time
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
+import judge
 from fleet import DEADLINE, Fleet, Resp, RespError, healthy, main, pairs, until
 
 MINUTES = float(os.environ.get("MINUTES", "0"))
 SEED = int(os.environ.get("SEED", str(int(time.time()))))
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "linearizable")
 LEASE_S = 2
 # A move that a vote does not come for is given up soon, and of a node that is drained all moves at once.
 COORDINATORS = ["--lease", f"{LEASE_S}s", "--election-ms", "300", "--prepare-ms", "1000", "--vnodes", "16"]
@@ -440,25 +438,8 @@ def owners(fleet):
     return {n["node"] for n in fleet.status()["nodes"] if n["vnodes"] > 0}
 
 
-def build_judge(folder):
-    """Why there is none, or None."""
-    if shutil.which("go") is None:
-        return "go is not installed (golang-go)"
-    env = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
-    run = functools.partial(subprocess.run, cwd=TOOL, env=env, capture_output=True, text=True)
-    try:
-        got = run(["go", "mod", "download"], timeout=DEADLINE)
-    except subprocess.TimeoutExpired:
-        return "the module porcupine cannot be had: no answer"
-    if got.returncode != 0:
-        return f"the module porcupine cannot be had: {got.stderr.splitlines()[-1]}"
-    built = run(["go", "build", "-o", os.path.join(folder, "linearizable")])
-    assert built.returncode == 0, built.stderr
-    return None
-
-
 def each_key_is_one_register(binary):
-    judge = os.path.join(os.path.dirname(os.path.abspath(binary)), "linearizable")
+    program = judge.program(binary)
     with Fleet(binary) as fleet:
         fleet.coordinators(3, extra=COORDINATORS)
         for name in NODES:
@@ -477,12 +458,12 @@ def each_key_is_one_register(binary):
         print(f"# SEED={SEED}; faults: " + ", ".join(f"{k.replace('_', ' ')} {n}" for k, n in faults.count.items()))
         print(f"# answers: {dict(book.codes)}; {faults.spared} times a key had to outlive another's node")
         for words in ([], ["--doctored"]):
-            done = subprocess.run([judge, *words, book.file.name], capture_output=True, text=True)
+            done = subprocess.run([program, *words, book.file.name], capture_output=True, text=True)
             print("".join(f"# {line}\n" for line in done.stdout.splitlines()[-20:]), end="")
-            assert done.returncode == 0, f"{judge} ended with {done.returncode} {done.stderr}"
+            assert done.returncode == 0, f"{program} ended with {done.returncode} {done.stderr}"
 
 
-if skip := build_judge(os.path.dirname(os.path.abspath(sys.argv[1]))):
+if skip := judge.build(sys.argv[1]):
     print(f"ok - each_key_is_one_register # SKIP {skip}")
     sys.exit(0)
 main([each_key_is_one_register])

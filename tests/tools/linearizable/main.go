@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Is what clients saw of each key what one register could have told them? Judged by porcupine, which knows nothing
-// of Ringhold. The file is what tests/e2e/fault/fault_linearizable.py writes; docs/history.md has its format.
+// Is what clients saw of each key what one register, or one account, could have told them? Judged by porcupine, which
+// knows nothing of Ringhold. The file is what tests/e2e/fault/fault_linearizable.py or fault_gifts_judged.py writes;
+// docs/history.md has both formats.
 //
 //	linearizable FILE              judge each key; exit 1 if one is refused
 //	linearizable --doctored FILE   spoil keys of it, each in one way; exit 1 unless each is refused
@@ -24,6 +25,29 @@ import (
 const patience = 60 * time.Second
 
 const never = math.MaxInt64 // when an operation ends of which nobody knows if it took effect
+
+// What the keys of a file are: its first line says it.
+type subject struct {
+	model porcupine.Model
+	fits  func(in input) bool // is it a command of these?
+	ways  []way               // to spoil a history
+}
+
+type way struct {
+	name  string
+	spoil func(k *key) bool // false: the key has no place for it
+}
+
+var subjects = map[string]subject{
+	"ringhold-operations 1": {registers, isOfRegister, []way{
+		{"a stale read", stale}, {"a lost write", lostWrite},
+		{"a doubled increment", doubled}, {"an older epoch", olderEpoch},
+	}},
+	"ringhold-gifts 1": {accounts, isOfAccount, []way{
+		{"a lost gift", lostGift}, {"a doubled gift", doubledGift},
+		{"an answer that was not saved", notSaved}, {"a request that ran twice", ranTwice},
+	}},
+}
 
 // What an actor of kind kv holds.
 type state struct {
@@ -81,8 +105,12 @@ func run(s state, in input) (string, state) {
 	panic("no such command: " + in.command) // parse() has refused it
 }
 
-var commands = map[string]bool{
-	"GET": true, "SET": true, "GETSET": true, "SETNX": true, "DEL": true, "APPEND": true, "INCR": true,
+func isOfRegister(in input) bool {
+	switch in.command {
+	case "GET", "SET", "GETSET", "SETNX", "DEL", "APPEND", "INCR", "LOSE":
+		return true
+	}
+	return false
 }
 
 func step(s, in, out interface{}) []interface{} {
@@ -96,7 +124,7 @@ func step(s, in, out interface{}) []interface{} {
 	return []interface{}{next}
 }
 
-var model = (&porcupine.NondeterministicModel{
+var registers = (&porcupine.NondeterministicModel{
 	Init:          func() []interface{} { return []interface{}{state{}} },
 	Step:          step,
 	DescribeState: func(s interface{}) string { return s.(state).String() },
@@ -106,8 +134,8 @@ var model = (&porcupine.NondeterministicModel{
 	},
 }).ToModel()
 
-func judge(k key) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model, k.ops, patience)
+func (s subject) judge(k key) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(s.model, k.ops, patience)
 }
 
 // ---- the file
@@ -117,7 +145,7 @@ func fail(format string, words ...interface{}) {
 	os.Exit(2)
 }
 
-func parse(line string, client int) (porcupine.Operation, error) {
+func (s subject) parse(line string, client int) (porcupine.Operation, error) {
 	op := porcupine.Operation{ClientId: client, Return: never, Output: ""}
 	words := strings.Split(line, " ")
 	if len(words) != 5 {
@@ -134,22 +162,21 @@ func parse(line string, client int) (porcupine.Operation, error) {
 		if op.Return, err = strconv.ParseInt(words[1], 10, 64); err != nil {
 			return op, err
 		}
-		op.Output = words[4]
+		if words[4] != "-" {
+			op.Output = words[4]
+		}
 	}
 	if op.Return < op.Call {
 		return op, fmt.Errorf("it ends before it begins")
 	}
-	if in.command == "LOSE" {
-		return op, nil
-	}
-	if !commands[in.command] {
-		return op, fmt.Errorf("no such command: %s", in.command)
+	if !s.fits(in) {
+		return op, fmt.Errorf("no such command: %s %s", in.command, in.argument)
 	}
 	return op, nil
 }
 
 // Calls `each` for one key after the other: a history of hours need not fit into memory.
-func read(path string, each func(k key)) {
+func read(path string, each func(s subject, k key)) {
 	file, err := os.Open(path)
 	if err != nil {
 		fail("%v", err)
@@ -157,7 +184,9 @@ func read(path string, each func(k key)) {
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
-	if !lines.Scan() || lines.Text() != "ringhold-operations 1" {
+	lines.Scan()
+	s, known := subjects[lines.Text()]
+	if !known {
 		fail("%s:1: it is no history of operations", path)
 	}
 	k := key{}
@@ -165,12 +194,12 @@ func read(path string, each func(k key)) {
 		line := lines.Text()
 		if strings.HasPrefix(line, "KEY ") {
 			if len(k.ops) > 0 {
-				each(k)
+				each(s, k)
 			}
 			k = key{name: line[4:]}
 			continue
 		}
-		op, err := parse(line, len(k.ops)%16)
+		op, err := s.parse(line, len(k.ops)%16)
 		if err == nil && k.name == "" {
 			err = fmt.Errorf("an operation of no key")
 		}
@@ -183,14 +212,14 @@ func read(path string, each func(k key)) {
 		fail("%s: %v", path, err)
 	}
 	if len(k.ops) > 0 {
-		each(k)
+		each(s, k)
 	}
 }
 
 func judgeAll(path string) bool {
 	keys, ops, open, lost, longest := 0, 0, 0, 0, 0
 	result := map[porcupine.CheckResult]int{}
-	read(path, func(k key) {
+	read(path, func(s subject, k key) {
 		keys++
 		for _, op := range k.ops {
 			if op.Input.(input).command == "LOSE" {
@@ -205,27 +234,31 @@ func judgeAll(path string) bool {
 		if len(k.ops) > longest {
 			longest = len(k.ops)
 		}
-		verdict := judge(k)
+		verdict := s.judge(k)
 		result[verdict]++
 		if verdict == porcupine.Ok {
 			return
 		}
 		fmt.Printf("%s: %s\n", k.name, verdict)
 		if result[verdict] == 1 {
-			_, info := porcupine.CheckOperationsVerbose(model, k.ops, patience)
+			_, info := porcupine.CheckOperationsVerbose(s.model, k.ops, patience)
 			page := path + "." + strings.ToLower(string(verdict)) + ".html"
-			if porcupine.VisualizePath(model, info, page) == nil {
+			if porcupine.VisualizePath(s.model, info, page) == nil {
 				fmt.Printf("%s: drawn in %s\n", k.name, page)
 			}
 		}
 	})
-	fmt.Printf("%d operations (%d of unknown outcome) of %d keys (%d at most of one; %d may have lost their memory): "+
-		"linearizable %d, refused %d, undecided %d\n", ops, open, keys, longest, lost, result[porcupine.Ok],
-		result[porcupine.Illegal], result[porcupine.Unknown])
+	memory := ""
+	if lost > 0 {
+		memory = fmt.Sprintf("; %d may have lost their memory", lost)
+	}
+	fmt.Printf("%d operations (%d of unknown outcome) of %d keys (%d at most of one%s): linearizable %d, refused %d, "+
+		"undecided %d\n", ops, open, keys, longest, memory, result[porcupine.Ok], result[porcupine.Illegal],
+		result[porcupine.Unknown])
 	return keys > 0 && result[porcupine.Ok] == keys
 }
 
-// ---- a doctored history: each way returns false where the key has no place for it
+// ---- a doctored history of registers
 
 func (k key) has(command string) bool {
 	for _, op := range k.ops {
@@ -241,7 +274,7 @@ func (k key) known(i int, command string) bool {
 }
 
 // A read tells the value that was there before a write that had ended.
-func stale(k key) bool {
+func stale(k *key) bool {
 	if k.has("LOSE") {
 		return false
 	}
@@ -260,7 +293,7 @@ func stale(k key) bool {
 }
 
 // What an append did that was answered is not seen by anything that begins later.
-func lostWrite(k key) bool {
+func lostWrite(k *key) bool {
 	if k.has("LOSE") {
 		return false
 	}
@@ -289,7 +322,7 @@ func lostWrite(k key) bool {
 }
 
 // An increment counts twice: what begins later sees one more.
-func doubled(k key) bool {
+func doubled(k *key) bool {
 	var first int64 = never // when the first increment has ended
 	for _, op := range k.ops {
 		if op.Return == never || op.Input.(input).command == "LOSE" {
@@ -311,7 +344,7 @@ func doubled(k key) bool {
 }
 
 // What was lost with a node is back after the key was seen without it.
-func olderEpoch(k key) bool {
+func olderEpoch(k *key) bool {
 	var old string
 	var written, gone int64 = never, never
 	for i, op := range k.ops {
@@ -333,35 +366,31 @@ func olderEpoch(k key) bool {
 	return false
 }
 
+// ---- a doctored history
+
 func doctored(path string) bool {
-	ways := []struct {
-		name  string
-		spoil func(k key) bool
-		done  bool
-		bad   bool
-	}{
-		{name: "a stale read", spoil: stale}, {name: "a lost write", spoil: lostWrite},
-		{name: "a doubled increment", spoil: doubled}, {name: "an older epoch", spoil: olderEpoch},
-	}
-	read(path, func(k key) {
+	done, refused := map[string]bool{}, map[string]bool{}
+	var ways []way
+	read(path, func(s subject, k key) {
+		ways = s.ways
 		sort.SliceStable(k.ops, func(i, j int) bool { return k.ops[i].Call < k.ops[j].Call })
-		for i := range ways {
+		for _, w := range ways {
 			copied := key{k.name, append([]porcupine.Operation(nil), k.ops...)}
-			if !ways[i].done && judge(k) == porcupine.Ok && ways[i].spoil(copied) {
-				ways[i].done, ways[i].bad = true, judge(copied) == porcupine.Illegal
+			if !done[w.name] && s.judge(k) == porcupine.Ok && w.spoil(&copied) {
+				done[w.name], refused[w.name] = true, s.judge(copied) == porcupine.Illegal
 			}
 		}
 	})
-	sound := true
-	for _, way := range ways {
+	sound := len(ways) > 0
+	for _, w := range ways {
 		verdict := "refused"
-		if !way.done {
+		if !done[w.name] {
 			verdict = "no key has a place for it"
-		} else if !way.bad {
+		} else if !refused[w.name] {
 			verdict = "NOT refused"
 		}
-		sound = sound && way.bad
-		fmt.Printf("doctored, %s: %s\n", way.name, verdict)
+		sound = sound && verdict == "refused"
+		fmt.Printf("doctored, %s: %s\n", w.name, verdict)
 	}
 	return sound
 }
