@@ -281,12 +281,18 @@
     X(M_OLDTERMROUND, "a voter repeats the number of a round of an older term") \
     X(M_LATENEWS, "voters hear with a calm leader's next beat what is committed")
 
+/* Of hosts: tests/hosted/hosted_test.c --mutants. */
+#define MUTANT_HOSTED_LIST(X)                                                          \
+    X(M_STALESTEP, "what a host says of a turn that is over is done by one that runs") \
+    X(M_HOSTSTAYS, "actors of a host that ended are not told")
+
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
         MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
             MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
                 MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X) MUTANT_ROUND_LIST(X)
+                    MUTANT_HOSTED_LIST(X)
 #undef X
 };
 

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
+#include "cli/hosted_options.h"
 #include "cli/lua_options.h"
 #include "daemon/admin.h"
 #include "daemon/fault.h"
@@ -47,6 +48,7 @@ struct node_args {
     bool insecure;
     struct link_args tls;
     struct lua_args lua;
+    struct hosted_args hosted;
     struct http_options http;
 };
 
@@ -160,6 +162,7 @@ static struct node_args words_default(void)
         .on_loss = "pause",
         .on_overrun = "abort",
         .lua = lua_args_default(),
+        .hosted = hosted_args_default(),
     };
 }
 
@@ -179,7 +182,8 @@ static struct option kind_option(struct node_args *w)
                        "N[@PLACE][@remember]:NAME|FILE",
                        w->kinds,
                        sizeof w->kinds,
-                       "another kind of actor, as for --actor; PLACE: together, hosts, 0 to 1 "
+                       "another kind of actor, as for --actor, or host=NAME[,WORD...], whose code "
+                       "is in a host (--host); PLACE: together, hosts, 0 to 1 "
                        "(hosts, and 0.1: a canary), singleton, or daemons=COUNT; remember: the "
                        "fleet remembers which ids live; may be repeated");
 }
@@ -323,6 +327,9 @@ static void add_actors(struct options *t, struct node_args *w)
     (void)options_add(t, lua_reload_option(&w->lua));
     (void)options_add(t, lua_instructions_option(&w->lua));
     (void)options_add(t, lua_memory_option(&w->lua));
+    (void)options_add(t, hosted_address_option(&w->hosted));
+    (void)options_add(t, hosted_token_option(&w->hosted));
+    (void)options_add(t, hosted_silence_option(&w->hosted));
     (void)options_add(t, role_option(w));
     (void)options_add(t, http_address_option(&w->http));
     (void)options_add(t, http_token_option(&w->http));
@@ -439,7 +446,8 @@ static int run(struct settings *s, int argc, char **argv)
     c->o.source = reload_begin(&reload_options);
     if (daemon_services_open(&services, &c->w.http, "node", NULL)) {
         c->o.pages = services.pages;
-        code = lua_args_run(&c->w.lua, &c->o);
+        code = hosted_args_open(&c->w.hosted, &c->o) ? lua_args_run(&c->w.lua, &c->o) : 1;
+        hosted_args_close(&c->w.hosted);
     }
     daemon_services_close(&services);
     return code;

@@ -24,7 +24,7 @@
  * others. The protocol thread also runs actors of kinds that are `brief`.
  *
  * Later. A callback that "may finish later" calls rh_defer() and returns RH_PENDING
- * (a message callback just returns). Somebody then calls rh_done() or
+ * (a message or timer callback just returns). Somebody then calls rh_done() or
  * rh_reply_later() with the token, from any thread. The actor is busy until then.
  *
  * NULL. A function refuses NULL in place of an actor, a group, a node, or the data of non-empty
@@ -160,10 +160,10 @@ struct rh_token {
     uint64_t number;
 };
 
-/* Defer the callback that runs now; it must be one that may finish later: activate, message, flush,
- * handoff or session. The actor stays busy until the callback is finished: its requests wait, and
- * it can't move. So finish every deferred callback, in bounded time. A second call within the same
- * callback returns the same token. Anywhere else the token names nothing. */
+/* Defer the callback that runs now; it must be one that may finish later: activate, message, timer,
+ * alarm, flush, handoff or session. The actor stays busy until the callback is finished: its
+ * requests wait, and it can't move. So finish every deferred callback, in bounded time. A second
+ * call within the same callback returns the same token. Anywhere else the token names nothing. */
 RH_API struct rh_token rh_defer(struct rh_actor *actor);
 
 /* Answer a deferred message, from any thread. The value is copied. RH_OK: the message will be
@@ -184,7 +184,7 @@ RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
  * frees it. Exactly one of the two happens. */
 RH_API int rh_done(struct rh_token token, int result);
 
-/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late. */
+/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late; or rh_post(). */
 typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument);
 
 /* Call `timer` (not NULL) on this actor later, while a message runs or a callback is deferred. The
@@ -192,6 +192,18 @@ typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument)
  * it never fires on an actor that is moving or gone. `argument` stays the caller's. RH_INVALID: no
  * message runs and no callback is deferred. */
 RH_API int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument);
+
+/* Return a token that names this life of the actor: from now until its deactivate is called, or its
+ * activate has failed. Each call returns the same one. In deactivate, and of NULL, it names
+ * nothing. */
+RH_API struct rh_token rh_life(struct rh_actor *actor);
+
+/* From any thread: have `then` (not NULL) called on the actor's worker. If a callback is deferred
+ * at that moment, it is called as a part of it, as rh_after() would, and may finish it; else
+ * between messages. What is posted to one actor by one thread is called in order, and each once,
+ * unless the actor ends first: `argument` stays the caller's. RH_OK; RH_GONE: that life is over;
+ * RH_INVALID: the token is none of rh_life(). */
+RH_API int rh_post(struct rh_token life, rh_timer then, void *argument);
 
 /* ---- other actors ---- */
 
@@ -642,7 +654,7 @@ struct rh_actor_ops {
 
     /* ---- since ABI 2; all may be NULL or 0 ---- */
 
-    /* A timer of rh_timer_start() is due. */
+    /* A timer of rh_timer_start() is due. May finish later: rh_defer(), then rh_done(). */
     void (*timer)(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
     /* Save unsaved changes, with writes that are conditional on the fence. why: PERIODIC; IDLE;
      * MOVED (before handoff); STOP: the node ends, and its lease may be over, so only the fence

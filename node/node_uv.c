@@ -287,6 +287,9 @@ static void put_metrics(void *owner, struct metrics *m)
     calls_broadcasts(s->calls, &told);
     told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
     node_metrics(&host, host_vnodes(s->host), &calls, &told, m);
+    if (s->options->host_figures != NULL) {
+        s->options->host_figures(m);
+    }
     if (s->dispatcher.committer != NULL) {
         put_store_metrics(&s->dispatcher, m);
     }

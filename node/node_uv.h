@@ -19,12 +19,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct pages; /* daemon/page_uv.h */
+struct metrics; /* base/metrics.h */
+struct pages;   /* daemon/page_uv.h */
 
 struct node_options {
     struct rh_node_options node; /* as a game server would give them */
     struct host_config limits;   /* only sizes, counts and times are used */
     const char *kinds;           /* what else it hosts, one line for each: kinds_add_line() */
+    /* The kind that "host=WORDS" in `kinds` declares, or NULL after printing why not; NULL = there
+     * are none. */
+    const struct rh_actor_ops *(*host_kind)(const char *words);
+    void (*host_figures)(struct metrics *m); /* its figures; NULL = none */
     uint32_t drain_ms;           /* when it leaves: at most so long, then it ends; 0 = no end */
     struct pages *pages;         /* who asks for metrics; NULL = nobody; borrowed */
     struct reload_source source; /* SIGHUP: what changes these limits and drain_ms; none */

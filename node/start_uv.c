@@ -114,6 +114,7 @@ static bool add_kinds(struct shell *s)
             return false;
         }
     }
+    s->kinds.host_kind = s->options->host_kind;
     if (!kinds_add_lines(&s->kinds, s->options->kinds)) {
         return false;
     }

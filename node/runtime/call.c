@@ -67,7 +67,7 @@ static struct open_call *next_answer(const struct rh_actor *a)
          l = list_next(&a->extra->due, l)) {
         struct due *due = CONTAINER_OF(l, struct due, link);
 
-        if (!due->is_timer) {
+        if (!due->is_timer && !due->is_post) {
             return CONTAINER_OF(due, struct open_call, due);
         }
     }

@@ -79,7 +79,7 @@ void extras_calm(struct rh_actor *a)
 
     if (x != &runtime_nothing && a->task == VERB_NONE && a->callback == CALLBACK_NONE &&
         list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0 &&
-        x->client == NULL && x->durable == NULL) {
+        x->client == NULL && x->durable == NULL && x->life == NULL) {
         ASSERT(x->deferral == NULL && x->out == NULL && list_empty(&x->after));
         extras_give_back(a);
     }

@@ -22,20 +22,23 @@ enum callback {
     CALLBACK_MESSAGE,
     CALLBACK_FLUSH,
     CALLBACK_HANDOFF,
-    CALLBACK_PART, /* of a timer or an answer: it does not finish later */
+    CALLBACK_PART, /* of an answer, or posted: it does not finish later */
+    CALLBACK_TIMER,
     CALLBACK_RESUME,
     CALLBACK_SESSION,
     CALLBACK_ALARM,
     CALLBACK_END, /* deactivate */
 };
 
-/* A deferred callback, by the number of its token. Under the lock of its latch. */
+/* A deferred callback, or a life that rh_life() named, by the number of its token. Under the lock
+ * of its latch. */
 struct deferral {
     struct table_link by_number;
     uint64_t number;
     struct rh_actor *actor; /* NULL = gone: kept for `out` alone */
     struct rh_out *out;     /* owned while the actor is gone: whoever finishes it may write to it */
     bool of_message;
+    bool of_life;
     bool finished; /* it was answered; the runtime has not seen it yet … */
     bool failed;   /* … and rh_done() said so */
 };
@@ -46,6 +49,8 @@ struct group_arrival {
     int result;            /* of rh_done() */
     struct rh_value value; /* of rh_reply_later(); its bytes are at `at` */
     size_t at;
+    rh_timer post; /* of rh_post(); else NULL */
+    void *argument;
 };
 
 struct arrivals {
@@ -72,6 +77,14 @@ struct latch {
 struct due {
     struct list_link link;
     bool is_timer;
+    bool is_post;
+};
+
+/* What rh_post() posted, while it waits for a turn. */
+struct post {
+    struct due due;
+    rh_timer call;
+    void *argument;
 };
 
 enum timer_type {
@@ -178,10 +191,11 @@ struct extras {
     /* Of the task that runs. */
     uint64_t ticket;
     struct deferral *deferral;
-    struct rh_out *out; /* owned; of the handoff */
-    struct list after;  /* struct timer */
-    void *kept;         /* by the caller, while it is deferred */
-    uint8_t flags;      /* of the message */
+    struct deferral *life; /* of rh_life(); NULL = it was not asked for */
+    struct rh_out *out;    /* owned; of the handoff */
+    struct list after;     /* struct timer */
+    void *kept;            /* by the caller, while it is deferred */
+    uint8_t flags;         /* of the message */
     uint8_t chain_count;
     uint64_t chain[RECORD_CHAIN_MAX];
 
@@ -448,6 +462,10 @@ bool deferral_drop(struct rh_actor *a);
 bool deferral_is_finished(const struct rh_actor *a);
 /* Finish what arrived since the last time. */
 void later_take(struct runtime *s);
+/* The actor's life ends: what was posted to it is forgotten. */
+void life_drop(struct rh_actor *a);
+/* Call what was posted, and free it. */
+void post_run(struct rh_actor *a, struct due *due);
 
 /* ---- reply.c */
 

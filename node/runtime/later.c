@@ -111,7 +111,10 @@ static int take_token(struct latch *l, bool of_message, const struct group_arriv
     if (d == NULL || d->finished) {
         return RH_GONE;
     }
-    if (d->of_message != of_message) {
+    if (d->of_life) {
+        return arrival->post == NULL ? RH_INVALID : RH_OK;
+    }
+    if (d->of_message != of_message || arrival->post != NULL) {
         return RH_INVALID;
     }
     if (d->actor == NULL) {
@@ -153,6 +156,14 @@ int rh_done(struct rh_token token, int result)
     return result == RH_PENDING ? RH_INVALID : finish(token, false, &arrival);
 }
 
+int rh_post(struct rh_token life, rh_timer then, void *argument)
+{
+    const struct group_arrival arrival = {
+        .number = life.number, .post = then, .argument = argument};
+
+    return then == NULL ? RH_INVALID : finish(life, false, &arrival);
+}
+
 int rh_reply_later(struct rh_token token, struct rh_value value)
 {
     struct group_arrival arrival = {.number = token.number, .value = value};
@@ -172,6 +183,20 @@ int rh_reply_later(struct rh_token token, struct rh_value value)
 
 /* ---- the runtime's thread ---- */
 
+static struct deferral *deferral_new(struct rh_actor *a, const struct deferral *kind)
+{
+    struct latch *l = a->runtime->latch;
+    struct deferral *d = mem_new(1, sizeof *d);
+
+    *d = *kind;
+    d->number = atomic_fetch_add(&last_number, 1) + 1;
+    d->actor = a;
+    (void)pthread_mutex_lock(&l->lock);
+    table_put(&l->deferrals, &d->by_number, table_mix(d->number));
+    (void)pthread_mutex_unlock(&l->lock);
+    return d;
+}
+
 struct rh_token rh_defer(struct rh_actor *actor)
 {
     if (actor == NULL) {
@@ -180,21 +205,52 @@ struct rh_token rh_defer(struct rh_actor *actor)
     struct latch *l = actor->runtime->latch;
     const bool may = actor->callback == CALLBACK_ACTIVATE || actor->callback == CALLBACK_FLUSH ||
                      actor->callback == CALLBACK_HANDOFF || actor->callback == CALLBACK_SESSION ||
-                     actor->callback == CALLBACK_ALARM ||
+                     actor->callback == CALLBACK_ALARM || actor->callback == CALLBACK_TIMER ||
                      (actor->callback == CALLBACK_MESSAGE && !actor->answered);
 
     if (may && actor->extra->deferral == NULL) {
-        struct deferral *d = mem_new(1, sizeof *d);
+        const struct deferral kind = {.of_message = actor->callback == CALLBACK_MESSAGE};
 
-        d->number = atomic_fetch_add(&last_number, 1) + 1;
-        d->actor = actor;
-        d->of_message = actor->callback == CALLBACK_MESSAGE;
-        extra_of(actor)->deferral = d;
-        (void)pthread_mutex_lock(&l->lock);
-        table_put(&l->deferrals, &d->by_number, table_mix(d->number));
-        (void)pthread_mutex_unlock(&l->lock);
+        extra_of(actor)->deferral = deferral_new(actor, &kind);
     }
     return (struct rh_token){l, may ? actor->extra->deferral->number : 0};
+}
+
+struct rh_token rh_life(struct rh_actor *actor)
+{
+    const struct deferral kind = {.of_life = true};
+
+    if (actor == NULL || actor->callback == CALLBACK_END) {
+        return (struct rh_token){NULL, 0};
+    }
+    if (actor->extra->life == NULL) {
+        extra_of(actor)->life = deferral_new(actor, &kind);
+    }
+    return (struct rh_token){actor->runtime->latch, actor->extra->life->number};
+}
+
+void life_drop(struct rh_actor *a)
+{
+    struct latch *l = a->runtime->latch;
+    struct deferral *d = a->extra->life;
+    struct list_link *next = NULL;
+
+    if (d == NULL) {
+        return;
+    }
+    a->extra->life = NULL;
+    (void)pthread_mutex_lock(&l->lock);
+    forget(l, d);
+    (void)pthread_mutex_unlock(&l->lock);
+    for (struct list_link *at = list_front(&a->extra->due); at != NULL; at = next) {
+        struct due *due = CONTAINER_OF(at, struct due, link);
+
+        next = list_next(&a->extra->due, at);
+        if (due->is_post) {
+            list_remove(at);
+            mem_free(CONTAINER_OF(due, struct post, due));
+        }
+    }
 }
 
 bool deferral_is_finished(const struct rh_actor *a)
@@ -248,8 +304,61 @@ static struct rh_actor *take_deferral(struct latch *l, uint64_t number)
     return actor;
 }
 
+/* The actor that this was posted to, or NULL: it was stopped since. */
+static struct rh_actor *take_life(struct latch *l, uint64_t number)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    const struct deferral *d = find(l, number);
+    struct rh_actor *actor = d == NULL ? NULL : d->actor;
+    (void)pthread_mutex_unlock(&l->lock);
+    return actor;
+}
+
+static void call_post(struct rh_actor *a, rh_timer post, void *argument)
+{
+    actor_enter_code(a);
+    post(a, a->instance, argument);
+    actor_leave_code(a, true);
+}
+
+void post_run(struct rh_actor *a, struct due *due)
+{
+    struct post *p = CONTAINER_OF(due, struct post, due);
+    const rh_timer call = p->call;
+    void *argument = p->argument;
+
+    mem_free(p);
+    call_post(a, call, argument);
+}
+
+/* It is part of what is deferred, or else something for a turn. */
+static void take_post(struct runtime *s, const struct group_arrival *arrival)
+{
+    struct rh_actor *a = take_life(s->latch, arrival->number);
+
+    if (a == NULL) {
+        return;
+    }
+    runtime_enter(s, a);
+    if (a->deferred && !deferral_is_finished(a)) {
+        call_post(a, arrival->post, arrival->argument);
+    } else {
+        struct post *p = mem_new(1, sizeof *p);
+
+        *p = (struct post){
+            .due = {.is_post = true}, .call = arrival->post, .argument = arrival->argument};
+        list_push_back(&extra_of(a)->due, &p->due.link);
+        actor_want_turn(a);
+    }
+    runtime_enter(s, NULL);
+}
+
 static void take(struct runtime *s, struct group_arrival *arrival)
 {
+    if (arrival->post != NULL) {
+        take_post(s, arrival);
+        return;
+    }
     struct rh_actor *actor = take_deferral(s->latch, arrival->number);
 
     if (actor == NULL) {

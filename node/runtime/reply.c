@@ -207,7 +207,8 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
 static bool may_end(const struct rh_actor *a)
 {
     return a->callback == CALLBACK_MESSAGE || a->callback == CALLBACK_PART ||
-           a->callback == CALLBACK_SESSION || a->callback == CALLBACK_ALARM;
+           a->callback == CALLBACK_SESSION || a->callback == CALLBACK_ALARM ||
+           a->callback == CALLBACK_TIMER;
 }
 
 /* The host is told why; `event` is for the log. */

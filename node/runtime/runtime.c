@@ -82,6 +82,8 @@ static const char *callback_name(enum callback callback)
         return "session";
     case CALLBACK_ALARM:
         return "alarm";
+    case CALLBACK_TIMER:
+        return "timer";
     case CALLBACK_NONE:
     case CALLBACK_MESSAGE:
     case CALLBACK_PART:
@@ -159,7 +161,8 @@ bool actor_may_ask(const struct rh_actor *a)
 {
     return a->callback == CALLBACK_ACTIVATE || a->callback == CALLBACK_MESSAGE ||
            a->callback == CALLBACK_FLUSH || a->callback == CALLBACK_PART ||
-           a->callback == CALLBACK_SESSION || a->callback == CALLBACK_ALARM;
+           a->callback == CALLBACK_SESSION || a->callback == CALLBACK_ALARM ||
+           a->callback == CALLBACK_TIMER;
 }
 
 void actor_free(struct rh_actor *a)
@@ -171,6 +174,7 @@ void actor_free(struct rh_actor *a)
         a->runtime->config.on_completion(a->runtime->config.context, &gone);
     }
     (void)deferral_drop(a);
+    life_drop(a);
     calls_drop(a);
     timers_drop(a);
     bonds_drop_all(a);
@@ -306,13 +310,15 @@ static void end_turn(struct rh_actor *a)
 
 static void take_due(struct rh_actor *a, struct due *due)
 {
-    a->callback = CALLBACK_PART;
+    a->callback = due->is_timer ? CALLBACK_TIMER : CALLBACK_PART;
     if (due->is_timer) {
         timer_fire(CONTAINER_OF(due, struct timer, due));
+    } else if (due->is_post) {
+        post_run(a, due);
     } else {
         call_end(CONTAINER_OF(due, struct open_call, due));
     }
-    a->callback = CALLBACK_NONE;
+    a->callback = a->deferred ? a->callback : CALLBACK_NONE;
 }
 
 /* What may finish later comes last, one after the other. */
@@ -346,12 +352,17 @@ void runtime_turn(struct rh_actor *a, uint64_t ticket)
     a->poked = false;
     list_init(&now);
     list_splice_back(&now, &a->extra->due);
-    while (!a->broken && !a->ending && (link = list_front(&now)) != NULL) {
+    while (!a->broken && !a->ending && !a->deferred && (link = list_front(&now)) != NULL) {
         list_remove(link);
         take_due(a, CONTAINER_OF(link, struct due, link));
     }
-    list_splice_back(&a->extra->due, &now); // of one that broke, or ended itself
-    end_of_turn(a);
+    list_splice_back(&now, &a->extra->due); // of one that broke, ended itself, or finishes later
+    list_splice_back(&a->extra->due, &now);
+    if (a->deferred) {
+        calls_pump(a);
+    } else {
+        end_of_turn(a);
+    }
 }
 
 /* ---- ending ---- */
@@ -452,6 +463,7 @@ void actor_go_on(struct rh_actor *a, int result)
     const bool handoff = a->callback == CALLBACK_HANDOFF;
     const bool session = a->callback == CALLBACK_SESSION;
     const bool alarm = a->callback == CALLBACK_ALARM;
+    const bool timer = a->callback == CALLBACK_TIMER;
 
     if (a->deferred) {
         a->deferred = false;
@@ -471,6 +483,10 @@ void actor_go_on(struct rh_actor *a, int result)
         if (alarm) {
             durable_alarms_fired(a, checked);
             end_turn(a);
+            return;
+        }
+        if (timer) {
+            end_of_turn(a);
             return;
         }
         flush_set(a); // Failed or not: again when its time comes.

@@ -167,6 +167,10 @@ void timer_fire(struct timer *t)
     actor_enter_code(a);
     role_of(a)->ops->timer(a, a->instance, number, argument);
     actor_leave_code(a, true);
+    if (a->extra->deferral != NULL) {
+        a->deferred = true;
+        runtime_tell(a, VERB_DEFER);
+    }
 }
 
 /* ---- ringhold.h ---- */

@@ -222,6 +222,10 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
             return add(k, &found, name);
         }
     }
+    if (strcmp(name, "host") == 0 && k->host_kind != NULL) {
+        found.ops = k->host_kind(kind->argument == NULL ? "" : kind->argument);
+        return found.ops == NULL ? ERR_INVALID : add(k, &found, name);
+    }
     // Actors that are installed with this program: the demo's `ledger`, the stores.
     (void)snprintf(file, sizeof file, "%s.so", name);
     if (beside_find(file, path, sizeof path)) {

@@ -28,6 +28,8 @@ struct kind {
 struct kinds {
     struct kind kind[KINDS_MAX];
     struct host_kind hosted[KINDS_MAX]; /* of each, for host_config */
+    /* The kind that "host=WORDS" names, whose code is in another process; NULL = there are none. */
+    const struct rh_actor_ops *(*host_kind)(const char *words);
     size_t count;
 };
 
@@ -40,7 +42,7 @@ MUST_CHECK enum err kinds_add(struct kinds *k, const struct rh_kind *kind);
 
 /* Add kind `number` by its name: "kv", "echo", one whose NAME.so is installed beside this program
  * ("ledger"), or a shared object's path, which has a slash in it: "./game.so"; then optionally
- * "=ARGUMENT". ERR_NOT_FOUND: no such actor or file, or the file lacks the symbol `ringhold_actor`;
+ * "=ARGUMENT"; or "host=WORDS". ERR_NOT_FOUND: no such actor or file, or the file lacks the symbol `ringhold_actor`;
  * else as kinds_add(). */
 MUST_CHECK enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name);
 

@@ -77,6 +77,9 @@ static void replies(void)
     assert_int_equal(rh_reply_later(token, (struct rh_value){RH_BYTES, 0, lost}), RH_INVALID);
     assert_int_equal(rh_done(token, RH_OK), RH_GONE);
     assert_int_equal(rh_after(NULL, 1, never_due, NULL), RH_INVALID);
+    assert_null(rh_life(NULL).scene);
+    assert_int_equal(rh_post(token, never_due, NULL), RH_GONE);
+    assert_int_equal(rh_post(token, NULL, NULL), RH_INVALID);
 }
 
 static void asks(void)

@@ -35,6 +35,7 @@ struct scripted {
     char answer[128];
     int result; /* of the function that was asked for */
     bool says_goodbye;
+    bool timer_waits; /* the next one finishes later */
     struct rh_bytes from;
     uint16_t from_kind;
 };
@@ -171,6 +172,9 @@ static inline void on_timer(struct rh_actor *actor, void *instance, uint64_t tim
     assert_int_equal(timer, p->timer);
     assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
     p->timers++;
+    if (p->timer_waits) {
+        p->token = rh_defer(actor);
+    }
 }
 
 static inline int on_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)

@@ -1,0 +1,3 @@
+module ringhold.dev/hosts/go
+
+go 1.19
