@@ -49,7 +49,7 @@ int cmd_kick(int argc, char **argv)
     const struct command command = {
         .name = "kick",
         .summary = "End the session of the player who is bound to an actor.",
-        .arguments = "ID|KIND/ID",
+        .arguments = "KIND/ID",
         .details = "The actor itself sends the kick, behind everything it pushed, wherever it "
                    "lives; the session is\n"
                    "not kept for a resume. The actor is told as for any client that it kicks. The "

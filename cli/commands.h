@@ -28,7 +28,7 @@ int cmd_coordinators(int argc, char **argv); /* list | set | add | replace | rem
 int cmd_upgrade(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
 int cmd_move(int argc, char **argv);
-int cmd_pin(int argc, char **argv); /* list | VNODE|ID|KIND/ID NODE */
+int cmd_pin(int argc, char **argv); /* list | VNODE|KIND/ID NODE */
 int cmd_unpin(int argc, char **argv);
 int cmd_remembered(int argc, char **argv); /* list | forget KIND/ID… */
 int cmd_actor(int argc, char **argv);      /* get | set | delete | export | import KIND/ID */

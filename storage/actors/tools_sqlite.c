@@ -4,6 +4,7 @@
  */
 #include "storage/actors/tools.h"
 
+#include "base/actor_name.h"
 #include "base/directory.h"
 #include "base/history.h"
 #include "storage/actors/store_sqlite.h"
@@ -115,7 +116,7 @@ static void tell_row(sqlite3_stmt *row, const struct rule *rule, store_on_findin
                      void *context)
 {
     char line[STORE_TOOLS_LINE_SIZE];
-    char id[HISTORY_WORD_SIZE];
+    char id[ACTOR_NAME_ID_SIZE];
     char key[HISTORY_WORD_SIZE];
     char number[32] = "";
     const bool has_key = sqlite3_column_type(row, 2) != SQLITE_NULL;
@@ -127,7 +128,7 @@ static void tell_row(sqlite3_stmt *row, const struct rule *rule, store_on_findin
                    sizeof line,
                    "actor %lld/%s%s%s: %s%s",
                    sqlite3_column_int64(row, 0),
-                   history_word(blob_at(row, 1), id),
+                   actor_name_print_id(blob_at(row, 1), id),
                    has_key ? ", key " : "",
                    has_key ? history_word(blob_at(row, 2), key) : "",
                    rule->what,
