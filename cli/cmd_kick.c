@@ -21,6 +21,8 @@ static int tell(const struct query *q, const Rh__OperatorRequestAnswer *answer)
         (void)printf("{\"kicked\":%s}\n", kicked ? "true" : "false");
     } else if (kicked) {
         (void)printf("kicked\n");
+        query_next(
+            q, "the player may log in again; `ringhold quarantine add` keeps the actor from it");
     } else if (fault != NULL && !asleep) {
         (void)fprintf(stderr, "ringhold kick: %s\n", fault);
     } else {

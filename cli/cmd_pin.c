@@ -121,6 +121,16 @@ static bool add_wish(const struct query *q, Rh__AdminPin *what, const char *name
     return true;
 }
 
+static void tell_next(const struct query *q, const Rh__AdminPin *what, bool good)
+{
+    if (good && what->remove) {
+        query_next(q, "the planner moves what was pinned only if the nodes' shares need it");
+    } else if (good) {
+        query_next(q,
+                   "it moves there if it is elsewhere; `ringhold pin list` shows when it is there");
+    }
+}
+
 static bool ask(const struct query *q, Rh__AdminPin *what)
 {
     bool good = true;
@@ -135,6 +145,7 @@ static bool ask(const struct query *q, Rh__AdminPin *what)
         admin_free(reply);
     } else {
         good = query_do(q, &what->base, NULL);
+        tell_next(q, what, good);
     }
     free_wishes(what);
     return good;
@@ -200,7 +211,8 @@ static int change(const struct query *q, Rh__AdminPin *what, const char *path)
     if (good && path[0] != '\0') {
         good = ask_lines(q, what, path);
     } else if (good) {
-        good = add_wish(q, what, q->arguments[0], what->remove ? "" : q->arguments[1]) && ask(q, what);
+        good =
+            add_wish(q, what, q->arguments[0], what->remove ? "" : q->arguments[1]) && ask(q, what);
     }
     free_wishes(what);
     what->pins = NULL;
@@ -239,7 +251,8 @@ static int pin(int argc, char **argv)
         .summary = "Pin an id or a vnode to a node: it moves there, and stays.",
         .arguments = "[VNODE|KIND/ID NODE]",
         .details =
-            "A number alone is a vnode; 0/7 is the id 7 of kind 0. An actor moves with its cell, so\n"
+            "A number alone is a vnode; 0/7 is the id 7 of kind 0. An actor moves with its cell, "
+            "so\n"
             "all other ids of that cell go along. While NODE drains, what\n"
             "is pinned to it lives by hash; so it does while NODE is outside its role's zones\n"
             "(--role-zone) and another node of the role is inside.",

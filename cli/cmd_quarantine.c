@@ -104,7 +104,18 @@ static int change(int argc, char **argv, bool add)
                    "%s %s",
                    proto_actor(&actor, name),
                    add ? "is in quarantine" : "is served again");
-    return query_do(&q, &what.base, text) ? 0 : 1;
+    if (!query_do(&q, &what.base, text)) {
+        return 1;
+    }
+    if (add) {
+        query_next(
+            &q,
+            "its requests are answered with -QUARANTINED until `ringhold quarantine clear %s`",
+            name);
+    } else {
+        query_next(&q, "its next request starts it; `ringhold where %s` shows it then", name);
+    }
+    return 0;
 }
 
 int cmd_quarantine(int argc, char **argv)

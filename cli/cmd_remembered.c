@@ -144,7 +144,14 @@ static int forget(int argc, char **argv)
     what.n_actors = (size_t)q.argument_count;
     what.by = by;
     what.reason = q.reason;
-    return query_do(&q, &what.base, NULL) ? 0 : 1;
+    if (!query_do(&q, &what.base, NULL)) {
+        return 1;
+    }
+    query_next(
+        &q,
+        "those that live save what they have and end; the next request to one starts it, and "
+        "it is remembered again");
+    return 0;
 }
 
 int cmd_remembered(int argc, char **argv)

@@ -34,6 +34,7 @@ int cmd_remembered(int argc, char **argv); /* list | forget KIND/ID… */
 int cmd_actor(int argc, char **argv);      /* get | set | delete | export | import KIND/ID */
 int cmd_store(int argc, char **argv);      /* check | stats | vacuum | backup FILE */
 int cmd_config(int argc, char **argv);     /* check | print FILE */
+int cmd_context(int argc, char **argv);    /* add | use | list | show | remove */
 int cmd_token(int argc, char **argv);      /* make | check TOKEN */
 int cmd_tls(int argc, char **argv);        /* init | ROLE NAME | check */
 int cmd_check(int argc, char **argv);

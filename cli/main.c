@@ -7,6 +7,7 @@
 #include "daemon/program.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static const struct verb commands[] = {
     {"demo",
@@ -32,7 +33,10 @@ static const struct verb commands[] = {
      NULL,
      "show the actors that are slow, busy or have most requests waiting; --calls: their calls"},
     {"actors", cmd_actors, NULL, "list who lives, on which node"},
-    {"where", cmd_where, NULL, "show which node owns an actor, whether it lives, and its last move"},
+    {"where",
+     cmd_where,
+     NULL,
+     "show which node owns an actor, whether it lives, and its last move"},
     {"trace",
      cmd_trace,
      NULL,
@@ -75,6 +79,7 @@ static const struct verb commands[] = {
      cmd_recover,
      NULL,
      "recover inspect | verify | backup | restore | new-cluster | undo: offline"},
+    {"context", cmd_context, NULL, "context add | use | list | show | remove: fleets by name"},
     {"config",
      cmd_config,
      NULL,
@@ -98,7 +103,49 @@ static const struct verb commands[] = {
     {"version", NULL, NULL, "print the version"},
 };
 
+/* How many words the flag takes that stands before the command; 0: it is none that may. */
+static int flag_words(const char *word)
+{
+    static const char *const keys[] = {"--coordinators",
+                                       "--cluster",
+                                       "--context",
+                                       "--link-ca",
+                                       "--link-certificate",
+                                       "--link-key",
+                                       "--output",
+                                       "--timeout-ms",
+                                       "-o"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const size_t size = strlen(keys[i]);
+
+        if (strncmp(word, keys[i], size) == 0 && (word[size] == '\0' || word[size] == '=')) {
+            return word[size] == '=' ? 1 : 2;
+        }
+    }
+    return 0;
+}
+
+/* "ringhold --coordinators X status" as "ringhold status --coordinators X": flags that many
+ * commands have may stand before the command, too. The words stay the same, only their order
+ * changes. */
+static void flags_last(int argc, char **argv)
+{
+    int first = 1; // of the command
+
+    while (first < argc && flag_words(argv[first]) > 0) {
+        first += flag_words(argv[first]);
+    }
+    for (int moved = 1; moved < first && first < argc; moved++) {
+        char *flag = argv[1];
+
+        memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+        argv[argc - 1] = flag;
+    }
+}
+
 int main(int argc, char **argv)
 {
+    flags_last(argc, argv);
     return program_main(commands, sizeof commands / sizeof commands[0], argc, argv);
 }
