@@ -17,6 +17,7 @@ int cmd_actors(int argc, char **argv);
 int cmd_where(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_kick(int argc, char **argv);
+int cmd_call(int argc, char **argv);
 int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
 int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
