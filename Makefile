@@ -59,7 +59,7 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
-folders := base wire link ring txn storage raft stream route node gateway coordinator daemon client lua hosted sim cli conform load demo
+folders := base wire link ring txn storage raft stream route node gateway coordinator daemon client lua hosted sim cli conform load demo console
 sources := $(filter-out %/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(shell find tests examples -name '*_test.c' | sort))
@@ -73,8 +73,8 @@ embedded := $(games:%.c=$(out)/%)
 playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
-# Programs of their own, that `ringhold conform|bench|bot|demo` finds beside itself or in libexec/ringhold; and the demo's actor.
-beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ledger.so)
+# Programs of their own, that `ringhold conform|bench|bot|demo|cli` finds beside itself or in libexec/ringhold; and the demo's actor.
+beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ringhold-console ledger.so)
 # Actors that `--actor store_redis=…` finds where they are installed.
 stores  := $(addprefix $(out)/examples/,store_postgres.so store_redis.so)
 library := $(out)/libringhold.a
@@ -194,6 +194,8 @@ $(binary): $(out)/cli/main.o $(out)/all.a | $(beside)
 $(filter-out %.so,$(beside)): $(out)/ringhold-%: $(out)/%/main.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) $(program) $^ $(libs) -o $@
+
+$(out)/ringhold-console: libs += -ledit -lhiredis
 
 $(out)/ledger.so: $(patsubst %,$(out)/%.o,demo/ledger demo/ballast demo/journal $(addprefix base/,assert bytes clock crc err history log mem plain))
 	$(call say,LD)

@@ -1,45 +1,160 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses and prints KIND/ID, the name of an actor on a command line.
+ * Reads KIND/ID of a command line, and asks the fleet which kind has a name.
  */
 #include "cli/actor_word.h"
 
-#include "base/escape.h"
+#include "base/history.h"
 
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct bytes text_bytes(const char *text)
+{
+    return bytes_of(text, strlen(text));
+}
 
 bool actor_parse_id(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
 {
     size_t size = 0;
 
-    for (const char *at = text; *at != '\0'; at++) {
-        const int high = *at == '%' ? hex_of((uint8_t)at[1]) : -1;
-        const int low = high < 0 ? -1 : hex_of((uint8_t)at[2]);
-
-        if (size == ACTOR_ID_MAX || (*at == '%' && low < 0)) {
-            return false;
-        }
-        id[size++] = *at == '%' ? (uint8_t)(high * 16 + low) : (uint8_t)*at;
-        at += *at == '%' ? 2 : 0;
-    }
-    actor->id = (ProtobufCBinaryData){.len = size, .data = id};
-    return size > 0;
-}
-
-bool actor_parse(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
-{
-    char *end = NULL;
-    const unsigned long kind = strtoul(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end != '/' || kind > ACTOR_KIND_MAX) {
+    if (!actor_name_parse_id(text_bytes(text), id, &size)) {
         return false;
     }
-    actor->kind = (uint32_t)kind;
-    return actor_parse_id(end + 1, actor, id);
+    actor->id = (ProtobufCBinaryData){.len = size, .data = id};
+    return true;
 }
 
-bool actor_parse_short(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
+static void hint(const char *command, const char *word, const Rh__Actor *actor)
 {
-    actor->kind = 0;
-    return actor_parse(text, actor, id) || actor_parse_id(text, actor, id);
+    char name[ACTOR_NAME_SIZE];
+
+    (void)proto_actor(actor, name);
+    (void)fprintf(
+        stderr,
+        "ringhold %s: '%s' is read as %s: write %s, the next version takes KIND/ID only\n",
+        command,
+        word,
+        name,
+        name);
+}
+
+static bool is_named(const Rh__Kind *kind, struct bytes name)
+{
+    return strlen(kind->name) == name.size && memcmp(kind->name, name.data, name.size) == 0;
+}
+
+/* How many kinds have that name; `number` is that of the first one, `other` of the last. */
+static size_t count_named(const Rh__AdminReply *reply, struct bytes name, uint32_t *number,
+                          uint32_t *other)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < reply->n_roles; i++) {
+        for (size_t k = 0; k < reply->roles[i]->n_kinds; k++) {
+            const Rh__Kind *kind = reply->roles[i]->kinds[k];
+
+            if (is_named(kind, name)) {
+                *number = count == 0 ? kind->number : *number;
+                *other = kind->number;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* False after printing why there is no number. */
+static bool find_kind(const struct query *q, const char *command, const struct actor_name *name,
+                      uint32_t *number)
+{
+    const int size = (int)name->kind_name.size;
+    const char *text = (const char *)name->kind_name.data;
+    Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
+    char id[ACTOR_NAME_ID_SIZE];
+    uint32_t other = 0;
+
+    Rh__AdminReply *reply = query_ask(q, &what.base);
+    if (reply == NULL) {
+        return false;
+    }
+    const size_t count = count_named(reply, name->kind_name, number, &other);
+    admin_free(reply);
+    if (count > 1) {
+        (void)fprintf(stderr,
+                      "ringhold %s: kinds %" PRIu32 " and %" PRIu32
+                      " are both named '%.*s': write the number of one\n",
+                      command,
+                      *number,
+                      other,
+                      size,
+                      text);
+    } else if (count == 0) {
+        (void)fprintf(stderr,
+                      "ringhold %s: no kind is named '%.*s' (`ringhold status` lists them); the "
+                      "id with that slash in it, of kind 0, is 0/%.*s/%s\n",
+                      command,
+                      size,
+                      text,
+                      size,
+                      text,
+                      actor_name_print_id(bytes_of(name->id, name->id_size), id));
+    }
+    return count == 1;
+}
+
+bool actor_read(const struct query *q, const char *command, const char *word, Rh__Actor *actor,
+                uint8_t id[ACTOR_ID_MAX])
+{
+    struct actor_name name;
+    const enum actor_spelling spelling = actor_name_parse(text_bytes(word), &name);
+
+    actor->kind = name.kind;
+    if (spelling == ACTOR_SPELLING_NONE) {
+        (void)fprintf(stderr,
+                      "ringhold %s: '%s' is not KIND/ID, such as 3/boss-7: a kind's number or "
+                      "name, a slash, and an id of 1 to %d bytes, any of them as %%XX\n",
+                      command,
+                      word,
+                      ACTOR_ID_MAX);
+        return false;
+    }
+    if (spelling == ACTOR_SPELLING_NAME && !find_kind(q, command, &name, &actor->kind)) {
+        return false;
+    }
+    memcpy(id, name.id, name.id_size);
+    actor->id = (ProtobufCBinaryData){.len = name.id_size, .data = id};
+    if (spelling == ACTOR_SPELLING_BARE || name.at) {
+        hint(command, word, actor);
+    }
+    return true;
+}
+
+bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,
+                        uint8_t id[ACTOR_ID_MAX])
+{
+    const struct bytes text = text_bytes(word);
+
+    if (text.size == 0 || text.size > ACTOR_ID_MAX) {
+        (void)fprintf(stderr, "ringhold %s: an id has 1 to %d bytes\n", command, ACTOR_ID_MAX);
+        return false;
+    }
+    memcpy(id, text.data, text.size);
+    actor->kind = kind;
+    actor->id = (ProtobufCBinaryData){.len = text.size, .data = id};
+    hint(command, word, actor);
+    return true;
+}
+
+void actor_cells(struct rows *r, bool json, uint32_t kind, struct bytes id)
+{
+    char name[ACTOR_NAME_SIZE];
+    char word[HISTORY_WORD_SIZE];
+
+    rows_text(r, "%s", actor_name_print(kind, id, name));
+    if (json) {
+        rows_number(r, kind);
+        rows_text(r, "%s", history_word(id, word));
+    }
 }

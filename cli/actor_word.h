@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An actor's name as it is typed and shown: KIND/ID, with %XX for what is no
- * plain character.
+ * An actor's name on a command line: KIND/ID (base/actor_name.h), whose kind is a number or a name
+ * that the fleet knows. Other spellings, those of earlier versions, are read once more, with a hint
+ * on stderr that says which actor they name.
  */
 #ifndef CLI_ACTOR_WORD_H
 #define CLI_ACTOR_WORD_H
 
+#include "base/actor_name.h"
+#include "cli/query.h"
 #include "wire/control.pb-c.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ACTOR_ID_MAX = 255, ACTOR_KIND_MAX = 65535 };
+enum { ACTOR_ID_MAX = ACTOR_NAME_ID_MAX, ACTOR_KIND_MAX = ACTOR_NAME_KIND_MAX };
 
-/* "3/boss-7". `actor` borrows `id`. False: it is none. */
-bool actor_parse(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
-/* Like actor_parse(), but also takes a bare ID, which gets kind 0. */
-bool actor_parse_short(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
-/* A bare ID, into `actor->id` alone. */
+/* Read `word` into `actor`, which borrows `id`. The coordinators are asked if the kind is a name.
+ * False after printing what is wrong: "ringhold COMMAND: …". */
+bool actor_read(const struct query *q, const char *command, const char *word, Rh__Actor *actor,
+                uint8_t id[ACTOR_ID_MAX]);
+
+/* Read an id of that kind, byte for byte, as --kind N ID of earlier versions; likewise. */
+bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,
+                        uint8_t id[ACTOR_ID_MAX]);
+
+/* Add the cell of a column ACTOR; for JSON those of ACTOR, KIND and ID, where the id alone has %XX
+ * for what is not printable. */
+void actor_cells(struct rows *r, bool json, uint32_t kind, struct bytes id);
+
+/* A bare ID, or the beginning of one, into `actor->id` alone; prints nothing. */
 bool actor_parse_id(const char *text, Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
 
 #endif

@@ -21,8 +21,8 @@ enum {
 };
 
 #define DETAILS                                                                                \
-    "KIND/ID as `ringhold actors` shows it: 0/boss-7; in it and in KEY, bytes that can't be\n" \
-    "shown are written as %XX. The actor is asked where it lives, and started if it sleeps.\n" \
+    "KIND/ID as `ringhold actors` shows it: 0/boss-7; in KEY, bytes that can't be shown are\n" \
+    "written as %XX, too. The actor is asked where it lives, and started if it sleeps.\n"      \
     "With --store, and all nodes of that store stopped, it is read and changed itself: it is " \
     "named\n"                                                                                  \
     "as for `ringhold node`, or by the path of its file."

@@ -2,7 +2,6 @@
  *
  * `ringhold actors`: who lives, node after node and page after page.
  */
-#include "base/history.h"
 #include "base/log.h"
 #include "cli/actor_word.h"
 #include "cli/commands.h"
@@ -31,15 +30,13 @@ struct shown {
 static int add_row(void *context, const struct rh_live *live)
 {
     struct shown *s = context;
-    char word[HISTORY_WORD_SIZE];
 
     s->cut = s->limit != 0 && s->count == s->limit;
     if (s->cut) {
         return 1;
     }
     rows_text(&s->rows, "%s", live->node);
-    rows_number(&s->rows, live->kind);
-    rows_text(&s->rows, "%s", history_word(bytes_of(live->id.data, live->id.size), word));
+    actor_cells(&s->rows, s->json, live->kind, bytes_of(live->id.data, live->id.size));
     rows_text(&s->rows, "%s", live->state);
     rows_number(&s->rows, live->unused_ms);
     s->count++;
@@ -70,7 +67,9 @@ static struct rh_admin *open_admin(const struct query *q)
 
 static int list(const struct query *q, struct rh_live_filter *filter)
 {
-    static const char *const columns[] = {"NODE", "KIND", "ID", "STATE", "UNUSED MS", NULL};
+    static const char *const columns[] = {"NODE", "ACTOR", "STATE", "UNUSED MS", NULL};
+    static const char *const json_columns[] = {
+        "NODE", "ACTOR", "KIND", "ID", "STATE", "UNUSED MS", NULL};
     struct shown s = {.json = q->json, .limit = filter->limit};
     struct rh_admin *admin = open_admin(q);
 
@@ -78,7 +77,7 @@ static int list(const struct query *q, struct rh_live_filter *filter)
         return 1;
     }
     filter->limit += filter->limit != 0; // one more, to know whether there are more
-    rows_init(&s.rows, columns);
+    rows_init(&s.rows, q->json ? json_columns : columns);
     const int result = rh_actors(admin, filter, add_row, &s);
     if (result != RH_OK) {
         (void)fprintf(stderr, "ringhold actors: %s\n", rh_admin_said(admin));
@@ -101,7 +100,7 @@ int cmd_actors(int argc, char **argv)
 {
     struct query q;
     char node[NODE_NAME_SIZE] = "";
-    char prefix[HISTORY_WORD_SIZE] = "";
+    char prefix[ACTOR_NAME_ID_SIZE] = "";
     uint32_t kind = ANY_KIND;
     uint32_t limit = SHOWN;
     const struct option more[] = {
@@ -124,8 +123,8 @@ int cmd_actors(int argc, char **argv)
             "An actor that lives from the beginning of the list to its end, and stays at its "
             "node,\n"
             "is in it once. One that comes, goes or moves meanwhile may be in it, or not.\n"
-            "UNUSED MS: since its last request. Ids are printed as in a history: bytes that are\n"
-            "not plain characters as %XX; --prefix takes them so.",
+            "UNUSED MS: since its last request. ACTOR is KIND/ID, with %XX for what a shell could\n"
+            "take for something else; --prefix takes an id's beginning so.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
     };
     const int code = query_parse(&q, &command, argc, argv);

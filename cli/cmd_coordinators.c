@@ -232,7 +232,12 @@ static int change(int argc, char **argv, const struct coordinators_verb *verb)
     for (size_t i = 0; i < w.count; i++) {
         (void)printf(" %" PRIu64 "=%s", w.wish[i].id, w.wish[i].address);
     }
-    (void)printf("; see ringhold coordinators list\n");
+    (void)printf("\n");
+    query_next(
+        &q,
+        "new ones catch up by themselves, and those that left may be stopped; `ringhold "
+        "coordinators list` shows who is linked. Give the new addresses to all processes that "
+        "start from now on (--join, --coordinators)");
     admin_free(reply);
     return 0;
 }

@@ -46,5 +46,9 @@ int cmd_daemons(int argc, char **argv)
     what.reason = q.reason;
     char text[128];
     (void)snprintf(text, sizeof text, "%s: %" PRIu32, name, what.count);
-    return query_do(&q, &what.base, text) ? 0 : 1;
+    if (!query_do(&q, &what.base, text)) {
+        return 1;
+    }
+    query_next(&q, "the nodes start or end the others; `ringhold status` counts them");
+    return 0;
 }

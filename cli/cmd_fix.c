@@ -219,6 +219,9 @@ static int fix(struct fix *f)
         say(f, "ok", "nothing to repair");
         return 0;
     }
+    if (f->dry_run) {
+        return 0; // it was asked what would be done, and said
+    }
     if (!f->yes && repairable > 0) {
         say(f, "note", "nothing was done; ringhold fix --yes does it");
     }
@@ -241,11 +244,12 @@ int cmd_fix(int argc, char **argv)
         .name = "fix",
         .summary = "Repair what `ringhold check` finds, by the protocol, never by hand.",
         .arguments = "",
-        .details =
-            "Prints the repair of each finding; with --yes it does them, checks again and\n"
-            "prints what is left. The coordinators' history keeps who did what and why.\n"
-            "For what must be done by hand, the command is named.\n"
-            "Exit code: 0 all is well (now), 2 problems are left, 1 no process could be asked.",
+        .details = "Prints the repair of each finding; with --yes it does them, checks again and\n"
+                   "prints what is left. The coordinators' history keeps who did what and why.\n"
+                   "For what must be done by hand, the command is named.\n"
+                   "Exit code: 0 all is well (now), or --dry-run has said what it would do; 2 "
+                   "problems are\n"
+                   "left, 1 no process could be asked.",
         .options = query_options_more(&f.q, more, sizeof more / sizeof *more),
     };
     const int code = query_parse(&f.q, &command, argc, argv);

@@ -21,6 +21,8 @@ static int tell(const struct query *q, const Rh__OperatorRequestAnswer *answer)
         (void)printf("{\"kicked\":%s}\n", kicked ? "true" : "false");
     } else if (kicked) {
         (void)printf("kicked\n");
+        query_next(
+            q, "the player may log in again; `ringhold quarantine add` keeps the actor from it");
     } else if (fault != NULL && !asleep) {
         (void)fprintf(stderr, "ringhold kick: %s\n", fault);
     } else {
@@ -49,7 +51,7 @@ int cmd_kick(int argc, char **argv)
     const struct command command = {
         .name = "kick",
         .summary = "End the session of the player who is bound to an actor.",
-        .arguments = "ID|KIND/ID",
+        .arguments = "KIND/ID",
         .details = "The actor itself sends the kick, behind everything it pushed, wherever it "
                    "lives; the session is\n"
                    "not kept for a resume. The actor is told as for any client that it kicks. The "

@@ -33,7 +33,15 @@ static bool read_moves(const struct query *q, const char *path, Rh__AdminMove *w
 static int ask(const struct query *q, Rh__AdminMove *what)
 {
     if (!what->dry_run) {
-        return query_do(q, &what->base, NULL) ? 0 : 1;
+        if (!query_do(q, &what->base, NULL)) {
+            return 1;
+        }
+        query_next(q,
+                   what->once
+                       ? "`ringhold txn list` shows the move"
+                       : "`ringhold pin list` shows when it is there, `ringhold txn list` its "
+                         "way; `ringhold unpin VNODE` lets the planner move it again");
+        return 0;
     }
     Rh__AdminReply *reply = query_ask(q, &what->base);
     if (reply == NULL) {

@@ -112,7 +112,7 @@ static int add(struct coming *c, const char *name)
         (void)printf("%s exists already\n", name);
     }
     const int code = node.live ? 0 : start(c, name);
-    return code != 0 ? code : node_wait(&c->q, name, 0, c->deadline_s);
+    return code != 0 ? code : node_wait(&c->q, name, 0, c->deadline_s, c->deadline_s);
 }
 
 /* The leader plans anew when the old one is to leave: what has not gone to the new one by then goes
@@ -133,7 +133,9 @@ static int replace(struct coming *c, const char *old, const char *new)
         return 1;
     }
     if (!former.there) {
-        (void)fprintf(stderr, "ringhold node replace: unknown node '%s'\n", old);
+        (void)fprintf(stderr,
+                      "ringhold node replace: unknown node '%s': `ringhold node list` lists them\n",
+                      old);
         return 1;
     }
     int code = latter.live ? 0 : start(c, new);
@@ -154,7 +156,7 @@ static int replace(struct coming *c, const char *old, const char *new)
         return 1;
     }
     code = drain_exit_code(drain_watch(&c->q, old, c->deadline_s));
-    return code != 0 ? code : node_wait(&c->q, new, 0, c->deadline_s);
+    return code != 0 ? code : node_wait(&c->q, new, 0, c->deadline_s, c->deadline_s);
 }
 
 static int run(int argc, char **argv, bool replaces)

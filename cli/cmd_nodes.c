@@ -176,7 +176,20 @@ int cmd_node_drain(int argc, char **argv)
     if (!drain_wish(&q, name, cancel)) {
         return 1;
     }
-    if (cancel || (!watch && wait_s == 0 && deadline_s == 0)) {
+    if (cancel) {
+        query_next(
+            &q,
+            "it gets its share again, as far as that has gone: `ringhold node wait %s` waits "
+            "for it",
+            name);
+        return 0;
+    }
+    if (!watch && wait_s == 0 && deadline_s == 0) {
+        query_next(&q,
+                   "others take what it has; `ringhold node drain %s --watch` shows it, `ringhold "
+                   "node drain %s cancel` undoes it",
+                   name,
+                   name);
         return 0;
     }
     return watch_drain(&q, name, deadline_s != 0 ? deadline_s : wait_s, deadline_s != 0);
@@ -214,7 +227,14 @@ int cmd_node_remove(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    return node_remove_wish(&q, q.arguments[0], "") ? 0 : 1;
+    if (!node_remove_wish(&q, q.arguments[0], "")) {
+        return 1;
+    }
+    query_next(
+        &q,
+        "a live node is drained and its process ends, a dead one's name is forgotten at once; "
+        "`ringhold status --watch` shows it");
+    return 0;
 }
 
 int cmd_node_weight(int argc, char **argv)
@@ -254,5 +274,12 @@ int cmd_node_weight(int argc, char **argv)
     what.reason = q.reason;
     char text[128];
     (void)snprintf(text, sizeof text, "%s has weight %" PRIu32, name, what.weight);
-    return query_number_wish(&q, &what.wish, &what.seen) && query_do(&q, &what.base, text) ? 0 : 1;
+    if (!query_number_wish(&q, &what.wish, &what.seen) || !query_do(&q, &what.base, text)) {
+        return 1;
+    }
+    query_next(&q,
+               "vnodes move until each node has its share; `ringhold node wait %s` waits for it, "
+               "`ringhold txn list` shows the moves",
+               name);
+    return 0;
 }

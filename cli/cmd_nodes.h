@@ -8,9 +8,11 @@
 
 #include "cli/query.h"
 
-/* Wait until the node serves its share, under an incarnation above that one, and nothing moves.
+/* Wait until the node serves its share, under an incarnation above that one, and nothing moves. A
+ * name that the fleet does not know must be known after `register_s`, if that is less.
  * Returns 0; 3 after saying what is still missing; 1 on another error. */
-int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s);
+int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s,
+              uint32_t register_s);
 
 /* Ask for the removal of a node, "" or the node `successor` takes its share; tells what comes of
  * it. False after printing why not. */

@@ -2,7 +2,6 @@
  *
  * `ringhold pin`, `pin list` and `unpin`: at which node an id or a vnode is to live.
  */
-#include "base/history.h"
 #include "base/mem.h"
 #include "cli/actor_word.h"
 #include "cli/commands.h"
@@ -19,17 +18,13 @@ enum { LINE_SIZE = 1200, BATCH = 1000, IF_DEAD_SIZE = 8 };
 
 /* ---- pin list ---- */
 
-static void put_row(struct rows *r, const Rh__PinRow *row)
+static void put_row(struct rows *r, bool json, const Rh__PinRow *row)
 {
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
 
-    if (row->pin->actor != NULL) {
-        const Rh__Actor *actor = row->pin->actor;
-
-        rows_text(
-            r, "%u/%s", actor->kind, history_word(bytes_of(actor->id.data, actor->id.len), word));
-    } else {
-        rows_text(r, "-");
+    rows_text(r, "%s", row->pin->actor == NULL ? "-" : proto_actor(row->pin->actor, name));
+    if (json) {
+        rows_text(r, "%s", row->pin->actor == NULL ? "-" : name);
     }
     rows_number(r, row->vnode);
     rows_number(r, row->pin->from);
@@ -43,7 +38,9 @@ static void put_row(struct rows *r, const Rh__PinRow *row)
 static int list(int argc, char **argv)
 {
     static const char *const columns[] = {
-        "ID", "VNODE", "FROM", "TO", "NODE", "IF DEAD", "OWNER", "STATE", NULL};
+        "ACTOR", "VNODE", "FROM", "TO", "NODE", "IF DEAD", "OWNER", "STATE", NULL};
+    static const char *const json_columns[] = {
+        "ACTOR", "ID", "VNODE", "FROM", "TO", "NODE", "IF DEAD", "OWNER", "STATE", NULL};
     struct query q;
     const struct command command = {
         .name = "pin list",
@@ -67,7 +64,7 @@ static int list(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    rows_init(&r, columns);
+    rows_init(&r, q.json ? json_columns : columns);
     while (more) {
         Rh__AdminReply *reply = query_ask(&q, &what.base);
 
@@ -76,7 +73,7 @@ static int list(int argc, char **argv)
             return 1;
         }
         for (size_t i = 0; i < reply->n_pins; i++) {
-            put_row(&r, reply->pins[i]);
+            put_row(&r, q.json, reply->pins[i]);
         }
         what.from += (uint32_t)reply->n_pins;
         more = reply->n_pins > 0 && what.from < reply->pins_count;
@@ -96,8 +93,8 @@ static void free_wishes(Rh__AdminPin *what)
     what->n_pins = 0;
 }
 
-/* A number is a vnode, anything else an id: KIND/ID, or an ID of kind 0. */
-static bool add_wish(Rh__AdminPin *what, const char *name, const char *node)
+/* A number is a vnode, anything else an actor. */
+static bool add_wish(const struct query *q, Rh__AdminPin *what, const char *name, const char *node)
 {
     Rh__PinWish *wish = mem_new(1, sizeof *wish);
     Rh__Actor actor = RH__ACTOR__INIT;
@@ -113,11 +110,7 @@ static bool add_wish(Rh__AdminPin *what, const char *name, const char *node)
                             (struct option_range){0, RING_VNODES_MAX},
                             &wish->vnode);
     }
-    if (!actor_parse_short(name, &actor, id)) {
-        (void)fprintf(stderr,
-                      "ringhold %s: '%s' is no VNODE, ID or KIND/ID, such as 12, ann or 3/boss-7\n",
-                      what->remove ? "unpin" : "pin",
-                      name);
+    if (!actor_read(q, what->remove ? "unpin" : "pin", name, &actor, id)) {
         return false;
     }
     wish->actor = mem_new(1, sizeof *wish->actor);
@@ -126,6 +119,16 @@ static bool add_wish(Rh__AdminPin *what, const char *name, const char *node)
     wish->actor->id.len = actor.id.len;
     wish->actor->id.data = mem_copy(actor.id.data, actor.id.len);
     return true;
+}
+
+static void tell_next(const struct query *q, const Rh__AdminPin *what, bool good)
+{
+    if (good && what->remove) {
+        query_next(q, "the planner moves what was pinned only if the nodes' shares need it");
+    } else if (good) {
+        query_next(q,
+                   "it moves there if it is elsewhere; `ringhold pin list` shows when it is there");
+    }
 }
 
 static bool ask(const struct query *q, Rh__AdminPin *what)
@@ -142,6 +145,7 @@ static bool ask(const struct query *q, Rh__AdminPin *what)
         admin_free(reply);
     } else {
         good = query_do(q, &what->base, NULL);
+        tell_next(q, what, good);
     }
     free_wishes(what);
     return good;
@@ -169,7 +173,7 @@ static bool ask_lines(const struct query *q, Rh__AdminPin *what, const char *pat
             (void)fprintf(stderr, "ringhold: %s: line %zu: it has %d words\n", path, number, words);
             good = false;
         }
-        if (good && !add_wish(what, name, words == 2 ? node : "")) {
+        if (good && !add_wish(q, what, name, words == 2 ? node : "")) {
             (void)fprintf(stderr, "ringhold: %s: line %zu is wrong\n", path, number);
             good = false;
         } else if (good) {
@@ -192,8 +196,8 @@ static bool has_words(const struct query *q, const Rh__AdminPin *what, const cha
     if (q->argument_count != wanted) {
         (void)fprintf(stderr,
                       what->remove
-                          ? "ringhold unpin: use VNODE, ID or KIND/ID, or --lines FILE\n"
-                          : "ringhold pin: use VNODE, ID or KIND/ID, and NODE; or --lines FILE\n");
+                          ? "ringhold unpin: use VNODE or KIND/ID, or --lines FILE\n"
+                          : "ringhold pin: use VNODE or KIND/ID, and NODE; or --lines FILE\n");
     }
     return q->argument_count == wanted;
 }
@@ -207,7 +211,8 @@ static int change(const struct query *q, Rh__AdminPin *what, const char *path)
     if (good && path[0] != '\0') {
         good = ask_lines(q, what, path);
     } else if (good) {
-        good = add_wish(what, q->arguments[0], what->remove ? "" : q->arguments[1]) && ask(q, what);
+        good =
+            add_wish(q, what, q->arguments[0], what->remove ? "" : q->arguments[1]) && ask(q, what);
     }
     free_wishes(what);
     what->pins = NULL;
@@ -244,10 +249,11 @@ static int pin(int argc, char **argv)
     const struct command command = {
         .name = "pin",
         .summary = "Pin an id or a vnode to a node: it moves there, and stays.",
-        .arguments = "[VNODE|ID|KIND/ID NODE]",
+        .arguments = "[VNODE|KIND/ID NODE]",
         .details =
-            "A number is a vnode, anything else an id; write 0/7 for the id 7 of kind 0. An id\n"
-            "moves with its cell, so all other ids of that cell go along. While NODE drains, what\n"
+            "A number alone is a vnode; 0/7 is the id 7 of kind 0. An actor moves with its cell, "
+            "so\n"
+            "all other ids of that cell go along. While NODE drains, what\n"
             "is pinned to it lives by hash; so it does while NODE is outside its role's zones\n"
             "(--role-zone) and another node of the role is inside.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
@@ -283,7 +289,7 @@ int cmd_unpin(int argc, char **argv)
     const struct command command = {
         .name = "unpin",
         .summary = "End a pin: the planner treats what was pinned like anything else again.",
-        .arguments = "[VNODE|ID|KIND/ID]",
+        .arguments = "[VNODE|KIND/ID]",
         .details = "It moves only if the nodes' shares need it.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_max = 1,

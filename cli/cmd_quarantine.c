@@ -4,7 +4,6 @@
  */
 #include "cli/cmd_quarantine.h"
 
-#include "base/history.h"
 #include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -14,16 +13,11 @@
 
 enum { TIME_SIZE = 48 };
 
-static const char *id_word(const Rh__Actor *actor, char word[HISTORY_WORD_SIZE])
-{
-    return history_word(bytes_of(actor->id.data, actor->id.len), word);
-}
-
 void quarantine_rows(const Rh__AdminReply *reply, bool suspects, struct rows *r)
 {
     static const char *const columns[] = {
         "ACTOR", "KIND", "IN QUARANTINE", "STRIKES", "LAST NODE", "LAST STRIKE", NULL};
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
     char text[TIME_SIZE];
 
     rows_init(r, columns);
@@ -33,7 +27,7 @@ void quarantine_rows(const Rh__AdminReply *reply, bool suspects, struct rows *r)
         if (row->actor == NULL || (row->since_us == 0 && !suspects)) {
             continue;
         }
-        rows_text(r, "%u/%s", row->actor->kind, id_word(row->actor, word));
+        rows_text(r, "%s", proto_actor(row->actor, name));
         rows_text(r, "%s", row->name);
         rows_text(r, "%s", wall_text(row->since_us, text, sizeof text));
         rows_number(r, row->strikes);
@@ -81,8 +75,7 @@ static int change(int argc, char **argv, bool add)
         .summary = add ? "Put an actor into quarantine: no node activates it until it is cleared."
                        : "Take an actor out of the quarantine, and forget its strikes.",
         .arguments = "KIND/ID",
-        .details = "As `ringhold quarantine list` shows it: 0/boss-7; bytes that can't be "
-                   "shown\nare written as %XX.",
+        .details = "As `ringhold quarantine list` shows it: 0/boss-7.",
         .options = query_options(&q, &reason),
         .arguments_min = 1,
         .arguments_max = 1,
@@ -96,11 +89,7 @@ static int change(int argc, char **argv, bool add)
     if (code >= 0) {
         return code;
     }
-    if (!actor_parse(q.arguments[0], &actor, id)) {
-        (void)fprintf(stderr,
-                      "ringhold %s: '%s' is not KIND/ID, such as 0/boss-7\n",
-                      command.name,
-                      q.arguments[0]);
+    if (!actor_read(&q, command.name, q.arguments[0], &actor, id)) {
         return 1;
     }
     (void)query_who(by, sizeof by);
@@ -108,10 +97,25 @@ static int change(int argc, char **argv, bool add)
     what.add = add;
     what.by = by;
     what.reason = q.reason;
-    char text[1024];
-    (void)snprintf(
-        text, sizeof text, "%s %s", q.arguments[0], add ? "is in quarantine" : "is served again");
-    return query_do(&q, &what.base, text) ? 0 : 1;
+    char name[ACTOR_NAME_SIZE];
+    char text[ACTOR_NAME_SIZE + 64];
+    (void)snprintf(text,
+                   sizeof text,
+                   "%s %s",
+                   proto_actor(&actor, name),
+                   add ? "is in quarantine" : "is served again");
+    if (!query_do(&q, &what.base, text)) {
+        return 1;
+    }
+    if (add) {
+        query_next(
+            &q,
+            "its requests are answered with -QUARANTINED until `ringhold quarantine clear %s`",
+            name);
+    } else {
+        query_next(&q, "its next request starts it; `ringhold where %s` shows it then", name);
+    }
+    return 0;
 }
 
 int cmd_quarantine(int argc, char **argv)

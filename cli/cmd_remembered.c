@@ -2,7 +2,6 @@
  *
  * `ringhold remembered list | forget`: ids whose actors live again by themselves.
  */
-#include "base/history.h"
 #include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -14,15 +13,13 @@
 enum { ANY_KIND = ACTOR_KIND_MAX + 1, SHOWN = 100, FORGET_MAX = 8 };
 
 /* Show a page. True: there is more, and room for it. */
-static bool add_page(struct rows *r, const Rh__AdminReply *reply, uint32_t limit, uint32_t *shown)
+static bool add_page(struct rows *r, bool json, const Rh__AdminReply *reply, uint32_t limit,
+                     uint32_t *shown)
 {
-    char word[HISTORY_WORD_SIZE];
-
     for (size_t i = 0; i < reply->n_remembered && (limit == 0 || *shown < limit); i++) {
         const Rh__Actor *actor = reply->remembered[i];
 
-        rows_number(r, actor->kind);
-        rows_text(r, "%s", history_word(bytes_of(actor->id.data, actor->id.len), word));
+        actor_cells(r, json, actor->kind, bytes_of(actor->id.data, actor->id.len));
         ++*shown;
     }
     return reply->remembered_next != NULL && (limit == 0 || *shown < limit);
@@ -30,13 +27,14 @@ static bool add_page(struct rows *r, const Rh__AdminReply *reply, uint32_t limit
 
 static int show(const struct query *q, Rh__AdminRemembered *what, uint32_t limit)
 {
-    static const char *const columns[] = {"KIND", "ID", NULL};
+    static const char *const columns[] = {"ACTOR", NULL};
+    static const char *const json_columns[] = {"ACTOR", "KIND", "ID", NULL};
     Rh__AdminReply *reply = NULL;
     struct rows r;
     uint32_t shown = 0;
     bool more = true;
 
-    rows_init(&r, columns);
+    rows_init(&r, q->json ? json_columns : columns);
     while (more) {
         Rh__AdminReply *before = reply; // whose `next` is asked for
 
@@ -46,7 +44,7 @@ static int show(const struct query *q, Rh__AdminRemembered *what, uint32_t limit
             rows_fini(&r);
             return 1;
         }
-        more = add_page(&r, reply, limit, &shown);
+        more = add_page(&r, q->json, reply, limit, &shown);
         what->after = reply->remembered_next;
     }
     query_print(q, &r);
@@ -64,7 +62,7 @@ static int show(const struct query *q, Rh__AdminRemembered *what, uint32_t limit
 static int list(int argc, char **argv)
 {
     struct query q;
-    char prefix[HISTORY_WORD_SIZE] = "";
+    char prefix[ACTOR_NAME_ID_SIZE] = "";
     uint32_t kind = ANY_KIND;
     uint32_t limit = SHOWN;
     const struct option more[] = {
@@ -117,9 +115,9 @@ static int forget(int argc, char **argv)
         .name = "remembered forget",
         .summary = "Have the fleet forget ids: they live no more until they are asked again.",
         .arguments = "KIND/ID…",
-        .details = "As `ringhold remembered list` shows it: 0/boss-7; bytes that can't be shown "
-                   "are\nwritten as %XX. Up to 8 at a time, all of them or none. An actor that "
-                   "lives ends like\none that nobody uses: it saves what it has.",
+        .details = "As `ringhold remembered list` shows it: 0/boss-7. Up to 8 at a time, "
+                   "all\nof them or none. An actor that lives ends like one that nobody uses: it "
+                   "saves what it has.",
         .options = query_options(&q, &reason),
         .arguments_min = 1,
         .arguments_max = FORGET_MAX,
@@ -137,10 +135,7 @@ static int forget(int argc, char **argv)
     for (int i = 0; i < q.argument_count; i++) {
         actor[i] = (Rh__Actor)RH__ACTOR__INIT;
         actors[i] = &actor[i];
-        if (!actor_parse(q.arguments[i], &actor[i], id[i])) {
-            (void)fprintf(stderr,
-                          "ringhold remembered forget: '%s' is not KIND/ID, such as 0/boss-7\n",
-                          q.arguments[i]);
+        if (!actor_read(&q, command.name, q.arguments[i], &actor[i], id[i])) {
             return 1;
         }
     }
@@ -149,7 +144,14 @@ static int forget(int argc, char **argv)
     what.n_actors = (size_t)q.argument_count;
     what.by = by;
     what.reason = q.reason;
-    return query_do(&q, &what.base, NULL) ? 0 : 1;
+    if (!query_do(&q, &what.base, NULL)) {
+        return 1;
+    }
+    query_next(
+        &q,
+        "those that live save what they have and end; the next request to one starts it, and "
+        "it is remembered again");
+    return 0;
 }
 
 int cmd_remembered(int argc, char **argv)

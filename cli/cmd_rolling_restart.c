@@ -125,7 +125,9 @@ static struct restart_target *choose(struct rollout *r, size_t *count)
     for (int i = 0; i < r->q.argument_count; i++) {
         if (find(reply, r->q.arguments[i]) == NULL) {
             (void)fprintf(
-                stderr, "ringhold rolling-restart: unknown node '%s'\n", r->q.arguments[i]);
+                stderr,
+                "ringhold rolling-restart: unknown node '%s': `ringhold node list` lists them\n",
+                r->q.arguments[i]);
             good = false;
         }
     }
@@ -241,7 +243,7 @@ static int wait_back(const struct rollout *r, const struct restart_target *t)
         }
         (void)nanosleep(&pause, NULL);
     }
-    return node_wait(&r->q, t->name, t->incarnation, r->deadline_s);
+    return node_wait(&r->q, t->name, t->incarnation, r->deadline_s, r->deadline_s);
 }
 
 static int roll(const struct rollout *r, const struct restart_target *t)
@@ -291,10 +293,16 @@ static bool check(struct rollout *r)
 {
     char tail = 0;
 
-    if (r->systemd && r->template[0] == '\0') {
+    if (r->systemd && r->template[0] != '\0') {
+        (void)fprintf(stderr,
+                      "ringhold rolling-restart: --systemd stands for a --command of its own: give "
+                      "one of them\n");
+        return false;
+    }
+    if (r->systemd) {
         (void)snprintf(
             r->template, sizeof r->template, "ssh {host} systemctl restart ringhold-node.service");
-    } else if (r->systemd || r->template[0] == '\0') {
+    } else if (r->template[0] == '\0') {
         (void)fprintf(stderr,
                       "ringhold rolling-restart: say how to restart a node: --command 'ssh {host} "
                       "...' or --systemd\n");

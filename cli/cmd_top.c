@@ -2,7 +2,7 @@
  *
  * `ringhold top`: the actors that are slow, busy or have most requests waiting.
  */
-#include "base/history.h"
+#include "cli/actor_word.h"
 #include "cli/check/collector.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -63,21 +63,19 @@ static size_t collect(const struct collection *s, struct hot_row out[SHOWN_MAX])
 
 static void print_hot(const struct query *q, const struct hot_row *hot, size_t count)
 {
-    static const char *const columns[] = {
-        "WHAT", "NODE", "WORKER", "KIND", "ID", "US", "COUNT", NULL};
-    char word[HISTORY_WORD_SIZE];
+    static const char *const columns[] = {"WHAT", "NODE", "WORKER", "ACTOR", "US", "COUNT", NULL};
+    static const char *const json_columns[] = {
+        "WHAT", "NODE", "WORKER", "ACTOR", "KIND", "ID", "US", "COUNT", NULL};
     struct rows r;
 
-    rows_init(&r, columns);
+    rows_init(&r, q->json ? json_columns : columns);
     for (size_t i = 0; i < count; i++) {
         const Rh__HotRow *row = hot[i].row;
-        const size_t size = row->id.len < HISTORY_WORD_MAX ? row->id.len : HISTORY_WORD_MAX;
 
         rows_text(&r, "%s", row->what);
         rows_text(&r, "%s", hot[i].node->name);
         rows_number(&r, row->worker);
-        rows_number(&r, row->kind);
-        rows_text(&r, "%s", history_word(bytes_of(row->id.data, size), word));
+        actor_cells(&r, q->json, row->kind, bytes_of(row->id.data, row->id.len));
         rows_number(&r, row->us);
         rows_number(&r, row->count);
     }
@@ -173,7 +171,6 @@ int cmd_top(int argc, char **argv)
             "deferred  COUNT messages are answered later, the oldest has waited US\n"
             "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
             "waiting   COUNT requests are in its mailbox\n"
-            "Ids are printed as in a history: bytes that are not plain characters as %XX.\n"
             "--calls, for each node since it registered:\n"
             "WAITING of those IN FLIGHT have no owner or link yet; RESENT are copies after\n"
             "the first. REPLIED have ended: UNKNOWN to OVERLOADED of them without an answer.",

@@ -116,7 +116,7 @@ int cmd_trace(int argc, char **argv)
     const struct command command = {
         .name = "trace",
         .summary = "Send a request to an actor and show its way, with the times of each process.",
-        .arguments = "ID|KIND/ID",
+        .arguments = "KIND/ID",
         .details =
             "The request takes the way of every request and waits its turn in the actor's mailbox; "
             "the actor's\n"

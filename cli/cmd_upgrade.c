@@ -107,6 +107,9 @@ int cmd_upgrade(int argc, char **argv)
     }
     builds_rows(reply, &r);
     (q.json ? print_json : print_table)(reply, &r);
+    if (finish) {
+        query_next(&q, "no older version can join any more; `ringhold upgrade` shows the format");
+    }
     rows_fini(&r);
     admin_free(reply);
     return 0;

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/history.h"
+#include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "wire/control.h"
@@ -15,8 +16,7 @@
 
 enum {
     SINCE_SIZE = 128,
-    ID_SIZE_MAX = 255,
-    KIND_MAX = 65535,
+    NO_KIND = ACTOR_KIND_MAX + 1,
     LIFE_WAIT_MS = 1000 /* for an owner that hangs */
 };
 
@@ -164,11 +164,15 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
     const Rh__VnodeRow *v = reply->vnodes[0];
     const struct liveness life = ask_life(q, v->owner, whom);
     char tag[HISTORY_WORD_SIZE] = "";
+    char name[ACTOR_NAME_SIZE];
     if (v->tag.len > 0) {
         (void)history_word(bytes_of(v->tag.data, v->tag.len), tag);
     }
+    (void)actor_name_print(whom->kind, bytes_of(whom->id.data, whom->id.len), name);
     if (q->json) {
-        (void)printf("{\"node\":");
+        (void)printf("{\"actor\":");
+        json_print_string(name);
+        (void)printf(",\"node\":");
         json_print_string(v->owner);
         (void)printf(",\"role\":");
         json_print_string(role_text(v->role));
@@ -184,8 +188,9 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
         print_move(q, v);
         (void)printf("}\n");
     } else {
-        (void)printf("node %s  role %s  vnode %u  generation %" PRIu64 "  ring version %" PRIu64
-                     "\n",
+        (void)printf("actor %s  node %s  role %s  vnode %u  generation %" PRIu64
+                     "  ring version %" PRIu64 "\n",
+                     name,
                      v->owner,
                      role_text(v->role),
                      v->id,
@@ -206,14 +211,17 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
 int cmd_where(int argc, char **argv)
 {
     struct query q;
-    uint32_t kind = 0;
+    uint32_t kind = NO_KIND;
     const struct option kind_option =
-        option_number("kind", &kind, (struct option_range){0, KIND_MAX}, "kind of the entity (0)");
+        option_number("kind",
+                      &kind,
+                      (struct option_range){0, ACTOR_KIND_MAX},
+                      "of an earlier version: the kind of ID; write KIND/ID");
     const struct command command = {
         .name = "where",
-        .summary = "Show which node owns an id, by the leader's ring, whether it lives there, "
+        .summary = "Show which node owns an actor, by the leader's ring, whether it lives there, "
                    "and its last move.",
-        .arguments = "ID",
+        .arguments = "KIND/ID",
         .options = query_options(&q, &kind_option),
         .arguments_min = 1,
         .arguments_max = 1,
@@ -223,16 +231,15 @@ int cmd_where(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    const size_t size = strlen(q.arguments[0]);
-    if (size == 0 || size > ID_SIZE_MAX) {
-        (void)fprintf(stderr, "ringhold where: an id has 1 to %d bytes\n", ID_SIZE_MAX);
+    Rh__AdminWhere what = RH__ADMIN_WHERE__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+    uint8_t id[ACTOR_ID_MAX];
+    if (kind == NO_KIND ? !actor_read(&q, command.name, q.arguments[0], &actor, id)
+                        : !actor_read_of_kind(command.name, kind, q.arguments[0], &actor, id)) {
         return 1;
     }
-    Rh__AdminWhere what = RH__ADMIN_WHERE__INIT;
-    uint8_t id[ID_SIZE_MAX];
-    memcpy(id, q.arguments[0], size);
-    what.kind = kind;
-    what.id = (ProtobufCBinaryData){.len = size, .data = id};
+    what.kind = actor.kind;
+    what.id = actor.id;
     Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;

@@ -130,6 +130,11 @@ static bool look(struct admin *a, const struct query *q, const char *name, struc
         find_blocker(txns, name, out->blocker);
     }
     find_wait(nodes, name, out);
+    if (out->left == 0 && out->moves && out->blocker[0] == '\0') {
+        (void)snprintf(out->blocker,
+                       BLOCKER_SIZE,
+                       ": a transaction that is under way may still give it vnodes; it ends first");
+    }
     admin_free(nodes);
     admin_free(txns);
     return true;
@@ -186,17 +191,21 @@ static void put_line(const struct watch *w, const struct progress *p, char out[L
                                     .moves = p->moves};
     char bar[WIDTH + 1];
     char eta[64];
+    char actors[32] = "";
 
     put_bar(done, w->start, bar);
     put_eta(&pace, eta, sizeof eta);
+    if (p->left > 0) { // else those that the node told of last have gone
+        (void)snprintf(actors, sizeof actors, ", %" PRIu64 " actors", p->actors);
+    }
     (void)snprintf(out,
                    LINE_SIZE,
-                   "%s [%s] %" PRIu32 " of %" PRIu32 " vnodes left, %" PRIu64 " actors%s",
+                   "%s [%s] %" PRIu32 " of %" PRIu32 " vnodes left%s%s",
                    w->name,
                    bar,
                    p->left,
                    w->start,
-                   p->actors,
+                   actors,
                    eta);
 }
 

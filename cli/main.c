@@ -8,6 +8,7 @@
 #include "daemon/program.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static const struct verb commands[] = {
     {"demo",
@@ -33,11 +34,19 @@ static const struct verb commands[] = {
      NULL,
      "show the actors that are slow, busy or have most requests waiting; --calls: their calls"},
     {"actors", cmd_actors, NULL, "list who lives, on which node"},
-    {"where", cmd_where, NULL, "show which node owns an id, whether it lives, and its last move"},
+    {"where",
+     cmd_where,
+     NULL,
+     "show which node owns an actor, whether it lives, and its last move"},
     {"trace",
      cmd_trace,
      NULL,
      "show the way of one request to an actor, with each process's times"},
+    {"call", cmd_call, NULL, "ask one actor by way of a gateway, and print its answer"},
+    {"cli",
+     NULL,
+     "ringhold-console",
+     "ask actors by hand: a line is a request to a gateway, its pushes are shown"},
     {"kick", cmd_kick, NULL, "end the session of the player who is bound to an actor"},
     {"daemons", cmd_daemons, NULL, "daemons NAME COUNT: change how many actors a set has"},
     {"upgrade", cmd_upgrade, NULL, "show which versions run; --finish ends an upgrade"},
@@ -62,7 +71,7 @@ static const struct verb commands[] = {
      NULL,
      "store check | stats | vacuum | backup: the store of durable actors"},
     {"move", cmd_move, NULL, "move VNODE NODE: move vnodes to the nodes that you name"},
-    {"pin", cmd_pin, NULL, "pin VNODE|ID|KIND/ID NODE: keep it at that node; or: pin list"},
+    {"pin", cmd_pin, NULL, "pin VNODE|KIND/ID NODE: keep it at that node; or: pin list"},
     {"unpin", cmd_unpin, NULL, "end pins"},
     {"txn", cmd_txn, NULL, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, NULL, "show what was decided, when, and who asked for it"},
@@ -76,6 +85,7 @@ static const struct verb commands[] = {
      cmd_recover,
      NULL,
      "recover inspect | verify | backup | restore | new-cluster | undo: offline"},
+    {"context", cmd_context, NULL, "context add | use | list | show | remove: fleets by name"},
     {"config",
      cmd_config,
      NULL,
@@ -99,8 +109,50 @@ static const struct verb commands[] = {
     {"version", NULL, NULL, "print the version"},
 };
 
+/* How many words the flag takes that stands before the command; 0: it is none that may. */
+static int flag_words(const char *word)
+{
+    static const char *const keys[] = {"--coordinators",
+                                       "--cluster",
+                                       "--context",
+                                       "--link-ca",
+                                       "--link-certificate",
+                                       "--link-key",
+                                       "--output",
+                                       "--timeout-ms",
+                                       "-o"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const size_t size = strlen(keys[i]);
+
+        if (strncmp(word, keys[i], size) == 0 && (word[size] == '\0' || word[size] == '=')) {
+            return word[size] == '=' ? 1 : 2;
+        }
+    }
+    return 0;
+}
+
+/* "ringhold --coordinators X status" as "ringhold status --coordinators X": flags that many
+ * commands have may stand before the command, too. The words stay the same, only their order
+ * changes. */
+static void flags_last(int argc, char **argv)
+{
+    int first = 1; // of the command
+
+    while (first < argc && flag_words(argv[first]) > 0) {
+        first += flag_words(argv[first]);
+    }
+    for (int moved = 1; moved < first && first < argc; moved++) {
+        char *flag = argv[1];
+
+        memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+        argv[argc - 1] = flag;
+    }
+}
+
 int main(int argc, char **argv)
 {
     mutant_from_environment();
+    flags_last(argc, argv);
     return program_main(commands, sizeof commands / sizeof commands[0], argc, argv);
 }

@@ -18,11 +18,7 @@ Rh__AdminReply *operator_request_send(const struct query *q, const char *command
     uint8_t id[ACTOR_ID_MAX];
     char by[128];
 
-    if (!actor_parse_short(q->arguments[0], &actor, id)) {
-        (void)fprintf(stderr,
-                      "ringhold %s: '%s' is not ID or KIND/ID, such as 3/boss-7\n",
-                      command,
-                      q->arguments[0]);
+    if (!actor_read(q, command, q->arguments[0], &actor, id)) {
         return NULL;
     }
     (void)query_who(by, sizeof by);

@@ -7,17 +7,19 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/plain.h"
 #include "base/random.h"
 
 #include <inttypes.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { OWN_OPTIONS = 7, OPTIONS_MORE_MAX = 8, TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
+enum { OWN_OPTIONS = 8, OPTIONS_MORE_MAX = 8, TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
 
 const struct option *query_options(struct query *q, const struct option *extra)
 {
@@ -52,6 +54,11 @@ const struct option *query_options_more(struct query *q, const struct option *mo
     table[4] = link_ca_option(&q->tls);
     table[5] = link_certificate_option(&q->tls);
     table[6] = link_key_option(&q->tls);
+    table[7] = option_text("context",
+                           "NAME",
+                           q->context,
+                           sizeof q->context,
+                           "the fleet of that context (RINGHOLD_CONTEXT, `ringhold context use`)");
     // The table ends with an empty row.
     for (size_t i = 0; i <= OPTIONS_MORE_MAX; i++) {
         table[OWN_OPTIONS + i] = i < count ? more[i] : (struct option){0};
@@ -88,9 +95,170 @@ bool query_number(const char *command, const char *name, const char *word,
     return true;
 }
 
+/* ---- the context ---- */
+
+/* The value of a flag, "" without one; NULL: it is not given. */
+static const char *flag_of(int argc, char **argv, const char *key)
+{
+    const size_t size = strlen(key);
+
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) == 0 && strncmp(argv[i] + 2, key, size) == 0) {
+            const char *end = argv[i] + 2 + size;
+
+            if (*end == '=') {
+                return end + 1;
+            }
+            if (*end == '\0') {
+                return i + 1 < argc ? argv[i + 1] : "";
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_tls(int key)
+{
+    return key == CONTEXT_TLS_CA || key == CONTEXT_TLS_CERTIFICATE || key == CONTEXT_TLS_KEY;
+}
+
+/* The files of TLS are one value: who gives one of them gives all. */
+static bool is_given(int argc, char **argv, int key)
+{
+    return is_tls(key) ? flag_of(argc, argv, "link-ca") != NULL ||
+                             flag_of(argc, argv, "link-certificate") != NULL ||
+                             flag_of(argc, argv, "link-key") != NULL
+                       : flag_of(argc, argv, context_key_name((enum context_key)key)) != NULL;
+}
+
+static bool has_tls_environment(void)
+{
+    return getenv("RINGHOLD_TLS_CA") != NULL || getenv("RINGHOLD_TLS_CERTIFICATE") != NULL ||
+           getenv("RINGHOLD_TLS_KEY") != NULL;
+}
+
+/* All commands that ask coordinators have that option. */
+static bool is_of_all(int key)
+{
+    return key != CONTEXT_GATEWAY && key != CONTEXT_TOKEN;
+}
+
+/* Where the value of such a key goes. */
+static char *place_of(struct query *q, int key, size_t *size)
+{
+    static const size_t sizes[CONTEXT_KEYS] = {
+        [CONTEXT_COORDINATORS] = sizeof q->coordinators,
+        [CONTEXT_CLUSTER] = sizeof q->cluster,
+        [CONTEXT_TLS_CA] = sizeof q->tls.ca,
+        [CONTEXT_TLS_CERTIFICATE] = sizeof q->tls.certificate,
+        [CONTEXT_TLS_KEY] = sizeof q->tls.key,
+    };
+    char *const places[CONTEXT_KEYS] = {
+        [CONTEXT_COORDINATORS] = q->coordinators,
+        [CONTEXT_CLUSTER] = q->cluster,
+        [CONTEXT_TLS_CA] = q->tls.ca,
+        [CONTEXT_TLS_CERTIFICATE] = q->tls.certificate,
+        [CONTEXT_TLS_KEY] = q->tls.key,
+    };
+
+    *size = sizes[key];
+    return places[key];
+}
+
+/* As if the flags had been given that the words lack, so that a context that is named on the
+ * command line goes before the environment. Returns how many. */
+static int add_flags(const struct context *c, int argc, char **argv, char *flags[CONTEXT_KEYS])
+{
+    int count = 0;
+
+    for (int key = 0; key < CONTEXT_KEYS; key++) {
+        const char *name = context_key_name((enum context_key)key);
+
+        if (c->value[key][0] != '\0' && is_of_all(key) && !is_given(argc, argv, key)) {
+            const size_t length = strlen(name) + strlen(c->value[key]) + 4;
+
+            flags[count] = mem_new(1, length);
+            (void)snprintf(flags[count++], length, "--%s=%s", name, c->value[key]);
+        }
+    }
+    return count;
+}
+
+/* Below the environment: as defaults. False after printing. */
+static bool set_defaults(struct query *q, const struct context *c, int argc, char **argv)
+{
+    for (int key = 0; key < CONTEXT_KEYS; key++) {
+        size_t size = 0;
+        char *place = place_of(q, key, &size);
+        const bool skip =
+            is_tls(key) && (has_tls_environment() || is_given(argc, argv, CONTEXT_TLS_CA));
+
+        if (place == NULL || c->value[key][0] == '\0' || skip) {
+            continue;
+        }
+        if (strlen(c->value[key]) >= size) {
+            (void)fprintf(stderr, "ringhold: context %s: a value is too long\n", c->name);
+            return false;
+        }
+        (void)snprintf(place, size, "%s", c->value[key]);
+    }
+    return true;
+}
+
+/* options_parse(), with the words of `flags` behind those of the user. */
+static int parse_with(struct query *q, const struct command *command, int argc, char **argv,
+                      char *const *flags, int count)
+{
+    char **words = mem_new((size_t)argc + (size_t)count + 1, sizeof *words);
+
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    for (int i = 0; i < count; i++) {
+        words[argc + i] = flags[i];
+    }
+    const int code = options_parse(command, argc + count, words, q->arguments, &q->argument_count);
+    mem_free(words);
+    return code;
+}
+
+static int parse_in_context(struct query *q, const struct command *command, int argc, char **argv)
+{
+    const char *asked = flag_of(argc, argv, "context");
+    char *flags[CONTEXT_KEYS];
+    struct context c;
+    int count = 0;
+
+    if (asked == NULL ? !context_default(&c) : !context_load(asked, &c)) {
+        return 1;
+    }
+    (void)snprintf(q->gateway, sizeof q->gateway, "%s", c.value[CONTEXT_GATEWAY]);
+    (void)snprintf(q->token, sizeof q->token, "%s", c.value[CONTEXT_TOKEN]);
+    if (asked != NULL) {
+        count = add_flags(&c, argc, argv, flags);
+    } else if (!set_defaults(q, &c, argc, argv)) {
+        return 1;
+    }
+    const int code = parse_with(q, command, argc, argv, flags, count);
+    for (int i = 0; i < count; i++) {
+        mem_free(flags[i]);
+    }
+    return code;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int query_parse(struct query *q, const struct command *command, int argc, char **argv)
 {
-    const int code = options_parse(command, argc, argv, q->arguments, &q->argument_count);
+    // Help says the defaults of everybody, and needs no context.
+    const int code = wants_help(argc, argv) ? parse_with(q, command, argc, argv, NULL, 0)
+                                            : parse_in_context(q, command, argc, argv);
 
     if (code >= 0) {
         return code;
@@ -153,7 +321,7 @@ Rh__AdminReply *query_try(const struct query *q, ProtobufCMessage *what, uint32_
     return reply;
 }
 
-static void say(const struct query *q, const char *text)
+void query_say(const struct query *q, const char *text)
 {
     if (q->json) {
         (void)printf("{\"done\":");
@@ -172,7 +340,7 @@ bool query_do(const struct query *q, ProtobufCMessage *what, const char *text)
     if (reply == NULL) {
         return false;
     }
-    say(q, text == NULL ? reply->text : text);
+    query_say(q, text == NULL ? reply->text : text);
     admin_free(reply);
     return true;
 }
@@ -189,6 +357,20 @@ bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen)
     *wish = random_u64() | 1; // 0 is none
     admin_free(reply);
     return true;
+}
+
+void query_next(const struct query *q, const char *format, ...)
+{
+    va_list list;
+
+    if (!q->json) {
+        va_start(list, format);
+        (void)printf("next: ");
+        (void)vprintf(format, list);
+        (void)printf("\n");
+        va_end(list);
+        (void)fflush(stdout);
+    }
 }
 
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33])

@@ -6,6 +6,7 @@
 #ifndef CLI_QUERY_H
 #define CLI_QUERY_H
 
+#include "cli/context.h"
 #include "cli/rows.h"
 #include "daemon/admin.h"
 #include "daemon/link_args.h"
@@ -13,6 +14,9 @@
 #include "wire/control.h"
 
 struct query {
+    char context[CONTEXT_NAME_SIZE];
+    char gateway[CONTEXT_VALUE_SIZE]; /* of the context; "" = it names none */
+    char token[CONTEXT_VALUE_SIZE];   /* likewise: a file */
     char coordinators[ADMIN_ADDRESSES_SIZE];
     char cluster[64];
     struct link_args tls;
@@ -35,7 +39,8 @@ const struct option *query_options_more(struct query *q, const struct option *mo
  * is refused by query_parse(). */
 struct option query_reason(struct query *q);
 
-/* Defaults, then flags. Returns -1 to go on, else the exit code. */
+/* Parse flags; for what they don't say, the environment; then the context: cli/README.md. Returns
+ * -1 to go on, else the exit code. */
 int query_parse(struct query *q, const struct command *command, int argc, char **argv);
 
 /* The argument `word` as a number of that range, {least, greatest}; false if it is none, after
@@ -62,6 +67,13 @@ void query_print(const struct query *q, struct rows *r);
 /* Ask, and print what became of it: a line, or {"done":"…"}. It says `text`, or if that is NULL
  * what the reply says. False after printing why not. */
 bool query_do(const struct query *q, ProtobufCMessage *what, const char *text);
+
+/* Print what was done: a line, or {"done":"…"}. */
+void query_say(const struct query *q, const char *text);
+
+/* Tell people, on a line of its own, what comes next, or how to watch it; nothing with JSON. */
+void query_next(const struct query *q, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* "9f3c…" of a 128-bit digest; `out` holds 33. */
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);

@@ -28,8 +28,8 @@ bool values_source_open(struct values_source *s, const struct query *q, const ch
 
     *s = (struct values_source){.q = q, .command = command, .actor = RH__ACTOR__INIT};
     log_set_level(LOG_ERROR); // what fails is told in one line
-    if (!actor_parse(q->arguments[0], &s->actor, s->id)) {
-        return complain(s, "it is not KIND/ID, such as 0/boss-7");
+    if (!actor_read(q, command, q->arguments[0], &s->actor, s->id)) {
+        return false;
     }
     if (store[0] == '\0') {
         return true;

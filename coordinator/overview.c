@@ -4,6 +4,7 @@
  */
 #include "coordinator/overview.h"
 
+#include "base/actor_name.h"
 #include "base/history.h"
 #include "daemon/admin.h"
 #include "daemon/json.h"
@@ -321,6 +322,7 @@ static const char *fault_of(const struct http_actors *asked, Rh__AdminActors *wh
 static void put_residents(const Rh__ActorsAnswer *page, struct buffer *out)
 {
     char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
     char next[24];
 
     json_text(out, "node", page->name);
@@ -329,6 +331,8 @@ static void put_residents(const Rh__ActorsAnswer *page, struct buffer *out)
         const Rh__ActorRow *row = page->rows[i];
 
         json_begin(out, NULL, '{');
+        json_text(
+            out, "actor", actor_name_print(row->kind, bytes_of(row->id.data, row->id.len), name));
         json_number(out, "kind", row->kind);
         json_text(out, "id", history_word(bytes_of(row->id.data, row->id.len), word));
         json_text(out, "state", row->state);

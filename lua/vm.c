@@ -4,9 +4,9 @@
  */
 #include "lua/vm.h"
 
+#include "base/actor_name.h"
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/history.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "lua/actor.h"
@@ -467,16 +467,16 @@ void lua_vm_refresh(struct lua_vm *r)
 
 static void write_fault(const struct fault *f)
 {
-    char id[HISTORY_WORD_SIZE];
+    char id[ACTOR_NAME_ID_SIZE];
     char text[LUA_VM_ERROR_SIZE];
 
     (void)snprintf(text, sizeof text, "%s", f->text);
     text[strcspn(text, "\r\n")] = '\0';
     log_warn("lua",
              "script_error",
-             "kind=%s id=%s in=%s error=\"%s\"",
+             "actor=%s/%s in=%s error=\"%s\"",
              f->kind,
-             history_word(bytes_of(f->id.data, f->id.size), id),
+             actor_name_print_id(bytes_of(f->id.data, f->id.size), id),
              f->where,
              text);
 }

@@ -4,9 +4,9 @@
  */
 #include "node/shell_uv.h"
 
+#include "base/actor_name.h"
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/history.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -233,26 +233,24 @@ void shell_answer_call(struct shell *s, const struct call_answer *answer)
 
 void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what)
 {
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
 
     log_write(level,
               "node",
               event,
-              "kind=%u id=%s what=\"%s\"",
-              actor.kind,
-              history_word(actor.id, word),
+              "actor=%s what=\"%s\"",
+              actor_name_print(actor.kind, actor.id, name),
               what);
 }
 
 static void on_mailbox_full(const struct host_effect *e)
 {
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
 
     log_warn("node",
              "mailbox_full",
-             "kind=%u id=%s refused=%" PRIu64,
-             actor_kind(e->actor),
-             history_word(actor_id(e->actor), word),
+             "actor=%s refused=%" PRIu64,
+             actor_name_print(actor_kind(e->actor), actor_id(e->actor), name),
              e->count);
 }
 

@@ -91,7 +91,7 @@ static void end(struct listing *g, uint64_t now_us)
     if (g->result != RH_OK) {
         log_warn("node",
                  "list_failed",
-                 "kind=%u actor=%s result=%d, the list callback is called again soon",
+                 "kind=%u name=%s result=%d, the list callback is called again soon",
                  g->kind->number,
                  g->kind->ops.name,
                  g->result);
@@ -180,7 +180,7 @@ static bool join(struct listing *g, uint64_t until_us)
         if (clock_boottime_us() >= until_us) {
             log_error("node",
                       "stuck",
-                      "kind=%u actor=%s: its list callback does not return",
+                      "kind=%u name=%s: its list callback does not return",
                       g->kind->number,
                       g->kind->ops.name);
             return false;

@@ -140,6 +140,7 @@ void operator_request_on_question(struct router *r, int coordinator, const Rh__O
 {
     const Rh__AdminOperatorRequest *what = in->what;
     struct buffer body = {0};
+    char name[ACTOR_NAME_SIZE];
     bool again;
 
     if (!fits(r, what)) {
@@ -161,9 +162,8 @@ void operator_request_on_question(struct router *r, int coordinator, const Rh__O
     if (is_noted(what)) {
         log_info(r->config.of_node ? "node" : "gateway",
                  name_of(what),
-                 "kind=%u id_size=%zu by=%s",
-                 what->actor->kind,
-                 what->actor->id.len,
+                 "actor=%s by=%s",
+                 proto_actor(what->actor, name),
                  what->by);
     }
     note_of(what, &body);

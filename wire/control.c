@@ -243,6 +243,13 @@ void command_free(Rh__Command *command)
     proto_free(command == NULL ? NULL : &command->base);
 }
 
+const char *proto_actor(const Rh__Actor *actor, char out[ACTOR_NAME_SIZE])
+{
+    return actor == NULL
+               ? actor_name_print(0, bytes_of(NULL, 0), out)
+               : actor_name_print(actor->kind, bytes_of(actor->id.data, actor->id.len), out);
+}
+
 char *proto_text(const char *text)
 {
     union {

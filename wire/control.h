@@ -10,6 +10,7 @@
 #ifndef WIRE_CONTROL_H
 #define WIRE_CONTROL_H
 
+#include "base/actor_name.h"
 #include "base/bytes.h"
 #include "wire/control.pb-c.h"
 #include "wire/raft.pb-c.h"
@@ -51,5 +52,8 @@ void proto_free(ProtobufCMessage *message);
  * const, but encoding only reads them. Both functions borrow until the message was put. */
 char *proto_text(const char *text);
 ProtobufCBinaryData proto_bytes(struct bytes bytes);
+
+/* Print an actor's name, as actor_name_print(); "0/" for NULL. Return `out`. */
+const char *proto_actor(const Rh__Actor *actor, char out[ACTOR_NAME_SIZE]);
 
 #endif

@@ -5,32 +5,17 @@
  */
 #include "gateway/client/target.h"
 
-#include <string.h>
+#include "base/actor_name.h"
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
+#include <string.h>
 
 bool target_read(struct bytes key, struct target *out)
 {
-    uint32_t kind = 0;
-    size_t at = 1;
+    const bool at = key.size > 0 && key.data[0] == '@';
+    const size_t skip = at ? actor_name_kind(bytes_of(key.data + 1, key.size - 1), &out->kind) : 0;
 
-    out->id = key;
-    if (key.size < 4 || key.data[0] != '@') {
-        return false;
-    }
-    for (; at < key.size && at <= 5 && is_digit(key.data[at]); at++) {
-        kind = kind * 10 + (uint32_t)(key.data[at] - '0');
-    }
-    if (at == 1 || at + 1 >= key.size || key.data[at] != '/' || kind > UINT16_MAX ||
-        (key.data[1] == '0' && at > 2)) {
-        return false;
-    }
-    out->kind = (uint16_t)kind;
-    out->id = bytes_of(key.data + at + 1, key.size - at - 1);
-    return true;
+    out->id = skip == 0 ? key : bytes_of(key.data + 1 + skip, key.size - 1 - skip);
+    return skip > 0;
 }
 
 bool target_kind_of_role(const struct view *view, const char *role, uint16_t *kind)

@@ -8,8 +8,8 @@
 #include "node/host/inside.h"
 #include "node/host/quarantine.h"
 
+#include "base/actor_name.h"
 #include "base/assert.h"
-#include "base/history.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ enum { COMPLAINTS_A_SECOND = 20 };
 
 void fail_complain(struct host *h, const struct actor *a, const char *event, enum err error)
 {
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
     uint32_t hidden = 0;
 
     if (!ration_take(&h->work.complaints, h->now_us, COMPLAINTS_A_SECOND, &hidden)) {
@@ -29,9 +29,8 @@ void fail_complain(struct host *h, const struct actor *a, const char *event, enu
     }
     log_warn("node",
              event,
-             "kind=%u id=%s error=%s",
-             a->kind,
-             history_word(actor_id(a), word),
+             "actor=%s error=%s",
+             actor_name_print(a->kind, actor_id(a), name),
              err_name(error));
 }
 

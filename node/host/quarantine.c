@@ -4,8 +4,8 @@
  */
 #include "node/host/inside.h"
 
+#include "base/actor_name.h"
 #include "base/assert.h"
-#include "base/history.h"
 #include "base/log.h"
 #include "base/mutant.h"
 #include "wire/control.h"
@@ -27,15 +27,14 @@ bool quarantine_holds(const struct host *h, const struct actor *a)
 
 void quarantine_refuse(struct host *h, struct admission *in)
 {
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
 
     h->quarantine.refused++;
     if ((h->quarantine.refused & (h->quarantine.refused - 1)) == 0) { // at 1, 2, 4, 8 …
         log_warn("node",
                  "quarantined",
-                 "kind=%u id=%s refused=%" PRIu64 " remedy=\"ringhold quarantine list\"",
-                 in->r->kind,
-                 history_word(in->r->id, word),
+                 "actor=%s refused=%" PRIu64 " remedy=\"ringhold quarantine list\"",
+                 actor_name_print(in->r->kind, in->r->id, name),
                  h->quarantine.refused);
     }
     admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_QUARANTINED);

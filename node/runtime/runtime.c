@@ -5,8 +5,8 @@
  */
 #include "node/runtime/inside.h"
 
+#include "base/actor_name.h"
 #include "base/assert.h"
-#include "base/history.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -49,7 +49,7 @@ void runtime_tell_error(struct rh_actor *a, enum verb verb, enum err error)
 void actor_complain(const struct rh_actor *a, const char *event, const char *what)
 {
     struct runtime *s = a->runtime;
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
     uint32_t hidden = 0;
 
     if (!ration_take(&s->complaints, s->now_us, COMPLAINTS_A_SECOND, &hidden)) {
@@ -60,10 +60,9 @@ void actor_complain(const struct rh_actor *a, const char *event, const char *wha
     }
     log_warn("node",
              event,
-             "kind=%u actor=%s id=%s what=\"%s\"",
-             a->kind,
+             "actor=%s kind=%s what=\"%s\"",
+             actor_name_print(a->kind, bytes_of(a->id, a->id_size), name),
              role_of(a)->ops->name,
-             history_word(bytes_of(a->id, a->id_size), word),
              what);
 }
 

@@ -5,10 +5,10 @@
  */
 #include "node/worker/watchdog_uv.h"
 
+#include "base/actor_name.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "wire/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,40 +50,24 @@ struct watchdog {
 
 /* ---- the message */
 
-/* What people can read of an id, as a C string would be written. */
-static void print_id(struct bytes id, char *out, size_t size)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < id.size && at + 5 < size; i++) {
-        const uint8_t c = id.data[i];
-        const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
-
-        at += (size_t)snprintf(out + at, size - at, plain ? "%c" : "\\x%02x", c);
-    }
-}
-
 /* One write: a thread may be stuck with any lock in its hands. */
 static void complain(const struct watchdog *w, const struct rh_actor *actor, const char *how,
                      uint64_t since_us)
 {
     char line[2048];
-    char id[4 * RECORD_ID_MAX + 1] = "";
+    char text[ACTOR_NAME_SIZE];
     const char *then =
         w->on_overrun == RH_OVERRUN_ABORT ? "the process ends now" : "its output is held back";
 
     const struct named name = activation_name(actor);
-    print_id(name.id, id, sizeof id);
-    const int size =
-        snprintf(line,
-                 sizeof line,
-                 "ringhold node: the lease has ended and actor \"%s\" of kind %u %s, since %" PRIu64
-                 " ms: %s (--on-lease-overrun)\n",
-                 id,
-                 name.kind,
-                 how,
-                 (clock_boottime_us() - since_us) / 1000,
-                 then);
+    const int size = snprintf(line,
+                              sizeof line,
+                              "ringhold node: the lease has ended and actor %s %s, since %" PRIu64
+                              " ms: %s (--on-lease-overrun)\n",
+                              actor_name_print(name.kind, name.id, text),
+                              how,
+                              (clock_boottime_us() - since_us) / 1000,
+                              then);
     (void)!write(STDERR_FILENO, line, (size_t)size);
 }
 

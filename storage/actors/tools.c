@@ -4,6 +4,7 @@
  */
 #include "storage/actors/tools.h"
 
+#include "base/actor_name.h"
 #include "base/history.h"
 #include "storage/actors/remote/tools_hiredis.h"
 #include "storage/actors/remote/tools_pq.h"
@@ -143,7 +144,7 @@ enum err store_tools_backup(const char *name, const char *target, bool replace,
 void store_tools_tell(const struct store_finding *f, store_on_finding *on_finding, void *context)
 {
     char line[STORE_TOOLS_LINE_SIZE];
-    char id[HISTORY_WORD_SIZE];
+    char id[ACTOR_NAME_ID_SIZE];
     char key[HISTORY_WORD_SIZE];
     char number[32] = "";
 
@@ -154,7 +155,7 @@ void store_tools_tell(const struct store_finding *f, store_on_finding *on_findin
                    sizeof line,
                    "actor %" PRId64 "/%s%s%s: %s%s",
                    f->kind,
-                   history_word(f->id, id),
+                   actor_name_print_id(f->id, id),
                    f->has_key ? ", key " : "",
                    f->has_key ? history_word(f->key, key) : "",
                    f->what,

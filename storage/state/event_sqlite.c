@@ -4,9 +4,9 @@
  */
 #include "storage/state/event_sqlite.h"
 
-#include "base/history.h"
 #include "base/mem.h"
 #include "storage/log/statement_sqlite.h"
+#include "wire/control.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,15 +82,9 @@ static const char *command_name(const Rh__Command *command)
 /* "3/boss-7", cut to `size`. */
 static void put_actor(char *text, size_t size, const char *before, const Rh__Actor *actor)
 {
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
 
-    (void)snprintf(text,
-                   size,
-                   "%s%" PRIu32 "/%s",
-                   before,
-                   actor == NULL ? 0 : actor->kind,
-                   actor == NULL ? ""
-                                 : history_word(bytes_of(actor->id.data, actor->id.len), word));
+    (void)snprintf(text, size, "%s%s", before, proto_actor(actor, name));
 }
 
 /* "3/boss-7 at n2, and 4 others". */

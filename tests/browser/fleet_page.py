@@ -77,7 +77,7 @@ def a_person_sees_the_fleet(binary):
         page.shots("idle")
 
         # An actor that never ends holds its vnode: a join takes the others, and waits for that one.
-        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"0/k{i}")["node"] == "n2")
         Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
         until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
         fleet.process("n2").kill(signal.SIGTERM)

@@ -97,7 +97,7 @@ static void who_hands_over_too_much_moves_cold(void **state)
     runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_false(t.has_state);
-    assert_non_null(strstr(line, "state_too_big kind=3 actor=scripted id=id"));
+    assert_non_null(strstr(line, "state_too_big actor=3/id kind=scripted"));
     runtime_rig_close(&t);
 }
 
@@ -287,7 +287,7 @@ static void who_is_broken_answers_its_error(void **state)
     assert_string_equal(runtime_rig_call(&t, "f"), "ERR broken");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     assert_int_equal(t.told[VERB_FAIL], 1);
-    assert_non_null(strstr(line, "failed kind=3 actor=scripted id=id what=\"ERR broken\""));
+    assert_non_null(strstr(line, "failed actor=3/id kind=scripted what=\"ERR broken\""));
     runtime_discard(t.actor, RH_BROKEN);
     assert_int_equal(p.flushes, 0);
     assert_int_equal(p.why, RH_BROKEN);

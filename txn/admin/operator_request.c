@@ -6,7 +6,6 @@
  */
 #include "txn/admin/inside.h"
 
-#include "base/history.h"
 #include "base/mem.h"
 #include "txn/state/remembered.h"
 #include "wire/values_ask.h"
@@ -158,16 +157,11 @@ static void tell_deed(const Rh__AdminOperatorRequest *in, struct history_note *n
 
 static struct proposal *propose_note(struct coordinator *c, const Rh__AdminOperatorRequest *in)
 {
-    char id[HISTORY_WORD_SIZE];
-    char subject[HISTORY_WORD_SIZE + 32];
+    char name[ACTOR_NAME_SIZE];
+    char subject[ACTOR_NAME_SIZE + 32];
     char what[DEED_SIZE];
 
-    (void)snprintf(
-        subject,
-        sizeof subject,
-        "actor %u/%s",
-        in->actor == NULL ? 0 : (unsigned)in->actor->kind,
-        in->actor == NULL ? "" : history_word(bytes_of(in->actor->id.data, in->actor->id.len), id));
+    (void)snprintf(subject, sizeof subject, "actor %s", proto_actor(in->actor, name));
     struct history_note note = {.subject = subject, .by = in->by, .reason = in->reason};
     tell_deed(in, &note, what);
     if (in->what == RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK && in->reason[0] == '\0') {

@@ -5,7 +5,7 @@
  */
 #include "txn/admin/inside.h"
 
-#include "base/history.h"
+#include "base/actor_name.h"
 #include "base/mem.h"
 #include "txn/state/pins.h"
 #include "wire/versions.h"
@@ -26,16 +26,14 @@ enum {
 /* ---- judging ---- */
 
 /* "0/boss-7", or "cells 5..9". */
-static void name_text(const struct state_pin *pin, char text[HISTORY_WORD_SIZE + 16])
+static void name_text(const struct state_pin *pin, char text[ACTOR_NAME_SIZE])
 {
-    char word[HISTORY_WORD_SIZE];
 
     if (pin->id_size > 0) {
-        (void)snprintf(
-            text, HISTORY_WORD_SIZE + 16, "%u/%s", pin->kind, history_word(pins_id(pin), word));
+        (void)actor_name_print(pin->kind, pins_id(pin), text);
     } else {
         (void)snprintf(
-            text, HISTORY_WORD_SIZE + 16, "cells %" PRIu32 "..%" PRIu32, pin->from, pin->to - 1);
+            text, ACTOR_NAME_SIZE, "cells %" PRIu32 "..%" PRIu32, pin->from, pin->to - 1);
     }
 }
 
@@ -43,7 +41,7 @@ void pin_rival_text(const struct coordinator *c, const struct state_pin *pin,
                     char text[ADMIN_TEXT_SIZE])
 {
     const struct state_pin *rival = pins_rival(c->state, pin);
-    char name[HISTORY_WORD_SIZE + 16];
+    char name[ACTOR_NAME_SIZE];
 
     text[0] = '\0';
     if (rival != NULL) {
@@ -163,16 +161,12 @@ static const char *place_text(const Rh__AdminPin *in, size_t at, char text[PLACE
 static const char *wish_text(const Rh__AdminPin *in, size_t at, char text[WISH_SIZE])
 {
     const Rh__PinWish *wish = in->pins[at];
-    char word[HISTORY_WORD_SIZE];
+    char name[ACTOR_NAME_SIZE];
 
     if (wish->actor == NULL) {
         (void)snprintf(text, WISH_SIZE, "vnode %" PRIu32, wish->vnode);
     } else {
-        (void)snprintf(text,
-                       WISH_SIZE,
-                       "%" PRIu32 "/%.80s",
-                       wish->actor->kind,
-                       history_word(bytes_of(wish->actor->id.data, wish->actor->id.len), word));
+        (void)snprintf(text, WISH_SIZE, "%.86s", proto_actor(wish->actor, name));
     }
     return text;
 }

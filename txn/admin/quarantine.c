@@ -4,7 +4,7 @@
  */
 #include "txn/admin/inside.h"
 
-#include "base/history.h"
+#include "base/actor_name.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "txn/state/roles.h"
@@ -60,27 +60,25 @@ struct proposal *admin_quarantine(struct coordinator *c, Rh__AdminReply *reply,
 static void log_one(const struct coordinator *c, const Rh__Actor *actor)
 {
     struct quarantined name;
-    char word[HISTORY_WORD_SIZE];
+    char text[ACTOR_NAME_SIZE];
 
     if (!quarantined_read(&name, actor)) {
         return;
     }
     const struct state_suspect *e = suspect_find(c->state, &name);
-    (void)history_word(quarantined_id(&name), word);
+    (void)actor_name_print(name.kind, quarantined_id(&name), text);
     if (e == NULL) {
-        log_warn("txn", "quarantine_left", "kind=%u id=%s", name.kind, word);
+        log_warn("txn", "quarantine_left", "actor=%s", text);
         return;
     }
     log_warn("txn",
              "quarantined",
-             "kind=%u id=%s strikes=%" PRIu32
-             " node=%s remedy=\"fix the actor, then: ringhold quarantine clear %u/%s\"",
-             name.kind,
-             word,
+             "actor=%s strikes=%" PRIu32
+             " node=%s remedy=\"fix the actor, then: ringhold quarantine clear %s\"",
+             text,
              e->strikes,
              e->node,
-             name.kind,
-             word);
+             text);
 }
 
 void admin_log_quarantine(const struct coordinator *c, const struct state_result *result)

@@ -111,7 +111,8 @@ static const struct state_node *wanted_node(const struct coordinator *c, Rh__Adm
     char text[ADMIN_TEXT_SIZE];
 
     if (node == NULL) {
-        (void)snprintf(text, sizeof text, "unknown node '%.64s'", name);
+        (void)snprintf(
+            text, sizeof text, "unknown node '%.64s': `ringhold node list` lists them", name);
         admin_set_text(&reply->error, text);
     }
     return node;
@@ -275,7 +276,8 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
     } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
         (void)snprintf(text,
                        sizeof text,
-                       node->leaving ? "%s drains: %zu vnodes to move" : "%s stays with %zu vnodes",
+                       node->leaving ? "%s drains: %zu vnodes to move"
+                                     : "%s stays, and has %zu vnodes now",
                        node->name,
                        ring_owned_count(&c->state->view.ring, node->slot));
         tell_pins(c, node, text, sizeof text);

@@ -108,7 +108,7 @@ def started(fleet, coordinators=1, nodes=2, gateway=(), extra=()):
 
 def hang(fleet, node):
     """An actor of that node runs for ever; the connection that waits for it."""
-    busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == node)
+    busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"0/k{i}")["node"] == node)
     redis = Resp(fleet.process("g1").resp)
     redis.send(("CALL", busy, "hang"))
     until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))

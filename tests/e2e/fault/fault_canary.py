@@ -49,7 +49,7 @@ class Deploy:
 
     def share(self, kind):
         """What each node has of the kind, by 60 ids."""
-        lives = [self.fleet.ask("where", "--kind", str(kind), f"probe-{i}")["node"] for i in range(60)]
+        lives = [self.fleet.ask("where", f"{kind}/probe-{i}")["node"] for i in range(60)]
         return {name: lives.count(name) / len(lives) for name in NAMES}
 
     def row(self, kind):

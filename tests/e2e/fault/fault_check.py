@@ -65,7 +65,7 @@ def a_gateway_with_a_broken_ring_fetches_another(binary):
         fleet.plant("g1", "spoil-ring")
         assert fleet.check() == [("configuration", "gateway g1")]
         code, out = fleet.fix("--dry-run")
-        assert code == 2 and "would    g1 fetches the whole" in out, out
+        assert code == 0 and "would    g1 fetches the whole" in out, out
         assert fleet.check() == [("configuration", "gateway g1")], "a dry run did something"
         code, out = fleet.fix("--yes")
         assert code == 0 and "done     g1 fetches the whole" in out, out

@@ -77,7 +77,7 @@ def a_deploy_adds_a_kind_node_by_node(binary):
                 until("one waits", lambda: (refusal(hasty, "GET", next(late)) or "").startswith("NOKIND"))
                 # A singleton is where it is hosted, though other nodes are older.
                 assert until("it lives", lambda: succeeds(hasty, "CALL", "@7/echo", "hi"), 20) == "hi"
-                where = fleet.ask("where", "echo", "--kind", "7")
+                where = fleet.ask("where", "7/echo")
                 assert where["node"] == name, where
         until("a round of the new kind", lambda: loads[1].rounds > 2 or loads[1].failed)
         counts = [load.done() for load in loads]

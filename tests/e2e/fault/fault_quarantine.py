@@ -33,7 +33,7 @@ def rows(fleet):
 
 
 def vnode_of(fleet, name):
-    return fleet.ask("where", name)["vnode"]
+    return fleet.ask("where", f"0/{name}")["vnode"]
 
 
 def beside(fleet, name):
@@ -78,7 +78,7 @@ def three_deaths_are_quarantine(binary):
         # Its vnode serves: whoever else is in it, and all others.
         for name in [beside(fleet, "boss"), *NEIGHBOURS]:
             assert redis("CALL", name, "x") == "fine"
-        assert node.running and node.log_has("quarantined kind=0 id=boss")
+        assert node.running and node.log_has("quarantined actor=0/boss")
         told = fleet.tell("quarantine", "clear", "0/boss", "--reason", "mended")
         assert "served again" in told, told
         assert fleet.status()["quarantine"] == [] and rows(fleet) == {}
@@ -98,7 +98,7 @@ def it_is_found_out_on_whatever_node_it_kills(binary):
         deaths = 0
         while not fleet.status()["quarantine"]:
             fleet.settled()  # it dies where it is asked for
-            owner = fleet.ask("where", "boss")["node"]
+            owner = fleet.ask("where", "0/boss")["node"]
             dies_of(fleet, fleet.process(owner), words, resp, "boss")
             deaths += 1
             assert deaths <= STRIKES
@@ -107,9 +107,9 @@ def it_is_found_out_on_whatever_node_it_kills(binary):
         fleet.settled()
         assert refusal(redis, "CALL", "boss", "x").startswith("QUARANTINED")
         # Wherever its vnode goes.
-        owner = fleet.ask("where", "boss")["node"]
+        owner = fleet.ask("where", "0/boss")["node"]
         fleet.tell("node", "drain", owner, "--wait", "60")
-        assert fleet.ask("where", "boss")["node"] != owner
+        assert fleet.ask("where", "0/boss")["node"] != owner
         assert refusal(redis, "CALL", "boss", "x").startswith("QUARANTINED")
         assert all(p.running for p in (fleet.process(f"n{i}") for i in (1, 2, 3)))
         healthy(fleet)

@@ -21,11 +21,11 @@ KEYS += [(f"@{SET}/ledger/{i}", f"ledger/{i}") for i in range(COUNT)]
 
 
 def holder(fleet):
-    return fleet.ask("where", "--kind", str(KIND), "ledger")["node"]
+    return fleet.ask("where", f"{KIND}/ledger")["node"]
 
 
 def owners_of_set(fleet):
-    return [fleet.ask("where", "--kind", str(SET), f"ledger/{i}")["node"] for i in range(COUNT)]
+    return [fleet.ask("where", f"{SET}/ledger/{i}")["node"] for i in range(COUNT)]
 
 
 def alive(fleet):

@@ -137,10 +137,10 @@ def an_old_build_gets_nothing_that_it_cannot_read(binary):
         assert deploy.vnodes()["n1"] == 0 < deploy.vnodes()["n3"], deploy.vnodes()
         # What an operator wishes is told, too, and not done.
         fleet.tell("node", "drain", "n3", "cancel")
-        fleet.tell("pin", deploy.loads[0].ids[0], "n1")
+        fleet.tell("pin", f"0/{deploy.loads[0].ids[0]}", "n1")
         until("the pin is said to wait", lambda: [r for r in deploy.unread() if r[1] == "n3"])
         deploy.turn()
-        fleet.tell("unpin", deploy.loads[0].ids[0])
+        fleet.tell("unpin", f"0/{deploy.loads[0].ids[0]}")
         fleet.tell("node", "drain", "n2", "cancel")
         deploy.restart("n1", NEXT)
         fleet.settled(NAMES)

@@ -218,7 +218,7 @@ def the_guard_finds_two_fleets(kind):
             # which it hears when its connections are there again.
             until("blue's actor ends", lambda: deposed(admin) == 1)
             until("blue's next one is refused", lambda: answer(at[blue], "CALL", "k", "GET").startswith("FENCED"))
-            assert deposed(admin) == 1 and blue.process("blue").log_has(f"deposed kind=0 actor={kind.example} id=k")
+            assert deposed(admin) == 1 and blue.process("blue").log_has(f"deposed actor=0/k kind={kind.example}")
             assert store.lock("k").startswith("green@") and store.row("k")[0] == 3, (taken, store.row("k"))
             print(f"# refused: {refused}; then taken over: {store.lock('k')}, count {taken}")
 
@@ -234,7 +234,7 @@ def deposed(port):
 
 
 def generation_of(fleet):
-    return fleet.ask("where", "k")["generation"]
+    return fleet.ask("where", "0/k")["generation"]
 
 
 def locks_are_released_and_stale_ones_taken_over(kind):

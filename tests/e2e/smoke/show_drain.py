@@ -95,7 +95,7 @@ def started(fleet, script):
 
 def capture(fleet, script):
     admins, redis = started(fleet, script)
-    boss = next(f"boss-{i}" for i in range(1000) if fleet.ask("where", f"boss-{i}")["node"] == "n2")
+    boss = next(f"boss-{i}" for i in range(1000) if fleet.ask("where", f"0/boss-{i}")["node"] == "n2")
     redis.send(("CALL", boss, "fight 7"))
     until("it fights", lambda: any(r["id"] == boss for r in fleet.ask("top", "--hot")))
     plan = fleet.tell("ring", "--diff", "drain", "n2")

@@ -62,7 +62,7 @@ def a_list_has_who_is_asked_for(binary):
     with Game(binary) as fleet:
         redis = fleet.begin("n1", "n2")
         assert fleet.ask("actors") == []
-        assert fleet.ask("where", "--kind", "3", "ann")["state"] == "none"
+        assert fleet.ask("where", "3/ann")["state"] == "none"
         wake(redis, 3, ["ann", "anton", "bert", "an %\n"])
         wake(redis, 4, ["ann", "zoe"])
         everybody = [(3, "an%20%25%0A"), (3, "ann"), (3, "anton"), (3, "bert"), (4, "ann"), (4, "zoe")]
@@ -72,7 +72,7 @@ def a_list_has_who_is_asked_for(binary):
         assert {r["state"] for r in rows} == {"idle"} and all(r["unused_ms"] < 600000 for r in rows), rows
         for r in rows:
             if "%" not in r["id"]:  # `where` takes an id as it is
-                where = fleet.ask("where", "--kind", str(r["kind"]), r["id"])
+                where = fleet.ask("where", r["actor"])
                 assert (where["node"], where["state"]) == (r["node"], "idle"), (r, where)
                 assert where["came"] == "start" and 0 < where["here_ms"] < 600000, where
         assert sorted(fleet.names("--kind", "4")) == [(4, "ann"), (4, "zoe")]
@@ -85,7 +85,7 @@ def a_list_has_who_is_asked_for(binary):
         code, out, err = fleet.run("actors", "--limit", "2", "--coordinators", fleet.addresses)
         assert code == 0 and len(out.splitlines()) == 3 and "first 2" in err, (code, out, err)
         code, out, err = fleet.run("actors", "--limit", "6", "--coordinators", fleet.addresses)
-        assert code == 0 and len(out.splitlines()) == 7 and out.split()[:3] == ["NODE", "KIND", "ID"], (out, err)
+        assert code == 0 and len(out.splitlines()) == 7 and out.split()[:3] == ["NODE", "ACTOR", "STATE"], (out, err)
 
 
 def where_says_who_came_by_a_move(binary):
@@ -93,17 +93,17 @@ def where_says_who_came_by_a_move(binary):
         redis = fleet.begin("n1", "n2")
         names = [f"b{i}" for i in range(20)]  # some of them live at either node
         wake(redis, 4, names)
-        at = {i: fleet.ask("where", "--kind", "4", i)["node"] for i in names}
+        at = {i: fleet.ask("where", f"4/{i}")["node"] for i in names}
         assert set(at.values()) == {"n1", "n2"}, at
-        assert "it lives there, where it was started, since 2" in fleet.tell("where", "--kind", "4", names[0])
+        assert "it lives there, where it was started, since 2" in fleet.tell("where", f"4/{names[0]}")
         fleet.tell("node", "drain", "n2", "--wait", "60")
         wake(redis, 4, names)
         for i in names:
-            where = fleet.ask("where", "--kind", "4", i)
+            where = fleet.ask("where", f"4/{i}")
             assert where["node"] == "n1" and where["here_ms"] > 0, where
             assert where["came"] == ("move" if at[i] == "n2" else "start"), where
         moved = next(i for i in names if at[i] == "n2")
-        assert "by a move, since 2" in fleet.tell("where", "--kind", "4", moved)
+        assert "by a move, since 2" in fleet.tell("where", f"4/{moved}")
 
 
 def who_stays_is_listed_once_while_others_come_and_go(binary):
@@ -141,7 +141,7 @@ def who_stays_is_listed_once_while_others_come_and_go(binary):
         code, out, err = fleet.run("actors", "--limit", "0", "--coordinators", fleet.addresses)
         lines = out.splitlines()
         assert code == 0 and lines[0].split()[0] == "NODE" and len(lines) > len(LASTING), (code, len(lines), err)
-        assert not [line for line in lines[1:] if len(line.split()) != 5 or line.startswith("NODE")], err
+        assert not [line for line in lines[1:] if len(line.split()) != 4 or line.startswith("NODE")], err
         assert len(fleet.names("--limit", "1500")) == 1500
         assert len(fleet.names()) == 100
         # In calm, as many as the nodes count.

@@ -134,7 +134,7 @@ def ready_is_no_more_from_the_start_of_a_drain(binary):
         until("it is ready", lambda: get(at["n2"], "/readyz")[0] == 200)
         fleet.settled(["n1", "n2"])
         # A message that never ends holds the drain of n2 up: it is alive, and not ready.
-        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"0/k{i}")["node"] == "n2")
         Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
         until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
         fleet.process("n2").kill(signal.SIGTERM)
@@ -352,7 +352,7 @@ def a_coordinator_shows_the_fleet(binary):
                 assert f.read() == text, path
             assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), "nothing is fetched from elsewhere"
         # What hangs is told with whom it waits for.
-        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"0/k{i}")["node"] == "n2")
         Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
         until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
         fleet.process("n2").kill(signal.SIGTERM)

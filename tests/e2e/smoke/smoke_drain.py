@@ -58,7 +58,7 @@ def started(fleet):
         fleet.node(name, ["--actor", plugin, "--threads", "2"])
     fleet.gateway("g1")
     fleet.settled(["n1", "n2"])
-    busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+    busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"0/k{i}")["node"] == "n2")
     redis = Resp(fleet.process("g1").resp)
     redis.send(("CALL", busy, "hang"))
     until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))

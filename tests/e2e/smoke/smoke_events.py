@@ -36,8 +36,8 @@ def each_change_is_named(binary):
         assert done(fleet, "weight", "node", "weight", "n2", "3")["why"] == "weight 3"
         assert done(fleet, "quarantine", "quarantine", "add", "0/boss")["subject"] == "actor 0/boss"
         assert done(fleet, "release", "quarantine", "clear", "0/boss")["subject"] == "actor 0/boss"
-        assert done(fleet, "pin", "pin", "boss", "n1")["subject"] == "actor 0/boss at n1"
-        assert done(fleet, "unpin", "unpin", "boss")["subject"] == "actor 0/boss"
+        assert done(fleet, "pin", "pin", "0/boss", "n1")["subject"] == "actor 0/boss at n1"
+        assert done(fleet, "unpin", "unpin", "0/boss")["subject"] == "actor 0/boss"
         fleet.node("n4")
         assert done(fleet, "replace", "node", "replace", "n3", "n4")["why"] == "by n4"
         assert done(fleet, "remove", "node", "remove", "n2")["subject"] == "node n2"
@@ -87,8 +87,8 @@ def what_the_history_cannot_keep_is_refused(binary):
             ("daemons", "bots", "3"),
             ("quarantine", "add", "0/boss"),
             ("quarantine", "clear", "0/boss"),
-            ("pin", "boss", "n1"),
-            ("unpin", "boss"),
+            ("pin", "0/boss", "n1"),
+            ("unpin", "0/boss"),
             ("move", "0", "n1"),
             ("coordinators", "set", "1=127.0.0.1:1"),
             ("txn", "resolve", "1", "--abort"),

@@ -155,7 +155,7 @@ def a_session_of_another_fleet_is_nobodys(binary):
             assert answer.status == packets.REJECTED and answer.payload.startswith(why), answer
 
         refused(b"GONE")
-        code, out, err = second.run("trace", "alice", "--coordinators", second.addresses)
+        code, out, err = second.run("trace", "0/alice", "--coordinators", second.addresses)
         assert code == 1 and "--wake" in err, ("her actor was woken for it", out, err)
         alice = packets.Client(here)
         own = alice.keep(b"alice")

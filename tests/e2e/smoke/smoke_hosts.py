@@ -11,7 +11,7 @@ IDS = [f"id-{i}" for i in range(80)]
 
 
 def homes(fleet):
-    return {fleet.ask("where", "--kind", "3", name)["node"] for name in IDS[:20]}
+    return {fleet.ask("where", f"3/{name}")["node"] for name in IDS[:20]}
 
 
 def row_of(fleet):
@@ -60,14 +60,14 @@ def who_comes_back_without_a_kind_gives_its_ids_away(binary):
         fleet.node("n2", kinds)
         redis = Resp(fleet.gateway("g1", ["--deadline-ms", "60000"]).resp, timeout=120)
         fleet.settled(["n1", "n2"])
-        assert fleet.ask("where", "--kind", "7", "echo")["node"] == "n1"
+        assert fleet.ask("where", "7/echo")["node"] == "n1"
         fleet.process("n1").kill().wait()
         fleet.node("n1", ["--actor", "kv"])
         for name in IDS:
             assert redis("INCR", f"@3/{name}") == 1
         assert redis("CALL", "@7/echo", "hi") == "hi"
         fleet.settled(["n1", "n2"])
-        assert homes(fleet) == {"n2"} == {fleet.ask("where", "--kind", "7", "echo")["node"]}
+        assert homes(fleet) == {"n2"} == {fleet.ask("where", "7/echo")["node"]}
         healthy(fleet)
 
 

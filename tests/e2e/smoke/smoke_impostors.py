@@ -140,7 +140,7 @@ def command(*words):
 def a_gateway_speaks_for_itself(binary):
     with Attacked(binary) as fleet:
         mine, name = 0x7700, "n1"
-        key = next(f"k{i}" for i in range(KEYS) if fleet.ask("where", f"k{i}")["node"] == name).encode()
+        key = next(f"k{i}" for i in range(KEYS) if fleet.ask("where", f"0/k{i}")["node"] == name).encode()
         with Peer(fleet.address(name), "gateway", "g2", fleet.g2, incarnation=mine) as peer:
             assert peer.up, peer.why
 

@@ -186,13 +186,13 @@ def a_scripts_errors_end_one_message_each(binary):
         assert "no method 'fly'" in game.error("r", "fly")
         assert game("r", "ok") == "alive"
         for word in ("boom", "spin", "eat", "stuck"):
-            assert node.log_has(f"script_error kind=room id=r in={word} error="), node.tail()
+            assert node.log_has(f"script_error actor=room/r in={word} error="), node.tail()
         game.redis.send(("CALL", "cursed", "ok"))
-        until("it is named", lambda: node.log_has("kind=room id=cursed in=on_activate error="))
+        until("it is named", lambda: node.log_has("actor=room/cursed in=on_activate error="))
         fleet.node("n2", ["--lua", game.script])
         fleet.tell("node", "drain", "n1", "--wait", "60")
         assert Resp(fleet.process("g1").resp)("CALL", "r", "ok") == "alive"
-        assert node.running and node.log_has("kind=room id=r in=on_handoff error="), node.tail()
+        assert node.running and node.log_has("actor=room/r in=on_handoff error="), node.tail()
 
 
 CURSED = """
@@ -212,12 +212,12 @@ def an_error_in_any_callback_is_named(binary):
         node = fleet.process("n1")
         assert game("r", "ok") == "alive"
         for word, error in (("on_timer", "no bell"), ("on_flush", "no flush periodic")):
-            line = f"script_error kind=room id=r in={word} error="
+            line = f"script_error actor=room/r in={word} error="
             until(line, lambda line=line: node.log_has(line))
             assert node.log_has(error), node.tail()
         assert game("r", "ok") == "alive"
         assert game.error("r", "fail") == "ERR by its own word"
-        until("its end", lambda: node.log_has("script_error kind=room id=r in=on_deactivate error="))
+        until("its end", lambda: node.log_has("script_error actor=room/r in=on_deactivate error="))
         assert node.log_has("not broken"), node.tail()
         until("it starts afresh", lambda: succeeds(game, "r", "ok") == "alive")
         assert node.running
@@ -262,7 +262,7 @@ def a_client_is_bound_to_an_actor(binary):
 
         # One that says no, and one that fails, which is named.
         owner = fleet.process(game.owner("eve"))
-        line = "script_error kind=hero id=eve in=on_session error="
+        line = "script_error actor=hero/eve in=on_session error="
         game("eve", "set shy on")
         assert "REFUSED" in refused(Resp(game.gateway), "BIND", "eve")
         assert not owner.log_has(line), owner.tail()

@@ -96,23 +96,23 @@ def a_player_is_kicked_wherever_its_actor_lives(binary):
         for e in notes:
             assert e["reason"] == ("ticket 4711" if e["subject"] == "actor 0/dora" else "maintenance"), e
             assert "@" in e["by"], e
-        err = refused(fleet, "kick", "nobody")
+        err = refused(fleet, "kick", "0/nobody")
         assert "nobody has no session" in err, err
-        assert "is not ID" in refused(fleet, "kick", "%")
-        assert "1000" in refused(fleet, "kick", "alice", "--code", "3")
-        assert "control characters" in refused(fleet, "kick", "alice", "--reason", "a\nb")
+        assert "is not KIND/ID" in refused(fleet, "kick", "%")
+        assert "1000" in refused(fleet, "kick", "0/alice", "--code", "3")
+        assert "control characters" in refused(fleet, "kick", "0/alice", "--reason", "a\nb")
 
 
 def a_request_is_followed_to_its_actor(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1", "n2")
-        code, out, err = fleet.run("trace", "k1", "--coordinators", fleet.addresses)
+        code, out, err = fleet.run("trace", "0/k1", "--coordinators", fleet.addresses)
         assert code == 1 and "--wake" in err, (code, out, err)
         Resp(fleet.process("g1").resp)("SET", "k1", "x")
         # On a machine that stood still meanwhile, a second copy was sent.
-        way = until("one copy does", lambda: (w := fleet.ask("trace", "k1"))["copies"] == 1 and w)
+        way = until("one copy does", lambda: (w := fleet.ask("trace", "0/k1"))["copies"] == 1 and w)
         steps = [(h["step"], h["process"], h["did"]) for h in way["hops"]]
-        owner = fleet.ask("where", "k1")["node"]
+        owner = fleet.ask("where", "0/k1")["node"]
         assert steps == [
             ("gateway", "g1", "sent"),
             ("node", owner, "ran"),
@@ -124,7 +124,7 @@ def a_request_is_followed_to_its_actor(binary):
         assert {h["version"] for h in way["hops"]} == {version}, (way, version)
         assert fleet.ask("trace", "0/k2", "--wake")["outcome"] == "ok"
         assert "not linked" in refused(fleet, "trace", "k1", "--gateway", "g9")
-        assert fleet.ask("trace", "k1", "--gateway", "g1")["owner"] == owner
+        assert fleet.ask("trace", "0/k1", "--gateway", "g1")["owner"] == owner
         events = fleet.ask("events", "--limit", "1000")
         traced = [e["subject"] for e in events if e["why"] == "traced"]
         assert set(traced) == {"actor 0/k1", "actor 0/k2"}, events

@@ -43,7 +43,7 @@ def started(fleet, *names):
 
 
 def where(fleet, key):
-    return fleet.ask("where", key)["node"]
+    return fleet.ask("where", f"0/{key}")["node"]
 
 
 def another(fleet, key):
@@ -69,17 +69,17 @@ def an_id_is_pinned_falls_back_while_its_node_drains_and_comes_back(binary):
         load = Load(fleet)
         before = where(fleet, "boss")
         node = another(fleet, "boss")
-        assert fleet.ask("pin", "boss", node, "--dry-run")["moves"]
+        assert fleet.ask("pin", "0/boss", node, "--dry-run")["moves"]
         assert not pins(fleet)
-        fleet.tell("pin", "boss", node, "--reason", "its game runs there")
+        fleet.tell("pin", "0/boss", node, "--reason", "its game runs there")
         until("boss is where it is pinned", lambda: where(fleet, "boss") == node)
         assert pins(fleet)["0/boss"]["state"] == "there", pins(fleet)
         rests(fleet)
-        told = fleet.ask("where", "boss")
+        told = fleet.ask("where", "0/boss")
         assert told["node"] == node and told["moved_in"] > 0 and told["moved_ms_ago"] >= 0, told
         moved = (told["moved_from"], told["moved_to"], told["moved_why"])
         assert moved == (before, node, f"wished at {node}"), told
-        code, out, _ = fleet.run("where", "boss", "--coordinators", fleet.addresses)
+        code, out, _ = fleet.run("where", "0/boss", "--coordinators", fleet.addresses)
         line = f"last moved from {before} to {node} in transaction {told['moved_in']}, "
         assert code == 0 and line in out and out.endswith(f"s ago: wished at {node}\n"), out
         fleet.node("n4")  # others move, it does not
@@ -96,7 +96,7 @@ def an_id_is_pinned_falls_back_while_its_node_drains_and_comes_back(binary):
         until("boss is back", lambda: where(fleet, "boss") == node)
 
         rests(fleet)
-        fleet.tell("unpin", "boss")
+        fleet.tell("unpin", "0/boss")
         rests(fleet)
         assert not pins(fleet) and fleet.status()["pins"] == 0
         assert load.end() > len(KEYS)
@@ -105,8 +105,8 @@ def an_id_is_pinned_falls_back_while_its_node_drains_and_comes_back(binary):
 def what_is_pinned_to_a_dead_node_goes_by_hash_or_waits(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1", "n2", "n3")
-        fleet.tell("pin", "a", "n2")
-        fleet.tell("pin", "b", "n2", "--if-dead", "wait")
+        fleet.tell("pin", "0/a", "n2")
+        fleet.tell("pin", "0/b", "n2", "--if-dead", "wait")
         until("both are at n2", lambda: where(fleet, "a") == where(fleet, "b") == "n2")
         rests(fleet)
         load = Load(fleet, ["k1"])
@@ -154,8 +154,8 @@ def a_program_moves_vnodes(binary):
         vnode = str(vnodes[0])
         refused(fleet, "unknown node 'n9'", "move", vnode, "n9")
         refused(fleet, "no such vnode", "move", "1000000", "n1")
-        refused(fleet, "it is not pinned", "unpin", "nobody")
-        refused(fleet, "unknown node 'n9'", "pin", "ann", "n9")
+        refused(fleet, "it is not pinned", "unpin", "0/nobody")
+        refused(fleet, "unknown node 'n9'", "pin", "0/ann", "n9")
         refused(fleet, "use VNODE NODE", "move", vnode)
         fleet.tell("node", "drain", "n2")
         refused(fleet, "node 'n2' drains", "move", str(owned[4]["vnode"]), "n2")
@@ -180,7 +180,7 @@ def what_two_lines_say_of_one_cell_is_told_with_both(binary):
             return fleet.data("lines")
 
         def vnode_of(key):
-            return str(fleet.ask("where", key)["vnode"])
+            return str(fleet.ask("where", f"0/{key}")["vnode"])
 
         rests(fleet)
         vnode = vnode_of("ann")

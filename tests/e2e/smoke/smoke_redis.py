@@ -59,7 +59,7 @@ def a_drained_owner_hands_values_over_in_memory(binary):
         after = pairs(redis("WHERE", "k7"))
         assert after["node"] != owner
         assert int(after["generation"]) > int(before["generation"]), (before, after)
-        asked = fleet.ask("where", "k7")
+        asked = fleet.ask("where", "0/k7")
         assert asked["node"] == after["node"] and asked["generation"] == int(after["generation"])
 
 

@@ -74,7 +74,7 @@ def one_node_each(fleet, gateway):
     homes = {}
     for tag in TAGS:
         nodes = {redis("WHERE", name)[1] for name in ids_of(tag)}
-        assert nodes == {fleet.ask("where", f"ann{{{tag}}}", "--kind", "1")["node"]}, f"{tag} lives on {nodes}"
+        assert nodes == {fleet.ask("where", f"1/ann{{{tag}}}")["node"]}, f"{tag} lives on {nodes}"
         homes[tag] = nodes.pop()
     return homes
 
@@ -119,10 +119,10 @@ def where_tells_the_tag_that_decides(binary):
         fleet.node("n1", ["--kind", "3@together:kv", "--kind", "4:kv"])
         gateway = Resp(fleet.gateway("g1").resp)
         fleet.settled(["n1"])
-        assert "tag match-42 decides" in fleet.tell("where", "--kind", "3", "room-7{match-42}")
-        assert fleet.ask("where", "--kind", "3", "match-42")["tag"] == "match-42"
-        assert fleet.ask("where", "--kind", "4", "room-7{match-42}")["tag"] == ""
-        assert "tag" not in fleet.tell("where", "room-7{match-42}")
+        assert "tag match-42 decides" in fleet.tell("where", "3/room-7{match-42}")
+        assert fleet.ask("where", "3/match-42")["tag"] == "match-42"
+        assert fleet.ask("where", "4/room-7{match-42}")["tag"] == ""
+        assert "tag" not in fleet.tell("where", "0/room-7{match-42}")
         assert gateway("SET", "@3/room-7{match-42}", "1") == "OK"
         assert gateway("GET", "@3/room-7{match-42}") == "1"
         roles = {(r["placement"], r["kinds"]) for r in fleet.status()["roles"]}

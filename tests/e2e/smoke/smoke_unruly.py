@@ -52,16 +52,16 @@ def misbehaving_costs_nobody_else(binary):
         assert "broken" in error_of(redis, "d", "fail")
         assert "quit" in error_of(redis, "e", "quit")
         # Its deactivate, which replies as well, has been called before it is known that it ended.
-        until("it ended", lambda: node.log_has("reply_at_end kind=0 actor=unruly id=e"))
+        until("it ended", lambda: node.log_has("reply_at_end actor=0/e kind=unruly"))
         assert call(redis, "f", "late") == str(GONE)
         Resp(gateway.resp).send(("CALL", "nonsense", "x"))
         for what in (
-            "second_reply kind=0 actor=unruly id=a",
-            "calls_itself kind=0 actor=unruly id=b",
-            "unknown_kind kind=0 actor=unruly id=c",
-            "failed kind=0 actor=unruly id=d",
-            'bad_result kind=0 actor=unruly id=nonsense what="activate"',
-            "actor_not_started kind=0 id=nonsense",
+            "second_reply actor=0/a kind=unruly",
+            "calls_itself actor=0/b kind=unruly",
+            "unknown_kind actor=0/c kind=unruly",
+            "failed actor=0/d kind=unruly",
+            'bad_result actor=0/nonsense kind=unruly what="activate"',
+            "actor_not_started actor=0/nonsense",
         ):
             until(what, lambda what=what: node.log_has(" warn node " + what))
         assert node.running and call(redis, "f", "x") == "fine"
@@ -113,7 +113,7 @@ def a_state_too_big_moves_cold(binary):
         for i in range(50):
             assert call(redis, f"p{i}", "x") == "fine"
         fleet.node("n2", ["--actor", plugin(fleet, "unruly.so")])
-        until("some moved", lambda: node.log_has("state_too_big kind=0 actor=unruly id=p"))
+        until("some moved", lambda: node.log_has("state_too_big actor=0/p kind=unruly"))
         fleet.settled(["n1", "n2"])
         for i in range(50):
             assert call(redis, f"p{i}", "x") == "fine"

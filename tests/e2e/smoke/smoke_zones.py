@@ -92,7 +92,7 @@ def a_pin_to_a_node_outside_waits_until_nobody_is_inside(binary):
             (row,) = fleet.ask("pin", "list")
             return row["state"], row["owner"]
 
-        fleet.tell("pin", "boss", "n2")
+        fleet.tell("pin", "0/boss", "n2")
         until("nothing moves", lambda: not any(fleet.status()[k] for k in ("pending", "planned", "planning")))
         assert pin() == ("moves", "n1"), pin()
         fleet.tell("node", "drain", "n1", "--wait", "60")
