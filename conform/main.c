@@ -4,6 +4,7 @@
  * protocol? One line of TAP for each vector.
  */
 #include "conform/conform.h"
+#include "conform/host.h"
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "wire/hello.h"
@@ -148,6 +149,10 @@ static const char details[] = "HOST:PORT is a gateway's --frames, ws://HOST:PORT
                               "requests, and binds. If the\n"
                               "gateway asks for a token, give --token, or its --keys: --id and "
                               "--kind must then be the token's.\n"
+                              "With `host ADDRESS`, unix:PATH or HOST:PORT, it is a node there, "
+                              "waits for a host that has the kind\n"
+                              "conform, and plays vectors of the protocol for hosts with it "
+                              "(docs/host-protocol.md).\n"
                               "Exit code: 0 all passed, 2 a vector failed, 1 it could not begin.";
 
 static int cmd_conform(int argc, char **argv)
@@ -199,12 +204,13 @@ static int cmd_conform(int argc, char **argv)
     };
     const struct command command = {
         .name = "conform",
-        .summary = "Check that a live gateway keeps the client protocol.",
-        .arguments = "HOST:PORT|tls://HOST:PORT|ws[s]://HOST:PORT[/PATH]|skynet://HOST:PORT",
+        .summary = "Check that a live gateway keeps the client protocol, or a host that of hosts.",
+        .arguments =
+            "HOST:PORT|tls://HOST:PORT|ws[s]://HOST:PORT[/PATH]|skynet://HOST:PORT|host ADDRESS",
         .details = details,
         .options = options,
         .arguments_min = 0,
-        .arguments_max = 1,
+        .arguments_max = 2,
     };
     const char *arguments[8];
     int count = 0;
@@ -216,6 +222,9 @@ static int cmd_conform(int argc, char **argv)
     if (w.list) {
         list();
         return 0;
+    }
+    if (count == 2 && strcmp(arguments[0], "host") == 0) {
+        return conform_host(arguments[1]);
     }
     if (count != 1) {
         (void)fprintf(stderr,

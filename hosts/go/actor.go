@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -150,14 +151,46 @@ type done struct {
 	fail   string
 }
 
-// begin runs a turn in a goroutine of its own.
+// A job is a turn that has come.
+type job struct {
+	turn *Turn
+	run  func(t *Turn) done
+}
+
+// Goroutines that have run a turn wait for the next, up to so many: their stacks have grown already.
+const idleMax = 256
+
+var (
+	jobs = make(chan job)
+	idle atomic.Int32
+)
+
+// begin runs a turn in a goroutine that has nothing else to do.
 func (a *Actor) begin(body []byte, run func(t *Turn) done) {
-	t := &Turn{Context: a.ctx, Actor: a, number: readUint(body, 2)}
-	go func() {
-		a.turns.Lock()
-		defer a.turns.Unlock()
-		t.finish(a.guarded(t, run))
-	}()
+	j := job{&Turn{Context: a.ctx, Actor: a, number: readUint(body, 2)}, run}
+	select {
+	case jobs <- j:
+	default:
+		go work(j)
+	}
+}
+
+func work(j job) {
+	for {
+		j.turn.Actor.do(j)
+		if idle.Add(1) > idleMax {
+			idle.Add(-1)
+			return
+		}
+		j = <-jobs
+		idle.Add(-1)
+	}
+}
+
+func (a *Actor) do(j job) {
+	a.turns.Lock()
+	defer a.turns.Unlock()
+	j.turn.finish(a.guarded(j.turn, j.run))
 }
 
 // guarded runs the code; a panic breaks the actor.

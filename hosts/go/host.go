@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -400,6 +401,9 @@ func (l *link) write() {
 			l.mu.Unlock()
 			return
 		}
+		l.mu.Unlock()
+		runtime.Gosched() // other turns are about to end: what they say goes along
+		l.mu.Lock()
 		out := l.out
 		l.out = spare[:0]
 		l.mu.Unlock()

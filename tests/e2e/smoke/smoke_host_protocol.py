@@ -17,6 +17,7 @@ sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import Fleet, Resp, RespError, free_port, healthy, main, succeeds, until
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+GO = os.path.join(ROOT, "hosts", "go")
 KINDS = ["--kind", "0:host=player,durable,alarms,sessions=kick", "--kind", "4:host=room,turn=2"]
 
 
@@ -216,6 +217,18 @@ def who_is_no_host_is_told(binary):
             assert code == 1 and text in err, (extra, code, err)
 
 
+def the_library_for_go_conforms(program, binary):
+    folder = os.path.dirname(program)
+    address = "unix:" + os.path.join(folder, "conform.sock")
+    with subprocess.Popen([binary, "conform", "host", address], stdout=subprocess.PIPE, text=True) as judge:
+        with subprocess.Popen([os.path.join(folder, "conform"), address], stderr=subprocess.DEVNULL) as host:
+            said, _ = judge.communicate(timeout=120)
+            host.terminate()
+    assert judge.returncode == 0 and "not ok" not in said and "0 failed" in said, said
+    tested = subprocess.run(["go", "test", "./..."], cwd=GO, capture_output=True, text=True, timeout=240, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
 def with_go(case):
     def run(binary):
         go = shutil.which("go")
@@ -223,17 +236,15 @@ def with_go(case):
             print(f"# {case.__name__} is skipped: there is no Go here")
             return
         with tempfile.TemporaryDirectory(prefix="ringhold-go-") as folder:
-            program = os.path.join(folder, "trade")
-            subprocess.run(
-                [go, "build", "-o", program, "./examples/trade"], cwd=os.path.join(ROOT, "hosts", "go"), check=True
-            )
-            case(program, binary)
+            subprocess.run([go, "build", "-o", folder + "/", "./examples/..."], cwd=GO, check=True)
+            case(os.path.join(folder, "trade"), binary)
 
     run.__name__ = case.__name__
     return run
 
 
 main([
+    with_go(the_library_for_go_conforms),
     with_go(players_give_and_rooms_push),
     with_go(a_host_that_is_killed_comes_back),
     with_go(a_host_that_hangs_is_noticed),
