@@ -303,7 +303,8 @@ static int migrate(int argc, char **argv)
     struct store_figures figures;
     char why[STORE_TOOLS_WHY_SIZE];
     if (store_migrate(&m, &figures, why) != ERR_OK) {
-        return fail(command.name, to, why);
+        (void)fprintf(stderr, "ringhold %s: %s\n", command.name, why);
+        return 1;
     }
     (void)printf("copied and compared: %" PRIu64 " actors, %" PRIu64 " values, %" PRIu64
                  " alarms, %" PRIu64 " sends, %" PRIu64 " answers\n",
