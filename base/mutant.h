@@ -264,6 +264,7 @@
     X(M_NOFENCESTORE, "the store does not compare the fence of who writes")              \
     X(M_HALFBATCH, "what an operator changes is kept in part when it is refused")        \
     X(M_NOTALONE, "values are changed in a file that somebody else has open")            \
+    X(M_HALFCOPY, "a store of which only a part was copied is opened by nodes")          \
     X(M_ALARMLOST, "a fired alarm is gone though its callback failed")                   \
     X(M_ALARMEARLY, "an alarm goes off before its time")                                 \
     X(M_ALARMAPART, "an alarm is set by another commit than what goes with it")          \

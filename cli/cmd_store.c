@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold store check | stats | vacuum | backup`: a whole store of durable actors.
+ * `ringhold store check | stats | vacuum | backup | migrate`: a whole store of durable actors.
  */
 #include "cli/commands.h"
 #include "cli/rows.h"
 #include "daemon/json.h"
 #include "daemon/options.h"
+#include "storage/actors/migrate.h"
 #include "storage/actors/tools.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -218,12 +220,112 @@ static int backup(int argc, char **argv)
                : fail(command.name, path, why);
 }
 
+/* ---- migrate ---- */
+
+enum { NAME_SIZE = 4096, SECOND_US = 1000000 };
+
+/* A line a second on standard error. */
+struct ticker {
+    uint64_t said_us;
+    bool reads_back;
+};
+
+static void on_progress(void *context, const struct store_progress *p)
+{
+    struct ticker *t = context;
+    const uint64_t now_us = clock_boottime_us();
+
+    if (now_us - t->said_us >= SECOND_US || p->reads_back != t->reads_back) {
+        t->said_us = now_us;
+        t->reads_back = p->reads_back;
+        (void)fprintf(stderr,
+                      "%s %" PRIu64 " of %" PRIu64 " actors\n",
+                      p->reads_back ? "compared" : "copied",
+                      p->actors,
+                      p->of);
+    }
+}
+
+/* There is one version of the schema. */
+static int upgrade(const char *command, const char *store)
+{
+    char why[STORE_TOOLS_WHY_SIZE];
+    uint64_t version = 0;
+
+    if (store_schema_version(store, &version, why) != ERR_OK) {
+        return fail(command, store, why);
+    }
+    (void)printf("%s has schema version %" PRIu64 ", which is the newest: there is nothing to do\n",
+                 store_tools_shown(store),
+                 version);
+    return 0;
+}
+
+static int migrate(int argc, char **argv)
+{
+    char from[NAME_SIZE] = "";
+    char to[NAME_SIZE] = "";
+    bool again = false;
+    const struct option options[] = {
+        option_text("from", "STORE", from, sizeof from, "the store that is read"),
+        option_text("to", "STORE", to, sizeof to, "the empty store it is copied into"),
+        option_switch("again",
+                      &again,
+                      "delete what a copy that was cut off left in the target, and begin anew"),
+        {0}};
+    const struct command command = {
+        .name = "store migrate",
+        .summary = "Copy all of a store of durable actors into another database.",
+        .arguments = "",
+        .details = STORES
+        "All nodes of both must be stopped. The target must be empty; no node opens it before all "
+        "of it is there and was\ncompared with the source. The source is left as it is. Without "
+        "--to: bring the schema of --from to the newest\nversion; there is one so far.",
+        .options = options,
+    };
+    const char *arguments[8];
+    int count = 0;
+    const int code = options_parse(&command, argc, argv, arguments, &count);
+
+    if (code >= 0) {
+        return code;
+    }
+    log_set_level(LOG_ERROR);
+    if (from[0] == '\0') {
+        return fail(command.name, "--from", "which store?");
+    }
+    if (to[0] == '\0') {
+        return upgrade(command.name, from);
+    }
+    struct ticker ticker = {.said_us = clock_boottime_us()};
+    const struct store_migration m = {
+        .from = from, .to = to, .again = again, .on_progress = on_progress, .context = &ticker};
+    struct store_figures figures;
+    char why[STORE_TOOLS_WHY_SIZE];
+    if (store_migrate(&m, &figures, why) != ERR_OK) {
+        (void)fprintf(stderr, "ringhold %s: %s\n", command.name, why);
+        return 1;
+    }
+    (void)printf("copied and compared: %" PRIu64 " actors, %" PRIu64 " values, %" PRIu64
+                 " alarms, %" PRIu64 " sends, %" PRIu64 " answers\n",
+                 figures.actors,
+                 figures.values,
+                 figures.alarms,
+                 figures.sends,
+                 figures.answers);
+    return 0;
+}
+
 int cmd_store(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } verbs[] = {{"check", check}, {"stats", stats}, {"vacuum", vacuum}, {"backup", backup}};
+    } verbs[] = {{"check", check},
+                 {"stats", stats},
+                 {"vacuum", vacuum},
+                 {"backup", backup},
+                 {"migrate", migrate}};
 
     for (size_t i = 0; argc > 0 && i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(argv[0], verbs[i].name) == 0) {
@@ -235,6 +337,7 @@ int cmd_store(int argc, char **argv)
                   "usage: ringhold store check " STORE_ARGUMENT "\n"
                   "       ringhold store stats [options] " STORE_ARGUMENT "\n"
                   "       ringhold store vacuum " STORE_ARGUMENT "\n"
-                  "       ringhold store backup [options] FILE|sqlite:PATH TARGET\n");
+                  "       ringhold store backup [options] FILE|sqlite:PATH TARGET\n"
+                  "       ringhold store migrate [options]\n");
     return asked ? 0 : 1;
 }

@@ -69,7 +69,7 @@ static const struct verb commands[] = {
     {"store",
      cmd_store,
      NULL,
-     "store check | stats | vacuum | backup: the store of durable actors"},
+     "store check | stats | vacuum | backup | migrate: the store of durable actors"},
     {"move", cmd_move, NULL, "move VNODE NODE: move vnodes to the nodes that you name"},
     {"pin", cmd_pin, NULL, "pin VNODE|KIND/ID NODE: keep it at that node; or: pin list"},
     {"unpin", cmd_unpin, NULL, "end pins"},

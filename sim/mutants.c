@@ -243,6 +243,7 @@ static const struct {
     {"M_NOSAVEDANSWER", "no durable actor here is asked again: runtime_durable_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
+    {"M_HALFCOPY", "no store here is a file: store_tools_test.c plants it"},
     {"M_ALARMLOST", "no actor here has alarms: runtime_alarms_test.c plants it"},
     {"M_ALARMEARLY", "no actor here has alarms: runtime_alarms_test.c plants it"},
     {"M_ALARMAPART", "no actor here has alarms: runtime_alarms_test.c plants it"},

@@ -15,6 +15,7 @@ enum { FENCE = 7 };
 struct account {
     struct memory_store store;
     struct runtime_rig t;
+    struct durable_figures figures;
     struct rh_token token;
     size_t started;
     size_t ended;
@@ -218,6 +219,7 @@ static void build(struct account *a)
     const struct runtime_config config = {.on_completion = runtime_rig_on_completion,
                                           .context = &a->t,
                                           .numbering = &runtime_rig_numbering,
+                                          .figures = &a->figures,
                                           .on_store = memory_store_put,
                                           .store = &a->store};
 
@@ -699,7 +701,10 @@ static void what_is_asked_again_is_answered_and_does_not_run(void **state)
     saves(&a);
     (void)ask(&a, "send", 5, false);
     memory_store_do(&a.store); // it is saved, and nobody heard
+    const uint64_t kept = atomic_load(&a.figures.of[FIGURE_ANSWERS]);
+    assert_true(kept > 0 && atomic_load(&a.figures.of[FIGURE_ANSWER_BYTES]) > 0);
     comes_again(&a);
+    assert_int_equal(atomic_load(&a.figures.of[FIGURE_ANSWERS]), kept);
     a.t.told[VERB_CALL] = 0;
     assert_string_equal(ask(&a, "send", 5, true), "sent");
     assert_int_equal(a.t.code, ANSWER_OK);

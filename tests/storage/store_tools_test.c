@@ -4,6 +4,7 @@
  */
 #include "base/log.h"
 #include "storage/actors/changes.h"
+#include "storage/actors/migrate.h"
 #include "storage/actors/store_sqlite.h"
 #include "storage/actors/tools.h"
 #include "tests/folder.h"
@@ -245,15 +246,119 @@ static void what_is_no_store_is_left_alone(void **state)
     close_store(&f);
 }
 
+/* ---- a copy into another store */
+
+static enum err migrates(struct fixture *f, bool again, struct store_figures *figures)
+{
+    char from[320];
+    const struct store_migration m = {.from = from, .to = f->copy, .again = again};
+
+    (void)snprintf(from, sizeof from, "sqlite:%s", f->path);
+    return store_migrate(&m, figures, f->why);
+}
+
+static bool opens(const char *path)
+{
+    struct actor_store *store = store_sqlite_open(path);
+
+    if (store != NULL) {
+        store->close(store);
+    }
+    return store != NULL;
+}
+
+/* So many actors, by SQL. */
+static void has_actors(const char *path, int count)
+{
+    char sql[400];
+
+    (void)snprintf(
+        sql,
+        sizeof sql,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+        " INSERT INTO actor SELECT 4, CAST(i AS BLOB), i, 2 * i FROM n;"
+        " INSERT INTO value SELECT 4, id, X'6b', CAST(number AS BLOB) FROM actor WHERE kind = 4;"
+        " INSERT INTO alarm SELECT 4, id, X'61', X'', 5, 6 FROM actor WHERE kind = 4;",
+        count);
+    writes(path, sql);
+}
+
+static void a_copy_has_all_and_goes_on_by_the_same_numbers(void **state)
+{
+    struct store_figures figures;
+    struct store_figures before;
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    has_actors(f.path, 300);
+    // One of several commits: each has a part of what it has.
+    writes(f.path,
+           "INSERT INTO actor VALUES (5, X'6269', 9, 2);"
+           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)"
+           " INSERT INTO value SELECT 5, X'6269', CAST(i AS BLOB), X'31' FROM n;"
+           "INSERT INTO send VALUES (3, X'616e6e', X'0000000000010001', X'000001');"
+           "INSERT INTO taken VALUES (3, X'616e6e', X'0078', X'00');"
+           "INSERT INTO answer VALUES (3, X'616e6e', X'78', X'00');");
+    assert_int_equal(migrates(&f, false, &figures), ERR_LOCKED); // the node runs
+    assert_non_null(strstr(f.why, "stop the nodes"));
+    stop_node(&f);
+    assert_int_equal(store_tools_stats(f.path, &before, f.why), ERR_OK);
+    assert_int_equal(migrates(&f, false, &figures), ERR_OK);
+    assert_int_equal(figures.actors, before.actors);
+    assert_int_equal(figures.value_bytes, before.value_bytes);
+    assert_int_equal(figures.sends, 1);
+    assert_string_equal(found(&f, f.copy), "");
+    // An owner by the fence of before goes on behind its last commit.
+    f.store = store_sqlite_open(f.copy);
+    puts_value(f.store, 2, "gold", "6");
+    stop_node(&f);
+    assert_int_equal(migrates(&f, true, &figures), ERR_CONFLICT); // it is whole, and not empty
+    assert_non_null(strstr(f.why, "not empty"));
+    close_store(&f);
+}
+
+static void a_part_of_a_copy_is_no_store(void **state)
+{
+    struct store_figures figures;
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    has_actors(f.path, 300);
+    stop_node(&f);
+    writes(f.path, "UPDATE alarm SET due = -1 WHERE kind = 4 AND id = X'39'");
+    assert_int_equal(migrates(&f, false, &figures), ERR_CORRUPT);
+    assert_non_null(strstr(f.why, "actor 4/9: it can't be read"));
+    assert_false(opens(f.copy));
+    assert_int_equal(store_tools_stats(f.copy, &figures, f.why), ERR_CORRUPT);
+    assert_int_equal(migrates(&f, false, &figures), ERR_CONFLICT);
+    assert_non_null(strstr(f.why, "--again"));
+    writes(f.path, "DELETE FROM alarm WHERE kind = 4 AND id = X'39'");
+    assert_int_equal(migrates(&f, true, &figures), ERR_OK);
+    assert_int_equal(figures.actors, 301);
+    assert_true(opens(f.copy));
+    // Rows of no actor are in no copy.
+    writes(f.path, "INSERT INTO value VALUES (3, X'626f62', X'6b', X'00')");
+    assert_int_equal(unlink(f.copy), 0);
+    assert_int_equal(migrates(&f, false, &figures), ERR_CORRUPT);
+    assert_non_null(strstr(f.why, "of no actor"));
+    assert_false(opens(f.copy));
+    close_store(&f);
+}
+
 static void names_of_stores_are_those_of_nodes(void **state)
 {
     struct store_figures figures;
+    uint64_t version = 0;
     struct fixture f;
     char name[320];
 
     (void)state;
     open_store(&f);
     (void)snprintf(name, sizeof name, "sqlite:%s", f.path);
+    assert_int_equal(store_schema_version(name, &version, f.why), ERR_OK);
+    assert_int_equal(version, STORE_VERSION);
     assert_int_equal(store_tools_stats("mysql://db/game", &figures, f.why), ERR_INVALID);
     assert_int_equal(store_tools_stats("sqlite:", &figures, f.why), ERR_INVALID);
     assert_int_equal(store_tools_backup("postgres:dbname=game", f.copy, false, f.why), ERR_REFUSED);
@@ -274,6 +379,8 @@ static int all_cases(void)
         cmocka_unit_test(a_copy_is_of_one_moment_and_replaces_nothing_unasked),
         cmocka_unit_test(nobody_is_alone_while_a_node_has_the_file),
         cmocka_unit_test(what_is_no_store_is_left_alone),
+        cmocka_unit_test(a_copy_has_all_and_goes_on_by_the_same_numbers),
+        cmocka_unit_test(a_part_of_a_copy_is_no_store),
         cmocka_unit_test(names_of_stores_are_those_of_nodes),
     };
 
@@ -282,7 +389,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_NOTALONE};
+    static const enum mutant all[] = {M_NOTALONE, M_HALFCOPY};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
