@@ -60,7 +60,9 @@ static void add_row(struct hot *h, const char *node, const Rh__HotRow *from)
     (void)snprintf(row.node, sizeof row.node, "%s", node);
     (void)snprintf(row.what, sizeof row.what, "%s", from->what);
     row.id_size = from->id.len < sizeof row.id ? from->id.len : sizeof row.id;
-    memcpy(row.id, from->id.data, row.id_size);
+    if (row.id_size > 0) {
+        memcpy(row.id, from->id.data, row.id_size);
+    }
     while (at > 0 && is_before(&row, &h->row[at - 1])) {
         at--;
     }

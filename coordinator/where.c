@@ -14,7 +14,7 @@
 
 enum { ASK_MS = 1000 };
 
-/* How it lives at its owner, as `ringhold where` tells. NULL: the owner does not tell. */
+/* How it lives at its owner, as `ringhold where` tells. */
 static void put_life(struct admin *a, const Rh__AdminWhere *whom, const char *node,
                      struct buffer *out)
 {
@@ -65,7 +65,7 @@ static void put_vnode(const Rh__VnodeRow *v, struct buffer *out)
     json_number(out, "moved_ms", v->moved_us_ago / 1000);
 }
 
-/* What became of it: the leader's text is no JSON's fault. */
+/* The answer, or why there is none. */
 static enum http_told put_found(struct admin *a, Rh__AdminWhere *what, struct buffer *out)
 {
     Rh__AdminReply *reply = a == NULL ? NULL : admin_try(a, &what->base, ASK_MS);

@@ -234,27 +234,29 @@ static const char *word_of(struct MHD_Connection *connection, const char *key)
 }
 
 /* Who asks, as text; true: from this machine. */
-static bool address_text(struct MHD_Connection *connection, char out[INET6_ADDRSTRLEN])
+static bool address_text(const struct http *h, struct MHD_Connection *connection,
+                         char out[INET6_ADDRSTRLEN])
 {
+    static const char mapped[] = "::ffff:"; // an IPv4 address that came by an IPv6 socket
     const union MHD_ConnectionInfo *from =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *a = from == NULL ? NULL : from->client_addr;
+    const socklen_t size = a == NULL                  ? 0
+                           : a->sa_family == AF_INET  ? sizeof(struct sockaddr_in)
+                           : a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                      : 0;
     struct address address = {.port = 0};
     char text[ADDRESS_SIZE_MAX + 8];
 
-    (void)snprintf(out, INET6_ADDRSTRLEN, "unix");
-    if (a == NULL || (a->sa_family != AF_INET && a->sa_family != AF_INET6)) {
-        return true;
+    (void)snprintf(out, INET6_ADDRSTRLEN, "%s", h->path[0] != '\0' ? "unix" : "unknown");
+    if (size == 0 ||
+        getnameinfo(a, size, address.host, sizeof address.host, NULL, 0, NI_NUMERICHOST) != 0) {
+        return h->path[0] != '\0';
     }
-    (void)getnameinfo(a,
-                      a->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-                                              : sizeof(struct sockaddr_in6),
-                      address.host,
-                      sizeof address.host,
-                      NULL,
-                      0,
-                      NI_NUMERICHOST);
-    (void)snprintf(out, INET6_ADDRSTRLEN, "%.45s", address.host);
+    const size_t skip =
+        strncmp(address.host, mapped, sizeof mapped - 1) == 0 ? sizeof mapped - 1 : 0;
+    (void)snprintf(out, INET6_ADDRSTRLEN, "%.45s", address.host + skip);
+    (void)snprintf(address.host, sizeof address.host, "%s", out);
     address_format(&address, text, sizeof text);
     return address_is_loopback(text);
 }
@@ -266,9 +268,9 @@ static enum MHD_Result answer_fleet(struct http *h, struct MHD_Connection *conne
     const char *known = word_of(connection, "ring");
     const struct http_look look = {.known = known == NULL ? "" : known,
                                    .trend = word_of(connection, "trend"),
-                                   .changes = !h->has_operator                  ? "no"
-                                              : !address_text(connection, from) ? "elsewhere"
-                                                                                : "yes"};
+                                   .changes = !h->has_operator                     ? "no"
+                                              : !address_text(h, connection, from) ? "elsewhere"
+                                                                                   : "yes"};
     struct buffer text = {0};
     const bool answered = h->fleet->put(h->fleet->context, &look, &text);
 
@@ -377,7 +379,7 @@ static enum MHD_Result answer_deed(struct http *h, struct MHD_Connection *connec
                            "this coordinator has no --operator-token: nobody changes the fleet by "
                            "its page\n");
     }
-    if (!address_text(connection, from)) {
+    if (!address_text(h, connection, from)) {
         return answer_text(h,
                            connection,
                            ANSWERED_403,

@@ -304,6 +304,26 @@ def own_address():
             return None
 
 
+def a_socket_in_a_folder_is_this_machine(binary):
+    with Fleet(binary) as fleet:
+        path = os.path.join(fleet.folder, "admin.sock")
+        token = os.path.join(fleet.folder, "operator")
+        with open(token, "w") as f:
+            f.write(OPERATOR + "\n")
+        os.chmod(token, 0o600)
+        fleet.coordinators(1, extra=["--admin", f"unix:{path}", "--operator-token", token])
+
+        def wish():
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(20)
+                s.connect(path)
+                head = f"Authorization: Bearer {OPERATOR}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 7"
+                s.sendall(f"POST /drain HTTP/1.0\r\n{head}\r\n\r\nnode=n9".encode())
+                return s.makefile("rb").read()
+
+        until("the leader refuses it", lambda: b"unknown node 'n9'" in wish())
+
+
 def operators_ask_from_the_machine_itself(binary):
     address = own_address()
     if address is None:
@@ -324,6 +344,13 @@ def operators_ask_from_the_machine_itself(binary):
         assert page.post("/drain", node="n9")[0] == 409
 
 
+def a_socket_of_both_families_knows_this_machine(binary):
+    with Fleet(binary) as fleet:
+        page = Page(fleet, host="[::]", reader=True)
+        page.address = f"127.0.0.1:{page.address.rsplit(':', 1)[1]}"  # it comes as ::ffff:127.0.0.1
+        until("it is refused by the leader alone", lambda: page.post("/drain", node="n9")[0] == 409)
+
+
 main([
     an_operator_changes_the_fleet,
     an_actor_is_found,
@@ -333,5 +360,7 @@ main([
     who_may_not_is_refused_and_counted,
     a_form_that_is_none_costs_nothing,
     without_the_token_of_operators_nothing_is_changed,
+    a_socket_in_a_folder_is_this_machine,
     operators_ask_from_the_machine_itself,
+    a_socket_of_both_families_knows_this_machine,
 ])  # fmt: skip
