@@ -6,10 +6,13 @@ server of its store. For fault_gifts.py and fault_gifts_judged.py.
         caller = Caller(trades.addresses, random.Random(1))
         caller("ann", "give bob 3")      # 7; POOR; DID_NOT_RUN; None: nobody knows
         trades.hurt(trades.draw(random.Random(1)), go_on)
+
+LEASE=3s: where the machine is too busy for a lease of 1 s, so that nodes end by themselves, which is counted as "fenced".
 """
 import collections
 import os
 import signal
+import time
 
 from fleet import Resp, RespError, until
 
@@ -21,6 +24,7 @@ SERVER = "server"  # of the store, where it has one
 POOR, DID_NOT_RUN = "POOR", "DID_NOT_RUN"
 REFUSALS = ("REJECTED", "STORE_UNAVAILABLE", "STORE_FENCED", "OVERLOADED", "BUSY")
 LINK_LOST = "inject: losing answer-sent"
+AWAY_S = 8  # of a server: from 10 s on, what was amidst a commit is UNKNOWN
 FENCED, OVERRUN = 75, "the process ends now (--on-lease-overrun)"  # how a node ends whose lease is over
 
 
@@ -34,8 +38,7 @@ class Caller:
         self.counts = collections.Counter()  # of UNKNOWN, INTERRUPTED, TIMEOUT, and "cut": a connection lost
 
     def in_doubt(self):
-        """How many answers said that nobody knows: none does, unless two nodes died with a request, which one that ends
-        by itself may be."""
+        """How many answers said that nobody knows."""
         return self.counts["UNKNOWN"] + self.counts["INTERRUPTED"]
 
     def connect(self):
@@ -122,6 +125,11 @@ class Trades:
         others = [name for name in names if self.sort(name) != self.sort(first)]
         return [first, draw.choice(others)] if draw.random() < 0.3 else [first]
 
+    def doubt_is_excused(self):
+        """May an answer have said that nobody knows? Two nodes may have died with its request, as one ended by itself; or
+        its store was away for long."""
+        return self.deaths["fenced"] + self.deaths["servers away for long"] > 0
+
     def revive(self):
         """Start nodes again that ended by themselves: a machine was too busy for their lease."""
         for name in NODES:
@@ -145,11 +153,13 @@ class Trades:
         started, one dies that has. `unheard`: nodes as kill_unheard() has it. Returns who died."""
         owners = sorted(until("all nodes live", self.owners, 180))
         names = [owners[0] if name in NODES and name not in owners else name for name in names]
-        for name in names:
+        for name in sorted(names, key=SERVER.__eq__):
             (self.kill_unheard if unheard and name in NODES else self.kill)(name)
             self.deaths[self.sort(name)] += 1
-        if SERVER in names:
-            self.start(SERVER)  # nothing goes on without
+        if SERVER in names:  # the last that died: nothing goes on without
+            begin = time.monotonic()
+            self.start(SERVER)
+            self.deaths["servers away for long"] += time.monotonic() - begin > AWAY_S
         go_on()  # calls revive(), too
         for name in names:
             if name != SERVER:
