@@ -191,6 +191,12 @@ bool context_load(const char *name, struct context *out)
     return why == NULL || complain(path, why);
 }
 
+/* Who has no home, or none of his own, has no contexts. */
+static bool is_nowhere(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == EACCES;
+}
+
 bool context_current(char name[CONTEXT_NAME_SIZE])
 {
     char path[CONTEXT_PATH_SIZE];
@@ -203,7 +209,7 @@ bool context_current(char name[CONTEXT_NAME_SIZE])
     }
     FILE *file = open_mine(path, &told);
     if (file == NULL) {
-        return !told && (errno == ENOENT || errno == EACCES || complain(path, strerror(errno)));
+        return !told && (is_nowhere(errno) || complain(path, strerror(errno)));
     }
     const char *text = fgets(line, sizeof line, file) == NULL ? "" : trim(line);
     (void)fclose(file);

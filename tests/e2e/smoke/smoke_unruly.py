@@ -100,8 +100,8 @@ def who_hangs_is_named(binary):
             return len(served) >= 15
 
         until("who lives on another worker is served", others_are_served)
-        until("a line names who hangs", lambda: node.log_has("slow_callback kind=0 id=stuck%20one"))
-        until("a line names who defers", lambda: node.log_has("slow_answer kind=0 id=late%20one"))
+        until("a line names who hangs", lambda: node.log_has("slow_callback actor=0/stuck%20one"))
+        until("a line names who defers", lambda: node.log_has("slow_answer actor=0/late%20one"))
         assert node.running
         assert redis("PING") == "PONG"
 
@@ -113,7 +113,7 @@ def a_state_too_big_moves_cold(binary):
         for i in range(50):
             assert call(redis, f"p{i}", "x") == "fine"
         fleet.node("n2", ["--actor", plugin(fleet, "unruly.so")])
-        until("some moved", lambda: node.log_has("state_too_big actor=0/p kind=unruly"))
+        until("some moved", lambda: node.log_has("state_too_big actor=0/p"))
         fleet.settled(["n1", "n2"])
         for i in range(50):
             assert call(redis, f"p{i}", "x") == "fine"
