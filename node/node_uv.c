@@ -254,6 +254,20 @@ static void start_loop(struct shell *s)
 
 /* ---- pages ---- */
 
+static void put_latencies(const struct shell *s, struct metrics *m)
+{
+    struct latencies *handlers = mem_new(1, sizeof *handlers);
+    const struct node_latencies all = {.requests = host_latencies(s->host),
+                                       .handlers = handlers,
+                                       .calls = calls_latencies(s->calls)};
+
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        latencies_merge(handlers, worker_handlers(s->dispatcher.worker[i])); // each writes its own
+    }
+    node_latency_metrics(&all, m);
+    mem_free(handlers);
+}
+
 static void put_metrics(void *owner, struct metrics *m)
 {
     struct shell *s = owner;
@@ -266,6 +280,7 @@ static void put_metrics(void *owner, struct metrics *m)
     calls_broadcasts(s->calls, &told);
     told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
     node_metrics(&host, host_vnodes(s->host), &calls, &told, m);
+    put_latencies(s, m);
     if (s->dispatcher.committer != NULL) {
         struct committer_stats stored;
 
