@@ -217,6 +217,7 @@ void metrics_add_times(struct metrics_times *t, const struct metrics_times *more
 /* What a row of a histogram says besides its number. */
 struct series {
     const char *name;
+    const char *kind;  /* of actors; NULL = it is of no kind */
     const char *label; /* NULL = it has none */
     const char *word;
     bool counts; /* of things: a thousandth of what is told as seconds */
@@ -231,16 +232,24 @@ static void put_value(struct metrics *m, const struct series *s, uint64_t us)
     }
 }
 
+/* kind="1",label="word", as far as it has them. Returns true if it has one. */
+static bool put_labels(struct metrics *m, const struct series *s)
+{
+    if (s->kind != NULL) {
+        put(m, "kind=\"%s\"", s->kind);
+    }
+    if (s->label != NULL) {
+        put(m, s->kind != NULL ? ",%s=" : "%s=", s->label);
+        put_quoted(m, s->word);
+    }
+    return s->kind != NULL || s->label != NULL;
+}
+
 /* name_bucket{label="word",le="0.001000"} */
 static void put_bucket(struct metrics *m, const struct series *s, uint64_t bound_us, uint64_t count)
 {
     put(m, "%s_bucket{", s->name);
-    if (s->label != NULL) {
-        put(m, "%s=", s->label);
-        put_quoted(m, s->word);
-        put(m, ",");
-    }
-    put(m, "le=\"");
+    put(m, put_labels(m, s) ? ",le=\"" : "le=\"");
     if (bound_us == UINT64_MAX) {
         put(m, "+Inf");
     } else {
@@ -255,11 +264,14 @@ static void put_row_name(struct metrics *m, const struct series *s, const char *
     const bool json = m->format == METRICS_JSON;
 
     put(m, json ? "\"%s_%s" : "%s_%s", s->name, what);
-    if (s->label != NULL && json) {
-        put(m, "{%s}", s->word);
-    } else if (s->label != NULL) {
-        put(m, "{%s=", s->label);
-        put_quoted(m, s->word);
+    if (json && (s->kind != NULL || s->label != NULL)) {
+        put(m,
+            s->kind != NULL && s->label != NULL ? "{%s,%s}" : "{%s%s}",
+            s->kind != NULL ? s->kind : "",
+            s->label != NULL ? s->word : "");
+    } else if (s->kind != NULL || s->label != NULL) {
+        put(m, "{");
+        (void)put_labels(m, s);
         put(m, "}");
     }
     put(m, json ? "\":" : " ");
@@ -313,4 +325,49 @@ void metrics_put_counts(struct metrics *m, const struct metric *metric,
                         const struct metrics_times *counts)
 {
     put_series(m, metric, &(struct series){.name = metric->name, .counts = true}, counts);
+}
+
+static void put_latency(struct metrics *m, const struct metric *metric, const struct series *s,
+                        const struct latency *l)
+{
+    const bool text = m->format == METRICS_TEXT;
+    uint64_t count = 0;
+
+    if (text) {
+        put_head(m, metric);
+    }
+    for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
+        count += latency_read(&l->bucket[i]);
+        if (text) {
+            put_bucket(m, s, latency_bound_us(i), count);
+        }
+    }
+    put_whole(m, s, latency_read(&l->sum_us), count);
+}
+
+void metrics_put_latencies(struct metrics *m, const struct metric *metric,
+                           const struct metrics_series *series, const struct latencies *l)
+{
+    const uint32_t rows = atomic_load_explicit(&l->count, memory_order_acquire);
+    char kind[8] = "other";
+
+    for (uint32_t i = 0; i <= rows; i++) {
+        if (i > 0) {
+            (void)snprintf(kind, sizeof kind, "%u", l->row[i].kind);
+        }
+        for (unsigned s = 0; s < series->count; s++) {
+            const struct latency *one = &l->row[i].of[series->first + s];
+
+            if (latency_count(one) > 0) {
+                put_latency(
+                    m,
+                    metric,
+                    &(struct series){.name = metric->name,
+                                     .kind = kind,
+                                     .label = series->label,
+                                     .word = series->label == NULL ? NULL : series->word[s]},
+                    one);
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@
 #define BASE_METRICS_H
 
 #include "base/bytes.h"
+#include "base/latency.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +85,17 @@ void metrics_count(struct metrics_times *t, uint64_t count);
 /* Write what metrics_count() counted. */
 void metrics_put_counts(struct metrics *m, const struct metric *metric,
                         const struct metrics_times *counts);
+
+/* Write what was counted of each kind as histograms of Prometheus: name_bucket{kind="1",
+ * label="word",le="0.000064"}, and so on. Series `first` and those behind it are of these words; a
+ * word is static text. What was never counted is not written. */
+struct metrics_series {
+    const char *label; /* NULL = by kind alone, and there is one series */
+    const char *const *word;
+    unsigned first;
+    unsigned count;
+};
+void metrics_put_latencies(struct metrics *m, const struct metric *metric,
+                           const struct metrics_series *series, const struct latencies *l);
 
 #endif

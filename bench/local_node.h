@@ -106,6 +106,16 @@ static inline enum host_ran local_node_run(void *context, const struct actor *a,
     return worker_run_one(n->worker, run);
 }
 
+/* The worker's thread may have it again. True: something was completed by the way. */
+static inline bool local_node_leave(struct local_node *n)
+{
+    uint64_t left_us = 0; // by the real clock, which is not the node's
+    const bool told = worker_leave_inline(n->worker, &left_us);
+
+    host_served(n->host, n->now_us);
+    return told;
+}
+
 /* As shell_serve(): the requests of that link that are steady, from the front; `answer` as in
  * host_server. */
 static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
@@ -120,7 +130,7 @@ static inline size_t local_node_serve(struct local_node *n, uint64_t peer,
         return 0;
     }
     const size_t served = host_serve(n->host, &event, r, position, count, &server);
-    const bool told = worker_leave_inline(n->worker);
+    const bool told = local_node_leave(n);
     for (size_t i = 0; i < n->effects.count; i++) {
         local_node_perform(n, &n->effects.item[i]);
     }
@@ -149,7 +159,7 @@ static inline void local_node_frame(struct local_node *n, uint64_t peer, const s
         (void)sched_yield(); // its thread looks up for a moment
     }
     local_node_step(n, &event);
-    if (worker_leave_inline(n->worker)) {
+    if (local_node_leave(n)) {
         local_node_take(n);
     }
 }

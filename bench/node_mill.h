@@ -135,7 +135,7 @@ static inline void mill_open_inline(struct mill *m, size_t actor_count, size_t s
     while (!worker_enter_inline(m->node.worker)) {
         (void)sched_yield(); // until its thread has come to sleep
     }
-    (void)worker_leave_inline(m->node.worker);
+    (void)local_node_leave(&m->node);
 }
 
 static inline void mill_close(struct mill *m)

@@ -178,6 +178,12 @@ static void put_metrics(void *owner, struct metrics *m)
 
     gateway_stats_all(g->seat[0].thread->clients, &stats);
     gateway_metrics(&stats, m);
+    struct latencies *sum = mem_new(1, sizeof *sum);
+    for (unsigned i = 0; i < g->count; i++) {
+        latencies_merge(sum, router_latencies(g->seat[i].thread->router)); // each writes its own
+    }
+    gateway_latency_metrics(sum, m);
+    mem_free(sum);
 }
 
 static const char *why_not_ready(const struct gateway *g)

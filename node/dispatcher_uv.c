@@ -146,12 +146,16 @@ enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_onc
 
 void dispatcher_end_serving(struct serving *v)
 {
+    uint64_t now_us = 0;
     bool told = false;
 
     for (size_t i = 0; v->inside >> i != 0; i++) {
         if ((v->inside >> i & 1) != 0) {
-            told = worker_leave_inline(v->shell->dispatcher.worker[i]) || told;
+            told = worker_leave_inline(v->shell->dispatcher.worker[i], &now_us) || told;
         }
+    }
+    if (v->inside != 0) {
+        host_served(v->shell->host, now_us);
     }
     if (told) {
         dispatcher_take(v->shell);

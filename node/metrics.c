@@ -4,6 +4,8 @@
  */
 #include "node/metrics.h"
 
+#include "node/host/times.h"
+
 #include <stddef.h>
 
 #define ROW_COUNTER(field, metric, help) \
@@ -222,6 +224,55 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     metrics_put_words(m, &not_ok, "outcome", outcomes, COUNT(outcomes), calls);
     metrics_put_rows(m, broadcasts, COUNT(broadcasts), told);
     metrics_put_words(m, &not_broadcast, "reason", not_broadcasts, COUNT(not_broadcasts), told);
+}
+
+static const char *const answers[ANSWER_CODE_LAST + 1] = {
+    [ANSWER_OK] = "ok",
+    [ANSWER_APP_ERROR] = "error",
+    [ANSWER_MOVED] = "moved",
+    [ANSWER_BUSY] = "busy",
+    [ANSWER_COLD] = "cold",
+    [ANSWER_EXPIRED] = "expired",
+    [ANSWER_NO_KIND] = "no_kind",
+    [ANSWER_LOST] = "lost",
+    [ANSWER_OVERLOAD] = "overload",
+};
+static const char *const activated[] = {"ok", "failed"};
+
+void node_latency_metrics(const struct node_latencies *l, struct metrics *m)
+{
+    static const struct metric took[] = {
+        {"ringhold_node_request_seconds",
+         "How long requests took from when they came to this node to their answer.",
+         METRIC_HISTOGRAM},
+        {"ringhold_node_mailbox_seconds",
+         "How long requests waited in the mailbox of their actor before they ran.",
+         METRIC_HISTOGRAM},
+        {"ringhold_node_activation_seconds",
+         "How long actors took to start, or to fail at it.",
+         METRIC_HISTOGRAM},
+        {"ringhold_node_handler_seconds",
+         "How long actors' code ran each time that it was entered.",
+         METRIC_HISTOGRAM},
+        {"ringhold_node_call_seconds",
+         "How long calls and sends of this node's actors took to their answer.",
+         METRIC_HISTOGRAM},
+    };
+    static const struct metrics_series series[] = {
+        {"outcome", answers, TIMES_REQUEST, COUNT(answers)},
+        {NULL, NULL, TIMES_MAILBOX, 1},
+        {"outcome", activated, TIMES_ACTIVATED, COUNT(activated)},
+        {NULL, NULL, 0, 1},
+        {"outcome", router_reply_words, 0, REPLY_CODES},
+    };
+    const struct latencies *const from[] = {
+        l->requests, l->requests, l->requests, l->handlers, l->calls};
+
+    for (size_t i = 0; i < COUNT(took); i++) {
+        if (from[i] != NULL) {
+            metrics_put_latencies(m, &took[i], &series[i], from[i]);
+        }
+    }
 }
 
 void node_store_metrics(const struct committer_stats *f, const struct alarm_figures *alarms,

@@ -14,6 +14,14 @@
 /* `vnodes`: that it owns. `calls`, `told`: what its actors asked of others. */
 void node_metrics(const struct host_stats *f, size_t vnodes, const struct router_stats *calls,
                   const struct broadcast_stats *told, struct metrics *m);
+/* How long it all took: `requests` as host_latencies(), `handlers` as worker_handlers() of all
+ * workers, `calls` as calls_latencies(). */
+struct node_latencies {
+    const struct latencies *requests; /* borrowed, as the next two */
+    const struct latencies *handlers;
+    const struct latencies *calls; /* or NULL */
+};
+void node_latency_metrics(const struct node_latencies *l, struct metrics *m);
 /* Of alarms, as struct alarm_counts (node/runtime/runtime.h). */
 struct alarm_figures {
     uint64_t set;

@@ -275,6 +275,20 @@ static void put_store_metrics(struct dispatcher *d, struct metrics *m)
     node_store_metrics(&stored, &figures, &kept, m);
 }
 
+static void put_latencies(const struct shell *s, struct metrics *m)
+{
+    struct latencies *handlers = mem_new(1, sizeof *handlers);
+    const struct node_latencies all = {.requests = host_latencies(s->host),
+                                       .handlers = handlers,
+                                       .calls = calls_latencies(s->calls)};
+
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        latencies_merge(handlers, worker_handlers(s->dispatcher.worker[i])); // each writes its own
+    }
+    node_latency_metrics(&all, m);
+    mem_free(handlers);
+}
+
 static void put_metrics(void *owner, struct metrics *m)
 {
     struct shell *s = owner;
@@ -290,6 +304,7 @@ static void put_metrics(void *owner, struct metrics *m)
     if (s->options->host_figures != NULL) {
         s->options->host_figures(m);
     }
+    put_latencies(s, m);
     if (s->dispatcher.committer != NULL) {
         put_store_metrics(&s->dispatcher, m);
     }

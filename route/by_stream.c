@@ -35,6 +35,14 @@ static struct inquiry *inquiry_of(uint64_t ticket)
     return (struct inquiry *)(uintptr_t)ticket; // NOLINT: the asker's word for it
 }
 
+/* What a request under way is for. */
+static struct stream_entity entity_of(const struct router *r, const struct inquiry *q)
+{
+    const struct stream_asker *a = &r->by_stream.asker;
+
+    return asker_entity(a, asker_rid(a, q->slot));
+}
+
 /* ---- requests under way ---- */
 
 /* Its first line is to be filled in. */
@@ -118,6 +126,7 @@ static uint32_t finish(struct router *r, struct inquiry *q, uint64_t position, e
 {
     struct session *session = q->session;
 
+    route_count_latency(r, q->stamp, code);
     if (__builtin_expect(session->closed, false)) {
         route_count_reply(r, code);
     } else {
@@ -162,6 +171,7 @@ static bool renew(struct router *r, struct inquiry *q)
     }
     list_remove(&q->deadline.in);
     deadlines_put(&r->by_stream.deadlines, &q->deadline, r->now_us, REQUEST_TTL_MAX_MS);
+    q->stamp = latency_stamp(r->now_us, latency_stamp_row(q->stamp));
     return true;
 }
 
@@ -196,7 +206,7 @@ static uint32_t on_never(struct router *r, struct inquiry *q, const struct strea
 /* No node runs it, and why: enum no_kind. */
 static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stream_reply *reply)
 {
-    const struct stream_entity e = asker_entity(&r->by_stream.asker, q->rid);
+    const struct stream_entity e = entity_of(r, q);
     const struct peer *owner = route_peer_of(r, e.position, e.kind, e.id);
 
     if (reply->answer->aux == NO_KIND_QUARANTINED) {
@@ -232,7 +242,7 @@ static bool is_stale(struct router *r, const struct inquiry *q, const struct str
     if (reply->version >= r->cold) {
         return false; // it knows of every take-over that I know of
     }
-    const struct stream_entity e = asker_entity(&r->by_stream.asker, q->rid);
+    const struct stream_entity e = entity_of(r, q);
     const ring_hit hit = view_at(r->view, e.kind, e.position, e.id);
 
     return route_is_stale(
@@ -428,10 +438,12 @@ ask(struct router *r, const struct router_plain *p, struct session *session, uin
     q->flags = p->flags;
     q->must = p->must;
     q->lost = q->overloaded = false;
+    q->stamp = route_stamp(r, p->kind);
     q->size = (uint32_t)(INQUIRY_MEMORY + stream_plain_size(&request));
     deadlines_put(&b->deadlines, &q->deadline, r->now_us, timeout_ms);
     hold(r, q, position);
-    q->rid = asker_ask_plain(&b->asker, to, &request, position, (uint64_t)(uintptr_t)q);
+    q->slot =
+        asker_slot(asker_ask_plain(&b->asker, to, &request, position, (uint64_t)(uintptr_t)q));
     return true;
 }
 
@@ -505,11 +517,11 @@ static void expire(struct router *r)
         if (renew(r, q)) {
             continue;
         }
-        const struct stream_entity e = asker_entity(&b->asker, q->rid);
+        const struct stream_entity e = entity_of(r, q);
         const struct peer *owner = route_peer_of(r, e.position, e.kind, e.id);
         const bool lacks = owner != NULL && peer_takes_requests(owner) && peer_lacks(owner, e.kind);
         const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
-        const bool maybe = asker_give_up(&b->asker, q->rid);
+        const bool maybe = asker_give_up(&b->asker, asker_rid(&b->asker, q->slot));
 
         (void)finish(r, q, e.position, maybe ? REPLY_TIMEOUT : never, route_nothing);
     }
@@ -697,7 +709,7 @@ void by_stream_note(struct router *r, const struct peer *peer, struct unanswered
 
     for (size_t i = 0; i < count && i < NOTED_MAX; i++) {
         const struct inquiry *q = inquiry_of(ticket[i]);
-        const struct stream_entity e = asker_entity(&r->by_stream.asker, q->rid);
+        const struct stream_entity e = entity_of(r, q);
 
         (void)unanswered_put(note, e.kind, e.id, q->lost ? q->died : 0);
     }
@@ -714,6 +726,7 @@ end_ran(struct router *r, const struct stream_slot *s, uint8_t ran, struct bytes
     struct inquiry *q = inquiry_of(s->ticket);
     const struct session *session = q->session;
 
+    route_count_latency(r, q->stamp, code);
     if (__builtin_expect(session->closed, false)) {
         route_count_reply(r, code);
     } else {

@@ -41,8 +41,9 @@ struct inquiry {
         struct inquiry *next; /* of one that is spare */
     };
     uint64_t ticket; /* the caller's */
-    uint64_t rid;    /* the asker's */
     uint64_t origin; /* of the client that asks; 0 = no client does */
+    uint32_t slot;   /* the asker's: asker_rid() */
+    uint32_t stamp;  /* latency_stamp() of when it came */
     uint32_t size;   /* bytes that it counts with */
     uint8_t flags;   /* enum request_flags */
     bool must;       /* its node is asked until it answers, however full it is */

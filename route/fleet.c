@@ -230,6 +230,9 @@ static void find_lacks(struct router *r)
                                  m->kinds.kind[k]); // those of the dead may be too many
         }
     }
+    for (const struct role_kinds *role = roles; role->first != NULL; role++) {
+        route_find_rows(r, &role->kinds);
+    }
     for (size_t i = 0; i < v->member_count; i++) {
         const struct view_member *m = &v->member[i];
         const struct role_kinds *role = find_role(roles, m->role);

@@ -93,17 +93,15 @@ struct pending *pending_new(struct pending_spares *s, const struct question *q)
     const size_t own_size = (q->from == NULL ? 0 : caller_size(q->from)) + q->body.size;
     const size_t body_size = q->common == NULL ? own_size : 0;
 
-    ASSERT(q->id.size >= 1 && q->id.size <= UINT8_MAX);
-    ASSERT(q->chain_count <= RECORD_CHAIN_MAX);
-    ASSERT(body_size <= UINT32_MAX);
     struct pending *p = take_memory(s, sizeof *p + q->id.size + chain_size + body_size);
 
     p->kind = q->kind;
     p->id_size = (uint8_t)q->id.size;
     p->chain_count = (uint8_t)q->chain_count;
-    p->body_size = (uint32_t)body_size;
     p->state = PENDING_WAITING; // STATE: new
-    p->common = q->common == NULL ? NULL : shared_hold(q->common);
+    if (q->common != NULL) {
+        p->common = shared_hold(q->common);
+    }
     put_content(p, q);
     return p;
 }
@@ -115,7 +113,7 @@ struct bytes pending_body(const struct pending *p)
     if (p->common != NULL) {
         return shared_bytes(p->common);
     }
-    return (struct bytes){p->data + at, p->body_size};
+    return (struct bytes){p->data + at, pending_body_size(p)};
 }
 
 void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX])

@@ -51,11 +51,11 @@ struct pending {
 
     uint64_t open;     /* bit = number of an open attempt, modulo 64 */
     uint32_t attempts; /* ever made */
-    uint32_t body_size;
-    uint32_t size;    /* bytes of memory that it needs, but for `common` */
-    uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
-    uint32_t epoch;   /* of a session that its client owns: of the connection that asked last */
-    uint16_t slot;    /* node that got the last attempt; 0 = none, or it left for good */
+    uint32_t stamp;    /* latency_stamp() of when it came */
+    uint32_t size;     /* bytes of memory that it needs, but for `common` */
+    uint32_t charged;  /* bytes it counts with at the peer that got the last attempt */
+    uint32_t epoch;    /* of a session that its client owns: of the connection that asked last */
+    uint16_t slot;     /* node that got the last attempt; 0 = none, or it left for good */
     uint16_t kind;
     uint8_t refusals; /* answers "not run" in a row, for the back-off */
     uint8_t flags;    /* enum request_flags */
@@ -122,7 +122,8 @@ struct pending_spares {
 };
 void pending_spares_fini(struct pending_spares *s);
 
-/* Returns owned; copies all of the question but `common`, which it holds. In no list. */
+/* Returns owned; copies all of the question but `common`, which it holds. In no list. Whoever took
+ * the request has looked at the sizes. */
 struct pending *pending_new(struct pending_spares *s, const struct question *q);
 static inline size_t pending_class(size_t size)
 {
@@ -155,6 +156,11 @@ static inline void pending_free(struct pending_spares *s, struct pending *p)
 static inline struct bytes pending_id(const struct pending *p)
 {
     return (struct bytes){p->data, p->id_size};
+}
+/* Return how many bytes of it are the body, the caller included; none of a common one. */
+static inline size_t pending_body_size(const struct pending *p)
+{
+    return p->size - sizeof *p - p->id_size - p->chain_count * sizeof(uint64_t);
 }
 /* Return the body as it goes into the record: the caller, if there is one, comes first. */
 struct bytes pending_body(const struct pending *p);

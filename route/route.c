@@ -171,6 +171,8 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
 
     if (anew) {
         ask_anew(r, p);
+    } else {
+        route_count_latency(r, p->stamp, code);
     }
     struct pending *next = lane_next(p->lane, p);
     const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
@@ -279,13 +281,14 @@ __attribute__((noinline)) static void put_chained(struct router *r, const struct
                                                   uint8_t copy)
 {
     struct buffer *out = &r->out->bytes;
-    const size_t rest = p->chain_count * sizeof(uint64_t) + p->id_size + p->body_size;
+    const size_t rest = p->size - sizeof *p;
+    const size_t body_size = pending_body_size(p);
     uint8_t *at = buffer_reserve(out, REQUEST_HEADER_SIZE + rest);
     struct request_record record = record_of(r, p, copy);
     uint64_t chain[RECORD_CHAIN_MAX];
 
     ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
-    record.body.size = p->body_size;
+    record.body.size = body_size;
     record.chain_count = p->chain_count;
     at = request_store(at, &record);
     pending_chain(p, chain);
@@ -293,7 +296,7 @@ __attribute__((noinline)) static void put_chained(struct router *r, const struct
         at = store_u64(at, chain[i]);
     }
     bytes_copy(at, p->data, p->id_size);
-    bytes_copy(at + p->id_size, pending_body(p).data, p->body_size);
+    bytes_copy(at + p->id_size, pending_body(p).data, body_size);
     out->size += REQUEST_HEADER_SIZE + rest;
 }
 
@@ -301,12 +304,12 @@ __attribute__((always_inline)) static inline void put_record(struct router *r,
                                                              const struct pending *p, uint8_t copy)
 {
     struct buffer *out = &r->out->bytes;
-    const size_t rest = (size_t)p->id_size + p->body_size; // one behind the other
+    const size_t rest = p->size - sizeof *p; // id and body, one behind the other
     uint8_t *at = buffer_reserve(out, REQUEST_HEADER_SIZE + rest);
     struct request_record record = record_of(r, p, copy);
 
     ASSERT(record.prev < record.seq && record.copy >= 1); // the rest was looked at when it came
-    record.body.size = p->body_size;
+    record.body.size = rest - p->id_size;
     bytes_copy(request_store(at, &record), p->data, rest);
     out->size += REQUEST_HEADER_SIZE + rest;
 }

@@ -32,6 +32,7 @@ static void refuse(struct router *r, const struct router_event *event, enum repl
 {
     const struct reply reply = {event->session, event->ticket, code, event->flags, NULL};
 
+    route_count_latency(r, route_stamp(r, event->kind), code);
     route_put_reply(r, &reply, route_nothing);
 }
 
@@ -64,7 +65,8 @@ static struct bytes body_of(struct router *r, const struct router_event *event)
     return bytes_of(r->body.data, event->body.size);
 }
 
-static struct pending *make(struct router *r, const struct router_event *event)
+__attribute__((always_inline)) static inline struct pending *make(struct router *r,
+                                                                  const struct router_event *event)
 {
     return pending_new(&r->spares,
                        &(struct question){.kind = event->kind,
@@ -89,6 +91,7 @@ take(struct router *r, const struct router_event *event, struct session *session
     p->must = event->must;
     p->ticket = event->ticket;
     p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
+    p->stamp = route_stamp(r, event->kind);
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
     deadlines_put(&r->deadlines, &p->deadline, r->now_us, route_timeout_ms(r, event->timeout_ms));
     r->size += p->size;
@@ -238,6 +241,7 @@ struct router *router_new(const struct router_config *config)
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
     r->operator_requests_session = sessions_number(&r->sessions, 0);
     by_stream_init(r);
+    route_begin_counting(r);
     return r;
 }
 
@@ -341,7 +345,9 @@ __attribute__((always_inline)) static inline void check_counts(const struct rout
 
 static void pass_time(struct router *r)
 {
+    route_end_counting(r);
     r->timed_us = r->now_us;
+    route_begin_counting(r);
     expire(r);
     route_wake_rested(r);
     route_retry(r);
@@ -378,6 +384,7 @@ void route_end(struct router *r)
     if (fetch_is_due(&r->fetch, r->now_us, r->view->ring.version)) {
         fleet_ask_config(r);
     }
+    route_end_counting(r);
     check_counts(r);
     r->out = NULL;
 }

@@ -65,6 +65,7 @@
 #ifndef ROUTE_ROUTER_H
 #define ROUTE_ROUTER_H
 
+#include "base/latency.h"
 #include "base/shared.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
@@ -159,6 +160,7 @@ enum reply_code {
     REPLY_QUARANTINED, /* its actor killed processes; did not run and never will */
     REPLY_DEADLOCK,    /* of a call: its actor waits for the caller; did not run and never will */
 };
+enum { REPLY_CODES = REPLY_DEADLOCK + 1 };
 
 enum router_effect_type {
     ROUTER_SEND_NODE,   /* slot; bytes: one request record */
@@ -348,5 +350,12 @@ struct router_stats {
     uint64_t overloaded;
 };
 void router_stats(const struct router *r, struct router_stats *out);
+/* How long requests took from their event to their reply, by kind and, as series, enum reply_code:
+ * of those that were answered by a stream or a record, and that were refused here at once. Kinds
+ * that nobody hosts share row 0. One that is asked anew at its deadline counts from then. Borrowed;
+ * any thread may read it. */
+const struct latencies *router_latencies(const struct router *r);
+/* The series' words: of enum reply_code, in its order. */
+extern const char *const router_reply_words[REPLY_CODES];
 
 #endif

@@ -9,6 +9,7 @@
  *     prefetch.c answers of a frame: their memory is fetched, then they are taken
  *     by_stream.c   requests that go by streams
  *     fleet.c    nodes that come and go, the configuration
+ *     latencies.c   how long requests took
  *     inspect.c  `ringhold check` and `ringhold fix`
  *     operator_request.c   `ringhold trace`, `kick` and `actor`
  */
@@ -105,6 +106,16 @@ struct router {
 
     /* What operators ask: operator_request.c. */
     struct operator_request operator_request[OPERATOR_REQUESTS_MAX];
+
+    /* How long requests took: latencies.c; counted wherever one ends, by route_count_latency(). */
+    struct latencies latencies; /* series: enum reply_code */
+    struct {
+        uint32_t kind;  /* that came last in this turn; beyond 16 bits: none */
+        uint32_t stamp; /* of it */
+        uint32_t began; /* the stamp of those that ended last in this turn, … */
+        uint32_t code;  /* … and how they did; REPLY_CODES = none did */
+        uint32_t count; /* of them, that are not in `latencies` yet */
+    } timing;
 };
 
 static const struct bytes route_nothing = {NULL, 0};
@@ -174,6 +185,40 @@ __attribute__((always_inline)) static inline uint64_t route_position(struct rout
 
     return ring_position(known ? r->keys.of[i].key : *route_learn_key(r, kind), id);
 }
+/* Find the stamp, for another kind or time than the last. (latencies.c, as those below) */
+uint32_t route_stamp_anew(struct router *r, uint16_t kind);
+/* Return the stamp of a request of that kind that comes now. Most of a turn are of one kind. */
+__attribute__((always_inline)) static inline uint32_t route_stamp(struct router *r, uint16_t kind)
+{
+    return __builtin_expect(r->timing.kind == kind, true) ? r->timing.stamp
+                                                          : route_stamp_anew(r, kind);
+}
+/* Likewise, for another stamp or outcome than the last. */
+void route_count_anew(struct router *r, uint32_t stamp, enum reply_code code);
+/* Count how long a request took that ends so. Those that came together mostly end together: they
+ * are counted as one. */
+__attribute__((always_inline)) static inline void
+route_count_latency(struct router *r, uint32_t stamp, enum reply_code code)
+{
+    if (__builtin_expect(r->timing.began == stamp && r->timing.code == (uint32_t)code, true)) {
+        r->timing.count++;
+    } else {
+        route_count_anew(r, stamp, code);
+    }
+}
+/* What was counted as one is to be read. */
+void route_put_counted(struct router *r);
+/* At the end of a step, and before time goes on. */
+static inline void route_end_counting(struct router *r)
+{
+    if (r->timing.count > 0) {
+        route_put_counted(r);
+    }
+}
+/* Time goes on: what comes is of another time. */
+void route_begin_counting(struct router *r);
+/* Give rows to kinds. */
+void route_find_rows(struct router *r, const struct ring_kinds *kinds);
 /* The view may have another key now: what is found by positions moves. */
 void route_move_key(struct router *r, struct ring_key now);
 static inline struct ring_key route_key(const struct router *r)

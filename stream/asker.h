@@ -207,6 +207,16 @@ void asker_cut_forwards(struct stream_asker *a, uint64_t now_ms,
                         bool (*is_late)(const void *forwarded, uint64_t now_ms));
 /* True if the lane has a record; then what is asked of it waits there, or follows it. */
 bool asker_has_lane(const struct stream_asker *a, uint64_t session, uint64_t position);
+/* A request under way, in 32 bits: its slot is its own until it is over. */
+static inline uint32_t asker_slot(uint64_t rid)
+{
+    return rid & STREAM_SLOT_MASK;
+}
+/* Return the rid of the request under way in that slot. */
+static inline uint64_t asker_rid(const struct stream_asker *a, uint32_t slot)
+{
+    return a->slot[slot].order << STREAM_SLOT_BITS | slot;
+}
 /* Return the entity that a request under way is for; borrowed until the next call. */
 struct stream_entity asker_entity(const struct stream_asker *a, uint64_t rid);
 /* The tickets of all that is SENT in a stream and not given up, in the order of sending. Returns

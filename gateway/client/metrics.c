@@ -40,3 +40,15 @@ void gateway_metrics(const struct gateway_stats *t, struct metrics *m)
                              t->clients.kicks[i]);
     }
 }
+
+void gateway_latency_metrics(const struct latencies *l, struct metrics *m)
+{
+    static const struct metric took = {
+        "ringhold_gateway_request_seconds",
+        "How long requests took from when they were read to their answer, by kind and outcome.",
+        METRIC_HISTOGRAM};
+    static const struct metrics_series outcomes = {
+        .label = "outcome", .word = router_reply_words, .count = REPLY_CODES};
+
+    metrics_put_latencies(m, &took, &outcomes, l);
+}

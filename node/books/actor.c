@@ -138,6 +138,7 @@ struct actor_work *actor_work(struct actors *a, struct actor *actor)
     } else {
         work = mem_new(1, sizeof *work);
         queue_init(&work->queue);
+        work->queue.total = &a->waiting;
     }
     work->actor = actor;
     work->image = unpack(actor);

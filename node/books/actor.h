@@ -68,6 +68,8 @@ struct running {
     uint64_t peer;
     uint64_t before;      /* the order's last, before it */
     uint64_t deadline_us; /* kept at the gate until then, it is not run */
+    uint64_t came_us;     /* to this node */
+    uint64_t waited_us;   /* so long it was in the actor's queue */
     struct order *order;  /* where its answer will be saved; NULL = it is no record's */
     struct stream_mark mark;
     uint32_t epoch;
@@ -165,7 +167,8 @@ struct actors {
     uint32_t *cell; /* owned; first of each */
     uint32_t cell_count;
     uint8_t grid;
-    uint32_t dead; /* discarded; freed at the next step, when the shell is done with them */
+    size_t waiting; /* requests in all queues */
+    uint32_t dead;  /* discarded; freed at the next step, when the shell is done with them */
     struct actor_work *spare; /* owned; lent to nobody, clean */
     size_t spare_count;
 };

@@ -529,6 +529,11 @@ void calls_stats(const struct calls *c, struct router_stats *out)
     }
 }
 
+const struct latencies *calls_latencies(const struct calls *c)
+{
+    return c->router == NULL ? NULL : router_latencies(c->router);
+}
+
 void calls_broadcasts(const struct calls *c, struct broadcast_stats *out)
 {
     *out = (struct broadcast_stats){

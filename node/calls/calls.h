@@ -137,6 +137,8 @@ MUST_CHECK enum err calls_request(const struct calls_effect *e, struct request_r
 void calls_check(const struct calls *c);
 /* Tell the counters of the calls: all zero while the node is not registered. */
 void calls_stats(const struct calls *c, struct router_stats *out);
+/* Return how long calls took, as router_latencies(); NULL = the node is not registered. */
+const struct latencies *calls_latencies(const struct calls *c);
 /* Tell the counters of broadcasts, all but `refused`. */
 void calls_broadcasts(const struct calls *c, struct broadcast_stats *out);
 

@@ -75,6 +75,7 @@ void admit_refuse(struct host *h, struct admission *in, enum answer_code code, u
         .copy = in->r->copy,
     };
 
+    times_answered(h, in->r->kind, admission_came_us(in, h->now_us), code);
     if (in->mark.by != NULL) {
         streams_refuse(h, &in->mark, host_position(h, in->r->kind, in->r->id), code, aux);
     } else {
@@ -103,6 +104,7 @@ static void answer_lost(struct host *h, struct admission *in)
     };
 
     h->requests.answers_lost++;
+    times_answered(h, in->r->kind, admission_came_us(in, h->now_us), ANSWER_LOST);
     if (in->mark.by != NULL) {
         streams_end(h, &in->mark, &answer);
     } else {
@@ -136,6 +138,7 @@ bool admit_park(struct host *h, struct queue *q, struct admission *in)
         in->w = waiting_new(&h->requests.room, in->r, in->peer, in->deadline_us);
         waiting_charge(&h->requests.room, in->w, vnode);
         in->w->mark = in->mark;
+        in->w->came_us = h->now_us;
         in->r = &in->w->record;
     }
     queue_push(q, in->w);

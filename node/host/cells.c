@@ -16,6 +16,7 @@ void cells_init(struct host_cells *c, const struct host_config *config)
     for (size_t i = 0; i < config->kind_count; i++) {
         c->kind[i].how = &config->kinds[i];
         c->kind[i].any = kind_takes_any(&config->kinds[i]);
+        c->kind[i].row = i < LATENCY_KINDS ? (uint8_t)(i + 1) : 0; // as times_init() gives them
         c->kind[i].at_once = config->kinds[i].brief && !config->kinds[i].durable;
     }
 }

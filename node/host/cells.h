@@ -37,6 +37,7 @@ struct kind_state {
     struct ring_key key;
     const struct host_kind *how; /* the configuration's */
     bool any;                    /* kind_takes_any(how) */
+    uint8_t row;                 /* of its times */
     bool at_once;                /* brief; and not durable, whose answers wait and have names */
     struct idle idle;
 };

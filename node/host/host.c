@@ -130,6 +130,7 @@ struct host *host_new(const struct host_config *config)
     remember_init(&h->remember);
     alarm_scan_init(h);
     lease_policy_init(&h->lease_policy, config);
+    times_init(h);
     return h;
 }
 
@@ -305,6 +306,7 @@ static void on_tick(struct host *h)
         remember_tick(h);
         alarm_scan_tick(h);
         costs_tick(h);
+        times_tick(h);
     }
 }
 
@@ -459,7 +461,10 @@ static void begin_step(struct host *h, const struct host_event *event, struct ho
 
     actors_bury(&h->actors);
     h->out = out;
-    h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
+    if (event->now_us > h->now_us) {
+        h->now_us = event->now_us;
+        h->now_ms = (uint32_t)(h->now_us / 1000);
+    }
     h->wall_us = event->wall_us;
     if (!judged) {
         lease_policy_judge(h);
@@ -628,6 +633,7 @@ void host_check(const struct host *h)
 
 void host_stats(const struct host *h, struct host_stats *out)
 {
+    enum { PERMILLE = 1000 };
     const struct view_member *me = view_member(&h->topology.view, h->membership.slot);
 
     *out = (struct host_stats){
@@ -672,6 +678,11 @@ void host_stats(const struct host *h, struct host_stats *out)
         .full_total = h->backpressure.full_total,
         .activating = h->work.activating,
         .cold = h->backpressure.cold_count,
+        .mailbox_waiting = h->actors.waiting,
+        .mailbox_deepest = times_deepest(&h->times),
+        .share_permille = h->actors.cell_count == 0
+                              ? 0
+                              : (uint64_t)h->cells.mine_count * PERMILLE / h->actors.cell_count,
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
         .serving = h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING,
@@ -687,6 +698,16 @@ void host_stats(const struct host *h, struct host_stats *out)
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         out->held += hold_of(h->txns.participant.part[i])->held.count;
     }
+}
+
+const struct latencies *host_latencies(const struct host *h)
+{
+    return &h->times.all;
+}
+
+void host_served(struct host *h, uint64_t now_us)
+{
+    times_end_batch(&h->times, now_us > h->now_us ? now_us - h->now_us : 0);
 }
 
 const struct view *host_view(const struct host *h)

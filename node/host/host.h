@@ -375,6 +375,12 @@ void host_plant_stray(struct host *h);
 #endif
 
 void host_stats(const struct host *h, struct host_stats *out);
+/* How long requests, waits and activations took, by kind; the series are enum times_series
+ * (node/host/times.h). Borrowed. */
+const struct latencies *host_latencies(const struct host *h);
+/* What ran by a host_server in the last step was over at `now_us`: it is counted so in
+ * host_latencies(). Before the next step. */
+void host_served(struct host *h, uint64_t now_us);
 /* One row of the workers' profile of actors, for people who ask (RhHotRow of wire/control.proto).
  */
 struct host_profile_row {

@@ -23,6 +23,7 @@
 #include "node/host/quarantine.h"
 #include "node/host/remember.h"
 #include "node/host/streams.h"
+#include "node/host/times.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
 #include "node/host/work.h"
@@ -32,6 +33,7 @@ struct host {
     struct host_effects *out; /* of this step */
     size_t record_at;         /* host_record() */
     uint64_t now_us;
+    uint32_t now_ms;  /* the same, modulo 2^32 */
     uint64_t wall_us; /* of this step; 0 = not known */
     bool judged;      /* the lease has not changed since it was judged */
     bool to_flush;    /* it is over, and its actors are the shell's to flush and end */
@@ -56,6 +58,7 @@ struct host {
     struct quarantine_watch quarantine;
     struct inspection inspection;
     struct prefetch prefetch;
+    struct times times;
 };
 
 /* The cell is this node's, by the ring that the view has. */

@@ -57,6 +57,11 @@ struct admission {
     bool follows;      /* one of its position was forwarded, and is unanswered */
 };
 struct admission admission_of(struct waiting *w); /* w is in no queue */
+/* Return when the request came to this node, which is `now_us` if it has not waited. */
+static inline uint64_t admission_came_us(const struct admission *in, uint64_t now_us)
+{
+    return in->w == NULL ? now_us : in->w->came_us;
+}
 
 /* ---- admit.c ---- */
 

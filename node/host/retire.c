@@ -142,7 +142,7 @@ static void is_used(struct host *h, struct actor *a)
         return;
     }
     a->wish = WISH_NONE;
-    retire_used(a, h->now_us);
+    retire_used(a, h->now_ms);
     retire_watch(h, a);
     actor_proceed(h, a);
 }

@@ -155,6 +155,8 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
         .peer = in->peer,
         .before = before,
         .deadline_us = in->deadline_us,
+        .came_us = admission_came_us(in, h->now_us),
+        .waited_us = in->w == NULL ? 0 : h->now_us - in->w->boxed_us,
         .order = order,
         .mark = in->mark,
         .epoch = r->session_epoch,
@@ -164,7 +166,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
         .traced = trace_is(r),
         .again = r->again && (r->flags & REQUEST_IDEMPOTENT) == 0,
     };
-    retire_used(a, h->now_us);
+    retire_used(a, h->now_ms);
     a->turned = false;
     backpressure_started(&h->backpressure);
     cells_count_request(&h->cells, ring_point_cell(actor_position(a)));
@@ -456,6 +458,9 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         a = actor_in_place(h, name);
     }
     const bool waits = actor_waiting(a) > 0 || a->poked || a->wish == WISH_ASKED;
+    if (in->w != NULL) {
+        in->w->boxed_us = h->now_us; // what it waited for before was no mailbox
+    }
     if (a->state == ACTOR_IDLE && !waits && !early) {
         run_submit(h, a, order, in);
         if (in->w != NULL) {
@@ -465,9 +470,13 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     if (in->w == NULL && is_full(h, a, early)) {
         refuse_full(h, a, in);
-    } else if (admit_park(h, &actor_work(&h->actors, a)->queue, in) && early) {
-        queue_remove(in->w);
-        keep_early(h, a, in);
+    } else if (admit_park(h, &actor_work(&h->actors, a)->queue, in)) {
+        in->w->boxed_us = h->now_us;
+        times_depth(&h->times, actor_waiting(a));
+        if (early) {
+            queue_remove(in->w);
+            keep_early(h, a, in);
+        }
     }
     if (a->state == ACTOR_ABSENT && actor_waiting(a) > 0 && !may_activate) {
         backpressure_line_up(h, a);
@@ -504,6 +513,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
     struct answer_record answer = run_answer(h, a, c->code, c->bytes);
 
     ran(h);
+    times_ran(h, a->kind, running, (enum answer_code)answer.code);
     answer.gateway = running->gateway;
     answer.session = running->session;
     answer.seq = running->seq;
@@ -553,6 +563,7 @@ static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_
 
     h->work.running--;
     requests_finish(&h->requests);
+    times_answered(h, a->kind, running->came_us, code);
     if (running->mark.by != NULL) {
         streams_refuse(h, &running->mark, actor_position(a), code, aux);
     } else {
@@ -575,7 +586,7 @@ void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
     }
     if (a->work->running.request) {
         answer_ran(h, a, c);
-        retire_used(a, h->now_us);
+        retire_used(a, h->now_ms);
     }
     end_run(h, a, order);
 }
@@ -607,6 +618,7 @@ void run_abandon(struct host *h, const struct actor *a)
     if (a->state == ACTOR_RUNNING && a->work->running.request) { // a turn is no request
         h->work.running--;
         requests_finish(&h->requests);
+        times_answered(h, a->kind, a->work->running.came_us, ANSWER_LOST);
         if (a->work->running.mark.by != NULL) { // its stream wants to know what became of it (R6)
             streams_unknown(h, &a->work->running.mark, actor_position(a));
         }
@@ -618,6 +630,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     if (a->state != ACTOR_ACTIVATING) {
         return;
     }
+    times_activated(h, a->kind, a->work->since_us, error == ERR_OK);
     if (error != ERR_OK) {
         fail_complain(h, a, "actor_not_started", error);
         h->work.live--;

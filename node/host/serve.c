@@ -104,9 +104,12 @@ static bool submit(struct host *h, const struct neighbour *n, const struct reque
     return true;
 }
 
-static inline void ran_now(struct host *h, struct actor *a)
+static inline void ran_now(struct host *h, struct actor *a, const struct kind_state *kind,
+                           enum answer_code code)
 {
-    retire_used(a, h->now_us);
+    times_at_once(&h->times, kind->row, code);
+    a->used_ms = h->now_ms;
+    a->wish = WISH_NONE; // it has not asked to end: it is steady
     a->turned = false;
     actor_changed(a);
     cells_count_request(&h->cells, ring_point_cell(actor_position(a)));
@@ -164,7 +167,7 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     order = order != NULL ? order : order_new(&h->orders, a, r->session);
     ASSERT(run_may(order, r) && !order->running);
     copy_ran(h, order, r, &answer);
-    ran_now(h, a);
+    ran_now(h, a, kind, run.code);
     *room = server->answer(server->context, &answer);
     return true;
 }
@@ -246,6 +249,6 @@ bool serve_taken(struct host *h, const struct stream_taken *t, const struct host
     } else {
         end_taken(h, t, a, &run);
     }
-    ran_now(h, a);
+    ran_now(h, a, h->streams.kind, run.code);
     return true;
 }

@@ -73,6 +73,8 @@ enum image_drop {
     X(GAUGE, version, "ringhold_node_ring_version", "Version of the ring that the node uses.")   \
     X(GAUGE, incarnation, "ringhold_node_incarnation",                                           \
       "Incarnation of this process: the number of its start.")                                   \
+    X(GAUGE, share_permille, "ringhold_node_share_permille",                                     \
+      "Cells of the ring that the node owns, in thousandths of all.")                            \
     X(GAUGE, live, "ringhold_node_actors", "Live actors.")                                       \
     X(GAUGE, actors, "ringhold_node_actor_records", "Ids of which the node keeps a record.")     \
     X(COUNTER, executed, "ringhold_node_requests_total", "Requests that actors handled.")        \
@@ -94,6 +96,10 @@ enum image_drop {
     X(GAUGE, activating, "ringhold_node_activating", "Actors that are being activated.")         \
     X(GAUGE, cold, "ringhold_node_activations_waiting",                                          \
       "Actors that stand in line for their activation.")                             \
+    X(GAUGE, mailbox_waiting, "ringhold_node_mailbox_waiting",                                   \
+      "Requests that wait in the mailboxes of actors.")                                          \
+    X(GAUGE, mailbox_deepest, "ringhold_node_mailbox_deepest",                                   \
+      "The most that waited in one mailbox within the last 5 to 10 s.")                          \
     X(COUNTER, put_off_total, "ringhold_node_put_off_total",                                     \
       "Requests that waited for a full link or a step.")                                         \
     X(GAUGE, streams, "ringhold_node_streams", "Streams that the node serves.")                  \

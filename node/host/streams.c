@@ -120,6 +120,7 @@ __attribute__((noinline)) static void look_at_clock(struct host *h)
     const uint64_t now_us = server->now_us(server->context);
 
     h->streams.unlooked = 0;
+    host_served(h, now_us);
     if (now_us >= host_verb_limit_us(h, VERB_RUN) || now_us >= host_gate_us(h)) {
         h->streams.server = NULL;
     }

@@ -133,9 +133,9 @@ void retire(struct host *h, struct actor *a, enum retire_why why);
 /* Retire the actor, which is IDLE, if it shall and may. */
 void retire_wished(struct host *h, struct actor *a);
 /* A request of the actor came or ended. */
-static inline void retire_used(struct actor *a, uint64_t now_us)
+static inline void retire_used(struct actor *a, uint32_t now_ms)
 {
-    a->used_ms = (uint32_t)(now_us / 1000);
+    a->used_ms = now_ms;
     if (a->wish != WISH_ASKED) {
         a->wish = WISH_NONE;
     }

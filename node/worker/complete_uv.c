@@ -131,6 +131,13 @@ void worker_note_busy(struct worker *w, uint64_t us)
     tell_spent(w, c.busy_us);
 }
 
+void worker_find_handler(struct worker *w, uint16_t kind)
+{
+    // Only hosted kinds are entered.
+    w->handler = &w->handlers.row[latencies_row(&w->handlers, kind)].of[0];
+    w->handler_kind = kind;
+}
+
 void worker_enter(struct worker *w, struct rh_actor *r)
 {
     const struct named name = activation_name(r);

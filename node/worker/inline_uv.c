@@ -107,9 +107,10 @@ enum host_ran worker_run_one(struct worker *w, struct at_once *run)
     return run->done ? HOST_RAN_NOW : HOST_RAN_LATER;
 }
 
-bool worker_leave_inline(struct worker *w)
+bool worker_leave_inline(struct worker *w, uint64_t *now_us)
 {
     worker_leave(w);
+    *now_us = w->now_us;
     worker_ring(w);
     leave(w);
     return !completion_queue_is_empty(&w->completed);

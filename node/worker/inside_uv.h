@@ -6,6 +6,7 @@
 #define NODE_WORKER_INSIDE_UV_H
 
 #include "base/clock.h"
+#include "base/latency.h"
 #include "node/worker/worker_uv.h"
 
 #include <pthread.h>
@@ -32,6 +33,9 @@ struct worker {
     struct runtime *runtime;
     struct batch *doing;
     struct rh_actor *entered; /* it is in this one's code, or was last */
+    struct latency *handler;  /* in `handlers`, of the kind that was entered last; NULL = not to be
+                                 counted */
+    uint32_t handler_kind;    /* that kind; beyond 16 bits: none */
     uint64_t now_us;          /* read last */
     uint64_t unsaid_us;       /* since then the other side was not woken for what is complete … */
     size_t unsaid;            /* … so much */
@@ -76,6 +80,9 @@ struct worker {
     struct profile profile;
 
     pthread_mutex_t announce_lock; /* on_completed() is called under it, unless muted */
+
+    struct latencies handlers; /* the worker's own, read by any thread. One series: how long it was
+                                  in an actor's code at a time */
 };
 
 /* ---- complete_uv.c: what the runtime completes, on its way to the other side */
@@ -90,6 +97,14 @@ void worker_ring(struct worker *w);
 void worker_ring_if_due(struct worker *w);
 /* Give the actor whose code was entered last the time that was not noted. `us`: its part. */
 void worker_note_busy(struct worker *w, uint64_t us);
+/* Find `handler` for that kind. */
+void worker_find_handler(struct worker *w, uint16_t kind);
+/* What was entered last runs nothing this time. */
+static inline void worker_skip_handler(struct worker *w)
+{
+    w->handler = NULL;
+    w->handler_kind = UINT32_MAX;
+}
 /* Read the clock. Up to now is the time of the actor that was entered last. Short tasks are not
  * noted one by one: whoever is at work when WORKER_PROFILE_US have come together gets them all,
  * which is right on the average, as what takes less than a microsecond is when the clock moves on
@@ -105,7 +120,13 @@ static inline void worker_look_at_clock(struct worker *w)
     }
     if (us == 0) { // as most often
         w->wary -= w->wary > 0 ? 1 : 0;
+        if (w->handler != NULL) {
+            latency_raise(&w->handler->bucket[0], 1);
+        }
         return;
+    }
+    if (w->handler != NULL) {
+        latency_add(w->handler, us, 1);
     }
     w->wary = us >= WORKER_RING_US ? WORKER_WARY_TASKS : w->wary - (w->wary > 0 ? 1 : 0);
     w->unnoted_us += us;
@@ -124,6 +145,9 @@ worker_enter_named(struct worker *w, struct rh_actor *r, uint16_t kind, struct b
     }
     worker_look_at_clock(w);
     w->entered = r;
+    if (w->handler_kind != kind) {
+        worker_find_handler(w, kind);
+    }
     crash_record_enter(w->config.crash_record, kind, id);
     if (!w->saving) {
         watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);

@@ -132,6 +132,7 @@ bool worker_begins_in_time(struct worker *w, enum verb verb, struct rh_actor *a)
     }
     enter(w, a);
     if (!w->runs_inline && w->now_us - w->tick_us >= TICK_US) {
+        worker_skip_handler(w);
         worker_leave(w);
         worker_tick(w);
         enter(w, a);

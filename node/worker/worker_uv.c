@@ -45,6 +45,7 @@ struct worker *worker_new(const struct worker_config *config)
 
     w->config = *config;
     w->fd = -1;
+    w->handler_kind = UINT32_MAX;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_mutex_init(&w->announce_lock, NULL);
     (void)pthread_mutex_init(&w->profile_lock, NULL);
@@ -197,6 +198,11 @@ void worker_recall(struct worker *w, uint64_t now_us)
 uint64_t worker_busy_us(const struct worker *w)
 {
     return atomic_load_explicit(&w->busy_us, memory_order_relaxed);
+}
+
+const struct latencies *worker_handlers(const struct worker *w)
+{
+    return &w->handlers;
 }
 
 size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max)

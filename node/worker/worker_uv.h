@@ -89,8 +89,8 @@ size_t worker_run_inline(struct worker *w, size_t max);
 bool worker_enter_inline(struct worker *w);
 /* … has it do a RUN, … */
 enum host_ran worker_run_one(struct worker *w, struct at_once *run);
-/* … to here. True: something else was completed by the way. */
-bool worker_leave_inline(struct worker *w);
+/* … to here, at `now_us`. True: something else was completed by the way. */
+bool worker_leave_inline(struct worker *w, uint64_t *now_us);
 /* True if one of the worker's last tasks took long. */
 bool worker_is_wary(const struct worker *w);
 /* The next completion, or NULL: that was all. Borrowed until the next call. */
@@ -101,6 +101,9 @@ const struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
 void worker_recall(struct worker *w, uint64_t now_us);
 /* For how long its actors ran since it began, in microseconds. From any thread. */
 uint64_t worker_busy_us(const struct worker *w);
+/* How long actors' code ran each time that it was entered, by kind; series 0. Borrowed; any thread
+ * may read it. */
+const struct latencies *worker_handlers(const struct worker *w);
 /* The actors that took most of the worker's time lately; as profile_top(). */
 size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then

@@ -633,8 +633,26 @@ static struct world *fleet(void)
     return w;
 }
 
+/* Requests of which it was counted how long they took. */
+static uint64_t timed(const struct router *r)
+{
+    const struct latencies *l = router_latencies(r);
+    uint64_t sum = 0;
+
+    for (uint32_t row = 0; row <= l->count; row++) {
+        for (unsigned code = 0; code < REPLY_CODES; code++) {
+            sum += latency_count(&l->row[row].of[code]);
+        }
+    }
+    return sum;
+}
+
 static void end_fleet(struct world *w)
 {
+    struct router_stats stats;
+
+    router_stats(w->rig.router, &stats);
+    assert_int_equal(timed(w->rig.router), stats.replied); // each once
     world_fini(w);
     mem_free(w);
 }
@@ -820,6 +838,9 @@ static void at_its_deadline_a_request_ran_or_never_will(void **state)
     tick(w, 10001);
     assert_int_equal(reply_to(w, 0), REPLY_TIMEOUT);
     assert_int_equal(reply_to(w, 1), REPLY_REJECTED);
+    const struct latency *timed_out = &router_latencies(w->rig.router)->row[0].of[REPLY_TIMEOUT];
+    assert_int_equal(latency_count(timed_out), 1);
+    assert_in_range(latency_read(&timed_out->sum_us), 10000000, 10001000);
     // What it sent is not over: the lane's next one waits for that.
     ask(w, 1, 0, 0);
     link_up(w, 1);

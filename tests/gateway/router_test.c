@@ -469,6 +469,42 @@ static void what_its_owner_lacks_waits_for_the_next_build_of_it(void **state)
     rig_fini(&rig);
 }
 
+/* A stranger may name any kind: that takes no row. */
+static void kinds_that_nodes_host_have_rows_and_no_others(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+    struct answer_record a = {.session = 1, .seq = 1, .version = 10, .fence = 10, .copy = 1};
+    struct rig rig;
+
+    (void)state;
+    set_up_half_a_deploy(&rig, &config);
+    const struct latencies *l = router_latencies(rig.router);
+    assert_int_equal(l->count, 2); // 0 and 5
+    rig_step(&rig, event);
+    rig.now_us += 300;
+    const uint16_t slot = rig.effects.item[0].slot;
+    rig_step(&rig, (struct router_event){.type = ROUTER_ANSWER, .slot = slot, .answer = &a});
+    const struct latency *ok = &l->row[latencies_find(l, 0)].of[REPLY_OK];
+    assert_int_equal(latency_read(&ok->bucket[3]), 1); // below 512 us
+    assert_int_equal(latency_read(&ok->sum_us), 300);
+    for (uint16_t kind = 100; kind < 200; kind++) {
+        event.session = kind;
+        event.kind = kind;
+        rig_step(&rig, event);
+    }
+    rig.now_us += 10001000;
+    rig_step(&rig, (struct router_event){.type = ROUTER_TICK});
+    assert_int_equal(l->count, 2);
+    uint64_t others = 0;
+    for (unsigned code = 0; code < REPLY_CODES; code++) {
+        others += latency_count(&l->row[0].of[code]);
+    }
+    assert_int_equal(others, 100);
+    rig_fini(&rig);
+}
+
 static void what_its_owner_lacks_for_good_is_no_kind(void **state)
 {
     const struct router_config config = router_config_default();
@@ -604,6 +640,7 @@ int main(void)
         cmocka_unit_test(bytes_of_unfinished_requests_are_bounded_too),
         cmocka_unit_test(what_its_owner_lacks_waits_for_the_next_build_of_it),
         cmocka_unit_test(what_its_owner_lacks_for_good_is_no_kind),
+        cmocka_unit_test(kinds_that_nodes_host_have_rows_and_no_others),
         cmocka_unit_test(one_node_is_sent_no_more_than_its_link_holds),
         cmocka_unit_test(a_hundred_thousand_requests_in_flight_are_fine),
         cmocka_unit_test(sessions_of_two_gateways_and_of_one_differ),

@@ -112,7 +112,7 @@ static void settle(struct mill *m)
         while (!worker_enter_inline(n->worker)) {
             (void)sched_yield();
         }
-        (void)worker_leave_inline(n->worker);
+        (void)local_node_leave(n);
         local_node_take(n);
         if (host_running(n->host) == 0 && !host_has_more(n->host)) {
             return;

@@ -1316,6 +1316,66 @@ static void a_long_frame_looks_at_the_clock(void **state)
     assert_non_null(effect_of(HOST_SUBMIT, VERB_RUN));
 }
 
+/* Of a kind, whose row is as its place among the kinds. */
+static uint64_t timed(uint16_t kind, unsigned series, unsigned bucket)
+{
+    return latency_read(&host_latencies(host)->row[kind + 1].of[series].bucket[bucket]);
+}
+
+static void what_runs_at_once_took_as_long_as_its_batch(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    assert_int_equal(timed(BRIEF, TIMES_REQUEST + ANSWER_OK, 0), 1);
+    (void)ask(BRIEF, "anna", answer_count);
+    assert_int_equal(ran, 1);
+    assert_int_equal(timed(BRIEF, TIMES_REQUEST + ANSWER_OK, 2), 0);
+    host_served(host, now_us + 200);
+    host_served(host, now_us + 5000); // each once
+    assert_int_equal(timed(BRIEF, TIMES_REQUEST + ANSWER_OK, 2), 1);
+    assert_int_equal(timed(BRIEF, TIMES_MAILBOX, 0), 2);
+}
+
+static void a_wait_in_the_mailbox_counts_and_what_is_refused(void **state)
+{
+    enum { OTHERS = 0, BELOW_8_MS = 7 };
+    struct host_stats stats;
+
+    (void)state;
+    begin();
+    struct actor *a = wake(SLOW, "bert");
+    assert_int_equal(timed(SLOW, TIMES_ACTIVATED, 0), 1);
+    (void)ask(SLOW, "bert", answer_count);
+    const struct host_effect first = *effect_of(HOST_SUBMIT, VERB_RUN);
+    (void)ask(SLOW, "bert", answer_count);
+    (void)ask(SLOW, "bert", answer_count);
+    host_stats(host, &stats);
+    assert_int_equal(stats.mailbox_waiting, 2);
+    assert_int_equal(stats.mailbox_deepest, 2);
+    now_us += 5 * MS;
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = first.submission.ticket});
+    const struct host_effect second = *effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_int_equal(timed(SLOW, TIMES_REQUEST + ANSWER_OK, BELOW_8_MS), 1);
+    assert_int_equal(timed(SLOW, TIMES_MAILBOX, BELOW_8_MS), 0);
+    complete(a, (struct completion){.verb = VERB_RUN, .ticket = second.submission.ticket});
+    assert_int_equal(timed(SLOW, TIMES_REQUEST + ANSWER_OK, BELOW_8_MS), 2);
+    assert_int_equal(timed(SLOW, TIMES_MAILBOX, BELOW_8_MS), 1); // when it has run
+    host_stats(host, &stats);
+    assert_int_equal(stats.mailbox_waiting, 0);
+    (void)ask(99, "bert", answer_count);
+    assert_int_equal(
+        latency_count(&host_latencies(host)->row[OTHERS].of[TIMES_REQUEST + ANSWER_NO_KIND]), 1);
+    for (int i = 0; i < 2; i++) { // the deepest is of a window, and the next one
+        now_us += 5000 * MS;
+        host_stats(host, &stats);
+        assert_int_equal(stats.mailbox_deepest, 2);
+        step((struct host_event){.type = HOST_TICK});
+    }
+    host_stats(host, &stats);
+    assert_int_equal(stats.mailbox_deepest, 0);
+}
+
 static void a_steady_frame(void *context)
 {
     const unsigned count = *(const unsigned *)context;
@@ -1392,6 +1452,8 @@ int main(void)
         CASE(what_a_dead_node_sends_on_is_not_heard),
         CASE(a_node_that_the_ring_does_not_name_has_no_stream),
         CASE(a_long_frame_looks_at_the_clock),
+        CASE(what_runs_at_once_took_as_long_as_its_batch),
+        CASE(a_wait_in_the_mailbox_counts_and_what_is_refused),
         CASE(each_drop_has_its_reason),
         CASE(without_room_what_comes_and_what_waited_is_refused),
         CASE(a_log_does_not_grow_without_end_by_what_was_under_way),

@@ -14,11 +14,12 @@ import threading
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, free_port, main, until
+from fleet import Fleet, Resp, RespError, free_port, main, until
 from packets import Client
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 RULES = os.path.join(ROOT, "packaging", "prometheus", "ringhold.rules.yml")
+BOARD = os.path.join(ROOT, "packaging", "grafana", "ringhold.json")
 # (what it says, what it says here): only for how long, over how long and after how long.
 QUICK = [(r"for: \d+s", "for: 2s"), (r"\[\d+m\]", "[20s]"), (r"seconds\) > 60", "seconds) > 4")]
 
@@ -67,9 +68,12 @@ class Prometheus:
         except OSError:
             return None
 
+    def rows(self, query):
+        return (self.ask("/api/v1/query?query=" + urllib.request.quote(query)) or {"result": []})["result"]
+
     def value(self, query):
         """Of an expression, or None: it has none yet."""
-        result = (self.ask("/api/v1/query?query=" + urllib.request.quote(query)) or {"result": []})["result"]
+        result = self.rows(query)
         return float(result[0]["value"][1]) if result else None
 
     def firing(self):
@@ -309,6 +313,32 @@ def alarms_that_are_late(binary):
             prometheus.fires("RingholdAlarmsLate")
 
 
+def the_dashboard_has_answers(binary):
+    """Of a fleet that works: all queries but those of a store, which this one has none of."""
+    with open(BOARD) as f:
+        queries = [t["expr"] for p in json.load(f)["panels"] for t in p.get("targets", [])]
+    queries = [q for q in queries if "_store_" not in q]
+    assert len(queries) > 40, queries
+    with Fleet(binary) as fleet, started(fleet) as prometheus:
+        prometheus.is_quiet(fleet)
+        for page in fleet.pages:
+            with urllib.request.urlopen(f"http://{page}/metrics", timeout=10) as answer:
+                subprocess.run(["promtool", "check", "metrics"], input=answer.read(), check=True, timeout=30)
+        redis = Resp(fleet.process("g1").resp)
+        count = itertools.count()
+
+        def asked():
+            redis("CALL", f"k{next(count) % 100}", "x")
+            try:
+                redis("CALL", "@99/x", "y")
+            except RespError as error:
+                assert "NOKIND" in str(error), error
+            return True
+
+        for q in queries:
+            until(f"it has an answer: {q}", lambda q=q: asked() and prometheus.rows(q))
+
+
 def no_alert_is_left_out(_binary):
     with open(RULES) as f:
         names = set(re.findall(r"alert: (\w+)", f.read()))
@@ -319,6 +349,7 @@ def no_alert_is_left_out(_binary):
 
 main([
     no_alert_is_left_out,
+    the_dashboard_has_answers,
     a_drain_that_hangs,
     a_change_that_is_tried_again,
     coordinators_that_are_lost,

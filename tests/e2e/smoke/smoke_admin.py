@@ -12,9 +12,10 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, RespError, main, until
 
 SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(\{([a-z]+="[^"]*",?)+\})? ([0-9.]+)$')
 TOKEN = "x" * 20
@@ -116,6 +117,81 @@ def status_is_the_same_as_json(binary):
             assert told["figures"][f"ringhold_ready{{{role}}}"] == 1, told
             mine = {re.sub(r'\{\w+="(.*)"\}', r"{\1}", k) for k in metrics(at[name])}
             assert len(set(told["figures"]) & mine) > 10, (sorted(told["figures"]), sorted(mine))
+
+
+def histograms(figures, name):
+    """{labels but le: (count, sum)} of a histogram whose buckets add up."""
+    found = {}
+    for key, value in figures.items():
+        match = re.fullmatch(name + r"_(bucket|sum|count)\{(.*?),?(?:le=\"([^\"]+)\")?\}", key)
+        if match:
+            found.setdefault(match[2], {"bucket": []})
+            if match[1] == "bucket":
+                found[match[2]]["bucket"].append((float(match[3].replace("+Inf", "inf")), value))
+            else:
+                found[match[2]][match[1]] = value
+    for one in found.values():
+        bounds, counts = zip(*one["bucket"])
+        assert len(bounds) == 20 and list(bounds) == sorted(bounds) and list(counts) == sorted(counts), one
+        assert bounds[-1] == float("inf") and counts[-1] == one["count"] > 0, one
+    return {labels: (one["count"], one["sum"]) for labels, one in found.items()}
+
+
+def each_request_is_in_a_histogram(binary):
+    with Fleet(binary) as fleet:
+        at = fleet_with_pages(fleet)
+        fleet.gateway("g2", ["--admin", at.setdefault("g2", f"127.0.0.1:{fleet.port()}"), "--threads", "2"])
+        fleet.settled(["n1"])
+        for _ in range(2):  # g2: now one thread has a connection, now the other
+            redis = [Resp(fleet.process(name).resp) for name in ("g1", "g2")]
+            for r in redis:
+                for i in range(50):
+                    r("INCR", f"k{i}")
+                assert r("SET", "text", "x") == "OK"
+                try:
+                    raise AssertionError(f"{r('CALL', '@99/x', 'y')} is no error")
+                except RespError as error:
+                    assert "NOKIND" in str(error), error
+        for name in ("g1", "g2"):
+            figures = metrics(at[name])
+            took = histograms(figures, "ringhold_gateway_request_seconds")
+            counts = {labels: count for labels, (count, _) in took.items()}
+            ok = 'kind="0",outcome="ok"'
+            assert counts == {ok: 102, 'kind="other",outcome="no_kind"': 2}, counts
+            assert sum(counts.values()) == figures["ringhold_gateway_replies_total"], figures
+        n = metrics(at["n1"])
+        requests = histograms(n, "ringhold_node_request_seconds")
+        assert requests[ok][0] == 204, requests
+        assert histograms(n, "ringhold_node_activation_seconds")[ok][0] == 51
+        assert histograms(n, "ringhold_node_mailbox_seconds")['kind="0"'][0] == n["ringhold_node_requests_total"] == 204
+        assert histograms(n, "ringhold_node_handler_seconds")['kind="0"'][0] >= 204 + 51
+        assert n["ringhold_node_share_permille"] == 1000 and n["ringhold_node_mailbox_waiting"] == 0, n
+
+
+def how_long_a_request_took_is_told(binary):
+    with Fleet(binary) as fleet:
+        at = fleet_with_pages(fleet)
+        fleet.settled(["n1"])
+        redis = Resp(fleet.process("g1").resp)
+        redis("INCR", "k")
+        node = fleet.process("n1")
+
+        def told():
+            return histograms(metrics(at["g1"]), "ringhold_gateway_request_seconds")['kind="0",outcome="ok"']
+
+        before, sent = told(), time.monotonic()
+        node.kill(signal.SIGSTOP)
+        redis.send(("INCR", "k"))
+        until("it is under way", lambda: metrics(at["g1"])["ringhold_gateway_in_flight"] == 1)
+        under_way = time.monotonic()
+        for _ in range(10):
+            assert told() == before
+        went_on = time.monotonic()
+        node.kill(signal.SIGCONT)
+        assert redis.read() == 2
+        until("it is counted", lambda: told()[0] == before[0] + 1)
+        took, all_of_it = told()[1] - before[1], time.monotonic() - sent
+        assert went_on - under_way <= took <= all_of_it, (went_on - under_way, took, all_of_it)
 
 
 def ready_is_no_more_from_the_start_of_a_drain(binary):
@@ -389,6 +465,8 @@ def who_follows_a_leader_is_ready(binary):
 main([
     every_daemon_tells_its_figures,
     status_is_the_same_as_json,
+    each_request_is_in_a_histogram,
+    how_long_a_request_took_is_told,
     ready_is_no_more_from_the_start_of_a_drain,
     who_follows_a_leader_is_ready,
     a_page_of_the_web_is_not_answered,

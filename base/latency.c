@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Histograms by kind: their bounds and rows, read and added up.
+ */
+#include "base/latency.h"
+
+uint64_t latency_bound_us(unsigned bucket)
+{
+    return bucket < LATENCY_BUCKETS - 1 ? (uint64_t)LATENCY_FIRST_US << bucket : UINT64_MAX;
+}
+
+uint64_t latency_count(const struct latency *l)
+{
+    uint64_t count = 0;
+
+    for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
+        count += latency_read(&l->bucket[i]);
+    }
+    return count;
+}
+
+uint64_t latency_at_us(const struct latency *l, unsigned per_mille)
+{
+    const uint64_t wanted = (latency_count(l) * per_mille + 999) / 1000;
+    uint64_t seen = 0;
+    unsigned i = 0;
+
+    while (i < LATENCY_BUCKETS && (seen += latency_read(&l->bucket[i])) < wanted) {
+        i++;
+    }
+    return seen == 0 ? 0 : latency_bound_us(i);
+}
+
+void latency_merge(struct latency *to, const struct latency *more)
+{
+    for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
+        latency_raise(&to->bucket[i], latency_read(&more->bucket[i]));
+    }
+    latency_raise(&to->sum_us, latency_read(&more->sum_us));
+}
+
+uint32_t latencies_find(const struct latencies *l, uint16_t kind)
+{
+    uint32_t row = atomic_load_explicit(&l->count, memory_order_acquire);
+
+    while (row > 0 && l->row[row].kind != kind) {
+        row--;
+    }
+    return row;
+}
+
+uint32_t latencies_row(struct latencies *l, uint16_t kind)
+{
+    const uint32_t found = latencies_find(l, kind);
+    const uint32_t next = atomic_load_explicit(&l->count, memory_order_relaxed) + 1;
+
+    if (found != 0 || next > LATENCY_KINDS) {
+        return found;
+    }
+    l->row[next].kind = kind;
+    atomic_store_explicit(&l->count, next, memory_order_release); // It may be read from now on.
+    return next;
+}
+
+void latencies_merge(struct latencies *sum, const struct latencies *more)
+{
+    const uint32_t count = atomic_load_explicit(&more->count, memory_order_acquire);
+
+    for (uint32_t i = 0; i <= count; i++) {
+        const uint32_t to = i == 0 ? 0 : latencies_row(sum, more->row[i].kind);
+
+        for (unsigned s = 0; s < LATENCY_SERIES; s++) {
+            latency_merge(&sum->row[to].of[s], &more->row[i].of[s]);
+        }
+    }
+}
