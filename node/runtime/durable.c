@@ -95,8 +95,9 @@ void durable_save(struct rh_actor *a)
 static bool passes(const struct durable *d, enum verb verb)
 {
     const bool of_the_watchdog = verb == VERB_DEFER || verb == VERB_FINISH;
+    const bool stays = verb == VERB_RETIRE; // which tells of nothing that was changed
 
-    return of_the_watchdog || d->ended || mutant(M_ANSWERFIRST) ||
+    return of_the_watchdog || stays || d->ended || mutant(M_ANSWERFIRST) ||
            (!d->runs && d->task == NULL && d->sealed.size == 0);
 }
 
@@ -132,6 +133,11 @@ void durable_leave(struct rh_actor *a, bool good)
     const bool stays = good && !a->broken && !d->refuses;
 
     d->runs = d->refuses = false;
+    if (d->knows) { // whatever becomes of a commit that is on its way
+        d->knows = false;
+        d->name.number = 0;
+        withheld_say(a, &d->said);
+    }
     if (a->broken && (named_values_are_changed(&d->values) || durable_alarms_are_changed(d) ||
                       durable_sends_are_changed(d))) {
         withheld_deny(a, &d->said);
@@ -251,6 +257,7 @@ static void fail(struct rh_actor *a, enum store_result why)
 
     complain(a, why);
     d->ended = true;
+    buffer_clear(&d->sealed); // it stands on what is not saved
     if (activates) {
         end_activation(a);
         return;
@@ -260,7 +267,8 @@ static void fail(struct rh_actor *a, enum store_result why)
         runtime_tell_error(a, VERB_FAIL, why == STORE_FENCED ? ERR_CONFLICT : ERR_OK);
     }
     withheld_fail(a, &d->waiting, why);
-    withheld_fail(a, &d->next, why);
+    // What stands behind a commit in doubt is surely not saved, unless a part of it is in that.
+    withheld_fail(a, &d->next, why == STORE_UNKNOWN && !d->begun ? STORE_UNAVAILABLE : why);
     if (a->deferred) {
         end_deferred(a, why);
     }

@@ -37,7 +37,7 @@ struct durable {
     struct named_values values;
     struct answers answers;
     struct request_name name; /* of the request that runs; number 0 = its answer is not saved */
-    bool begun;               /* a part of that request is saved, or will be by `sealed` */
+    bool begun;               /* a part of what runs is saved, or will be by `sealed` */
     struct durable_alarms *alarms; /* owned; NULL = it has had none */
     struct actor_outbox outbox;
     struct inbox inbox;
@@ -53,10 +53,11 @@ struct durable {
     uint32_t state_version;
     bool has_state;
     bool loading;
-    bool runs;                      /* a callback does */
-    bool has_alarm;                 /* SENDS_ALARM is in the store */
-    bool refuses;                   /* what runs is a send that is not taken: nothing of it stays */
-    bool ended;                     /* a commit was refused: what is said now goes out at once */
+    bool runs;      /* a callback does, … */
+    bool knows;     /* … or none: the request is answered from what was saved before */
+    bool has_alarm; /* SENDS_ALARM is in the store */
+    bool refuses;   /* what runs is a send that is not taken: nothing of it stays */
+    bool ended;     /* a commit was refused: what is said now goes out at once */
     uint64_t told[DURABLE_FIGURES]; /* its part of the node's figures */
 };
 

@@ -20,10 +20,14 @@ static void answer_interrupted(struct rh_actor *a)
 
 static void answer_known(struct rh_actor *a, struct request_name name)
 {
+    struct durable *d = a->extra->durable;
     struct bytes body = {0};
     uint8_t code = ANSWER_OK;
+    const enum answer_known known =
+        answers_find(&d->answers, name, a->runtime->now_us, &code, &body);
 
-    switch (answers_find(&a->extra->durable->answers, name, a->runtime->now_us, &code, &body)) {
+    d->knows = known != ANSWER_NONE;
+    switch (known) {
     case ANSWER_NONE:
         return;
     case ANSWER_KEPT:
@@ -69,17 +73,16 @@ void durable_note_answer(struct rh_actor *a, bool changed)
     const struct completion *ran = withheld_find(&d->said, VERB_RUN);
     const bool counts = changed || withheld_find(&d->said, VERB_CALL) != NULL;
 
-    if (d->name.number == 0) {
-        return;
-    }
     if (ran != NULL) {
-        if (counts || d->begun) {
+        if (d->name.number != 0 && (counts || d->begun)) {
             save(a, ran);
         }
         d->name.number = 0;
     } else if (counts && !d->begun) {
         d->begun = true;
-        answers_begin(&d->answers, d->name, a->runtime->now_us, &d->sealed);
+        if (d->name.number != 0) {
+            answers_begin(&d->answers, d->name, a->runtime->now_us, &d->sealed);
+        }
     }
 }
 

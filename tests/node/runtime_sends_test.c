@@ -374,6 +374,94 @@ static void one_that_moves_says_nothing_more(void **state)
     close_purse(&ann);
 }
 
+/* Ann has heard that her gift was taken: the commit that deletes its row is on its way, and nothing
+ * waits for it. */
+static void deletes_a_row(struct purse *ann)
+{
+    open_purse(ann);
+    gives(ann);
+    keep_send(ann, "bob");
+    hears(ann, true);
+    assert_int_equal(memory_store_waiting(&ann->store), 1);
+}
+
+/* fleet_sim --profile durable --seed 7: what was changed meanwhile was saved under the number of
+ * what was not. */
+static void what_stands_behind_a_commit_that_fails_is_not_saved(void **state)
+{
+    struct purse ann;
+
+    (void)state;
+    deletes_a_row(&ann);
+    const uint64_t number = ann.store.number;
+    (void)runtime_rig_call(&ann.t, "earn");
+    memory_store_refuse(&ann.store, STORE_UNAVAILABLE);
+    tick(&ann, 0);
+    assert_int_equal(memory_store_waiting(&ann.store), 0);
+    assert_memory_equal(ann.t.text, "STORE_UNAVAILABLE ", 18);
+    assert_int_equal(ann.store.number, number);
+    assert_int_equal(gold(&ann), 0);
+    takes_over(&ann);
+    earns(&ann);
+    assert_int_equal(gold(&ann), 1);
+    close_purse(&ann);
+}
+
+/* fleet_sim --profile durable --seed 46: its host waited for that for ever. */
+static void who_does_not_sleep_says_so_whatever_becomes_of_a_commit(void **state)
+{
+    struct purse ann;
+
+    (void)state;
+    open_purse(&ann);
+    earns(&ann);
+    gives(&ann);
+    keep_send(&ann, "bob");
+    (void)runtime_rig_call(&ann.t, "give cid");
+    saves(&ann);
+    hears(&ann, true);
+    assert_int_equal(memory_store_waiting(&ann.store), 1);
+    ann.t.told[VERB_RETIRE] = 0;
+    runtime_retire(ann.t.actor);
+    assert_int_equal(ann.t.told[VERB_RETIRE], 1);
+    memory_store_refuse(&ann.store, STORE_UNAVAILABLE);
+    tick(&ann, 0);
+    assert_int_equal(ann.t.told[VERB_RETIRE], 1);
+    close_purse(&ann);
+}
+
+static void runs(struct purse *p, bool again)
+{
+    const struct runtime_message message = {
+        .ticket = 1, .body = bytes_of("earn", 4), .again = again, .name = {77, 5}};
+
+    runtime_run(p->t.actor, &message);
+}
+
+/* fleet_sim --profile durable --seed 5: it was told that nothing of it was saved. */
+static void a_saved_answer_waits_for_no_commit(void **state)
+{
+    struct purse ann;
+
+    (void)state;
+    open_purse(&ann);
+    runs(&ann, false);
+    saves(&ann);
+    (void)runtime_rig_call(&ann.t, "give bob");
+    saves(&ann);
+    keep_send(&ann, "bob");
+    hears(&ann, true);
+    assert_int_equal(memory_store_waiting(&ann.store), 1);
+    const size_t before = ann.t.answers;
+    runs(&ann, true);
+    assert_int_equal(ann.t.answers, before + 1);
+    assert_int_equal(ann.t.code, ANSWER_OK);
+    memory_store_refuse(&ann.store, STORE_UNAVAILABLE);
+    tick(&ann, 0);
+    assert_int_equal(ann.t.answers, before + 1);
+    close_purse(&ann);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +471,9 @@ static int all_cases(void)
         cmocka_unit_test(what_is_refused_changes_nothing_and_comes_again),
         cmocka_unit_test(one_with_an_outbox_does_not_sleep),
         cmocka_unit_test(one_that_moves_says_nothing_more),
+        cmocka_unit_test(what_stands_behind_a_commit_that_fails_is_not_saved),
+        cmocka_unit_test(who_does_not_sleep_says_so_whatever_becomes_of_a_commit),
+        cmocka_unit_test(a_saved_answer_waits_for_no_commit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
