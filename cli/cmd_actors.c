@@ -21,7 +21,7 @@ enum {
 
 /* What is shown so far. */
 struct shown {
-    bool json;
+    enum rows_format format;
     struct rows rows;
     uint32_t limit; /* rows; 0 = no limit */
     uint32_t count;
@@ -41,10 +41,10 @@ static int add_row(void *context, const struct rh_live *live)
     rows_number(&s->rows, live->kind);
     rows_text(&s->rows, "%s", history_word(bytes_of(live->id.data, live->id.size), word));
     rows_text(&s->rows, "%s", live->state);
-    rows_number(&s->rows, live->unused_ms);
+    rows_ms(&s->rows, live->unused_ms);
     s->count++;
     if (s->count % KEPT_MAX == 0) {
-        rows_print_some(&s->rows, s->json);
+        rows_print_some(&s->rows, s->format);
     }
     return 0;
 }
@@ -70,8 +70,8 @@ static struct rh_admin *open_admin(const struct query *q)
 
 static int list(const struct query *q, struct rh_live_filter *filter)
 {
-    static const char *const columns[] = {"NODE", "KIND", "ID", "STATE", "UNUSED MS", NULL};
-    struct shown s = {.json = q->json, .limit = filter->limit};
+    static const char *const columns[] = {"NODE", "KIND", "ID", "STATE", "UNUSED=unused_ms", NULL};
+    struct shown s = {.format = q->format, .limit = filter->limit};
     struct rh_admin *admin = open_admin(q);
 
     if (admin == NULL) {
@@ -124,7 +124,7 @@ int cmd_actors(int argc, char **argv)
             "An actor that lives from the beginning of the list to its end, and stays at its "
             "node,\n"
             "is in it once. One that comes, goes or moves meanwhile may be in it, or not.\n"
-            "UNUSED MS: since its last request. Ids are printed as in a history: bytes that are\n"
+            "UNUSED: since its last request. Ids are printed as in a history: bytes that are\n"
             "not plain characters as %XX; --prefix takes them so.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
     };

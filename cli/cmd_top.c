@@ -64,7 +64,7 @@ static size_t collect(const struct collection *s, struct hot_row out[SHOWN_MAX])
 static void print_hot(const struct query *q, const struct hot_row *hot, size_t count)
 {
     static const char *const columns[] = {
-        "WHAT", "NODE", "WORKER", "KIND", "ID", "US", "COUNT", NULL};
+        "WHAT", "NODE", "WORKER", "KIND", "ID", "TIME=us", "COUNT", NULL};
     char word[HISTORY_WORD_SIZE];
     struct rows r;
 
@@ -78,7 +78,7 @@ static void print_hot(const struct query *q, const struct hot_row *hot, size_t c
         rows_number(&r, row->worker);
         rows_number(&r, row->kind);
         rows_text(&r, "%s", history_word(bytes_of(row->id.data, size), word));
-        rows_number(&r, row->us);
+        rows_us(&r, row->us);
         rows_number(&r, row->count);
     }
     query_print(q, &r);
@@ -169,9 +169,9 @@ int cmd_top(int argc, char **argv)
         .arguments = "",
         .details =
             "--hot:\n"
-            "runs      its handler has been running for US microseconds\n"
-            "deferred  COUNT messages are answered later, the oldest has waited US\n"
-            "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
+            "runs      its handler has been running for TIME\n"
+            "deferred  COUNT messages are answered later, the oldest has waited TIME\n"
+            "busy      took TIME of its worker's last 5 to 10 seconds, in COUNT tasks\n"
             "waiting   COUNT requests are in its mailbox\n"
             "Ids are printed as in a history: bytes that are not plain characters as %XX.\n"
             "--calls, for each node since it registered:\n"

@@ -5,6 +5,7 @@
 #include "coordinator/overview.h"
 
 #include "base/history.h"
+#include "base/stamp.h"
 #include "daemon/admin.h"
 #include "daemon/json.h"
 #include "wire/control.h"
@@ -118,11 +119,9 @@ static void put_txns(const Rh__AdminReply *reply, struct buffer *out)
     json_begin(out, "transactions", '[');
     for (size_t i = 0; i < reply->n_txns; i++) {
         const Rh__TxnRow *t = reply->txns[i];
-        char number[24];
 
-        (void)snprintf(number, sizeof number, "%" PRIu64, t->txn);
         json_begin(out, NULL, '{');
-        json_text(out, "number", number);
+        json_text(out, "number", STAMP(t->txn));
         json_text(out, "state", t->state);
         json_text(out, "why", t->why);
         json_text(out, "outcome", t->outcome_why);
@@ -154,17 +153,17 @@ static bool put_all(const struct overview *o, struct admin *a, const char *known
                     struct buffer *out)
 {
     Rh__AdminReply *status = ask_status(a);
-    char version[24];
+    char version[STAMP_TEXT_SIZE];
 
     if (status == NULL || status->error[0] != '\0') {
         admin_free(status);
         return false;
     }
-    (void)snprintf(version, sizeof version, "%" PRIu64, status->version);
+    (void)stamp_text(status->version, version);
     Rh__AdminReply *ring = strcmp(version, known) == 0 && status->pending == 0 ? NULL : ask_ring(a);
     Rh__AdminReply *txns = ask_txns(a);
     if (ring != NULL) { // newer, maybe
-        (void)snprintf(version, sizeof version, "%" PRIu64, ring->version);
+        (void)stamp_text(ring->version, version);
     }
     put_head(o, status, version, out);
     put_coordinators(status, out);
