@@ -7,7 +7,7 @@ import sys
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 sys.path.append(sys.path[0])
 from fleet import Fleet, Resp, flat, main, number_of, until
-from smoke_drain import Terminal
+from smoke_drain import Terminal, started
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.normpath(os.path.join(HERE, "..", "..", "docs", "screens.md"))
@@ -118,10 +118,29 @@ def a_watched_status_is_drawn_in_place(binary):
         watched.end(-9)
 
 
+def what_a_node_is_asked_and_what_waits_there_is_shown(binary):
+    with Fleet(binary) as fleet:
+        busy, _redis = started(fleet)  # an actor of n2 hangs
+        crowd = Resp(fleet.process("g1").resp)
+        crowd.send(*[("CALL", busy, "hang")] * 7)
+        mine = [key for key in (f"k{i}" for i in range(20)) if fleet.ask("where", key)["node"] == "n1"]
+        redis = Resp(fleet.process("g1").resp)
+
+        def node(name):
+            for key in mine:
+                redis("CALL", key, "noop")
+            return next(n for n in fleet.status()["nodes"] if n["node"] == name)
+
+        until("they wait", lambda: node("n2")["waiting"] >= 7)
+        until("n1 tells its rate", lambda: node("n1")["requests_s"] > 0)
+        assert re.search(r"^n1 .* [1-9][0-9]*/s +0 ", fleet.tell("status"), re.M)
+
+
 if __name__ == "__main__":
     main([
         every_screen_fits,
         a_number_is_taken_in_both_forms,
         tables_have_a_form_for_programs,
         a_watched_status_is_drawn_in_place,
+        what_a_node_is_asked_and_what_waits_there_is_shown,
     ])  # fmt: skip
