@@ -42,7 +42,7 @@ def write(binary, which):
         halves = {name: kept(name) for name in PARTS}
         halves[which] = part(PARTS[which], screens(fleet))
     with open(PAGE, "w") as f:
-        f.write(HEAD + "\n".join(halves.values()))
+        f.write(HEAD + "\n".join(half for half in halves.values() if half))
 
 
 write(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "now")

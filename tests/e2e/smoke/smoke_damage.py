@@ -345,6 +345,14 @@ def a_new_nodes_full_disk_leaves_a_folder_that_starts(binary):
         fleet.settled(["n1"])
 
 
+def integers(value):
+    """All that there are in an answer."""
+    if isinstance(value, (dict, list)):
+        inner = value.values() if isinstance(value, dict) else value
+        return [i for v in inner for i in integers(v)]
+    return [value] if isinstance(value, int) else []
+
+
 def a_backup_restores_a_group_that_lost_all_its_folders(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(3)
@@ -372,6 +380,12 @@ def a_backup_restores_a_group_that_lost_all_its_folders(binary):
             "both nodes register in the new era",
             lambda: all(number_of(n["incarnation"]) >> 40 == after["era"] for n in fleet.ask("node", "list")),
         )
+        # What programs read as a floating point number is the number that was meant.
+        for words in (["status"], ["node", "list"], ["ring"], ["txn", "list"], ["events"], ["where", "k"]):
+            assert max(integers(fleet.ask(*words))) < 2**53, words
+        fleet.tell("node", "drain", "n1", "--wait", "60")
+        txn = fleet.ask("txn", "list")[0]["txn"]
+        assert txn.startswith(f"{after['era']}.") and fleet.ask("txn", "show", txn)["txn"] == txn
 
 
 main(
