@@ -20,7 +20,7 @@ enum {
 
 /* What is shown so far. */
 struct shown {
-    bool json;
+    enum rows_format format;
     struct rows rows;
     uint32_t limit; /* rows; 0 = no limit */
     uint32_t count;
@@ -36,12 +36,13 @@ static int add_row(void *context, const struct rh_live *live)
         return 1;
     }
     rows_text(&s->rows, "%s", live->node);
-    actor_cells(&s->rows, s->json, live->kind, bytes_of(live->id.data, live->id.size));
+    actor_cells(
+        &s->rows, s->format == ROWS_JSON, live->kind, bytes_of(live->id.data, live->id.size));
     rows_text(&s->rows, "%s", live->state);
-    rows_number(&s->rows, live->unused_ms);
+    rows_ms(&s->rows, live->unused_ms);
     s->count++;
     if (s->count % KEPT_MAX == 0) {
-        rows_print_some(&s->rows, s->json);
+        rows_print_some(&s->rows, s->format);
     }
     return 0;
 }
@@ -67,10 +68,10 @@ static struct rh_admin *open_admin(const struct query *q)
 
 static int list(const struct query *q, struct rh_live_filter *filter)
 {
-    static const char *const columns[] = {"NODE", "ACTOR", "STATE", "UNUSED MS", NULL};
+    static const char *const columns[] = {"NODE", "ACTOR", "STATE", "UNUSED=unused_ms", NULL};
     static const char *const json_columns[] = {
-        "NODE", "ACTOR", "KIND", "ID", "STATE", "UNUSED MS", NULL};
-    struct shown s = {.json = q->json, .limit = filter->limit};
+        "NODE", "ACTOR", "KIND", "ID", "STATE", "UNUSED=unused_ms", NULL};
+    struct shown s = {.format = q->format, .limit = filter->limit};
     struct rh_admin *admin = open_admin(q);
 
     if (admin == NULL) {
@@ -123,7 +124,7 @@ int cmd_actors(int argc, char **argv)
             "An actor that lives from the beginning of the list to its end, and stays at its "
             "node,\n"
             "is in it once. One that comes, goes or moves meanwhile may be in it, or not.\n"
-            "UNUSED MS: since its last request. ACTOR is KIND/ID, with %XX for what a shell could\n"
+            "UNUSED: since its last request. ACTOR is KIND/ID, with %XX for what a shell could\n"
             "take for something else; --prefix takes an id's beginning so.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
     };

@@ -3,6 +3,7 @@
  * `ringhold events`: lists or follows the audit history.
  */
 #include "cli/commands.h"
+#include "cli/event_text.h"
 #include "cli/query.h"
 
 #include <inttypes.h>
@@ -15,21 +16,23 @@ static void begin_rows(struct rows *r)
 {
     static const char *const columns[] = {"ID",
                                           "TIME",
-                                          "LEADER",
-                                          "COMMAND",
-                                          "ACCEPTED",
+                                          "+LEADER",
+                                          "-COMMAND",
+                                          "-ACCEPTED",
                                           "NUMBER",
-                                          "SUBJECT",
-                                          "WHY",
-                                          "BY",
-                                          "REASON",
+                                          "-SUBJECT",
+                                          "-WHY",
+                                          "-BY",
+                                          "-REASON",
+                                          "WHAT",
                                           NULL};
 
     rows_init(r, columns);
 }
 
-static void put_event(const Rh__EventRow *e, struct rows *r)
+static void put_event(const Rh__EventRow *e, const Rh__AdminReply *history, struct rows *r)
 {
+    char text[EVENT_TEXT_SIZE];
     char time[48];
 
     rows_number(r, e->id);
@@ -37,51 +40,51 @@ static void put_event(const Rh__EventRow *e, struct rows *r)
     rows_number(r, e->proposer);
     rows_text(r, "%s", e->command);
     rows_text(r, "%s", e->accepted ? "yes" : "no");
-    rows_number(r, e->stamp);
+    rows_stamp(r, e->stamp);
     rows_text(r, "%s", e->subject);
     rows_text(r, "%s", e->why);
     rows_text(r, "%s", e->by);
     rows_text(r, "%s", e->reason);
+    rows_text(r, "%s", event_text(e, history, text));
 }
 
-static Rh__AdminReply *ask(struct admin *a, uint32_t limit, uint32_t timeout_ms)
+/* All that may be shown: older ones name the nodes that newer ones are about. */
+static Rh__AdminReply *ask(struct admin *a, uint32_t timeout_ms)
 {
     Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
 
-    what.limit = limit;
+    what.limit = EVENTS_SHOWN_MAX;
     return admin_ask(a, &what.base, timeout_ms);
 }
 
-/* One event as a line: of text, or of JSON. */
-static void print_line(const Rh__EventRow *e, bool json)
+static size_t at_most(size_t count, uint32_t limit)
 {
+    return count < limit ? count : limit;
+}
+
+/* One event as a line: of text, or of JSON. */
+static void print_line(const Rh__EventRow *e, const Rh__AdminReply *history, bool json)
+{
+    char text[EVENT_TEXT_SIZE];
     char time[48];
 
     if (json) {
         struct rows r;
 
         begin_rows(&r);
-        put_event(e, &r);
-        rows_print_json(&r);
+        put_event(e, history, &r);
+        rows_print(&r, ROWS_JSON);
         rows_fini(&r);
         (void)printf("\n");
     } else {
-        (void)printf("%s  %s %s%s%s%s%s%s%s%s\n",
-                     wall_text(e->time_us, time, sizeof time),
-                     e->command,
-                     e->subject,
-                     e->accepted ? "" : "  REFUSED",
-                     e->why[0] == '\0' ? "" : ": ",
-                     e->why,
-                     e->by[0] == '\0' ? "" : "  by ",
-                     e->by,
-                     e->reason[0] == '\0' ? "" : "  because ",
-                     e->reason);
+        (void)printf(
+            "%s  %s\n", wall_text(e->time_us, time, sizeof time), event_text(e, history, text));
     }
 }
 
-/* Those that were not shown, oldest first; `seen` is the last one that was. */
-static void print_newer(const Rh__AdminReply *reply, bool json, uint64_t *seen)
+/* Those that were not shown, oldest first; `seen` is the last one that was, 0: show the newest
+ * `limit`. */
+static void print_newer(const Rh__AdminReply *reply, uint32_t limit, bool json, uint64_t *seen)
 {
     const uint64_t oldest = reply->n_events == 0 ? 0 : reply->events[reply->n_events - 1]->id;
 
@@ -90,10 +93,10 @@ static void print_newer(const Rh__AdminReply *reply, bool json, uint64_t *seen)
                       "ringhold events: %" PRIu64 " events came too fast to show\n",
                       oldest - *seen - 1);
     }
-    for (size_t i = reply->n_events; i-- > 0;) {
+    for (size_t i = *seen == 0 ? at_most(reply->n_events, limit) : reply->n_events; i-- > 0;) {
         if (reply->events[i]->id > *seen) {
             *seen = reply->events[i]->id;
-            print_line(reply->events[i], json);
+            print_line(reply->events[i], reply, json);
         }
     }
     (void)fflush(stdout);
@@ -108,10 +111,10 @@ static int follow(const struct query *q, uint32_t limit)
     uint64_t seen = 0;
 
     while (a != NULL && ferror(stdout) == 0) {
-        Rh__AdminReply *reply = ask(a, seen == 0 ? limit : EVENTS_SHOWN_MAX, q->timeout_ms);
+        Rh__AdminReply *reply = ask(a, q->timeout_ms);
 
         if (reply != NULL) {
-            print_newer(reply, q->json, &seen);
+            print_newer(reply, limit, q->json, &seen);
         }
         admin_free(reply);
         (void)nanosleep(&pause, NULL);
@@ -148,14 +151,14 @@ int cmd_events(int argc, char **argv)
         return follow(&q, limit);
     }
     Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
-    what.limit = limit;
+    what.limit = EVENTS_SHOWN_MAX; // as in ask()
     Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }
     begin_rows(&rows);
-    for (size_t i = reply->n_events; i-- > 0;) { // they come newest first
-        put_event(reply->events[i], &rows);
+    for (size_t i = at_most(reply->n_events, limit); i-- > 0;) { // they come newest first
+        put_event(reply->events[i], reply, &rows);
     }
     query_print(&q, &rows);
     admin_free(reply);

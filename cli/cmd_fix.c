@@ -8,7 +8,6 @@
 
 #include "wire/repair.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +139,7 @@ static bool is_repeated(const struct findings *all, size_t at)
 static void say(const struct fix *f, const char *what, const char *text)
 {
     if (!f->q.json) {
-        (void)printf("%-8s %s\n", what, text);
+        text_printf(9, "%-8s %s", what, text);
     }
 }
 
@@ -191,7 +190,11 @@ static int look_again(struct fix *f)
     say(f, "", "");
     (void)fflush(stdout);
     if (sampling_run(&sampling, &f->q, f->settle_ms)) {
-        (f->q.json ? sampling_print_json : sampling_print)(&sampling);
+        if (f->q.json) {
+            sampling_print_json(&sampling);
+        } else {
+            sampling_print(&sampling, &f->q);
+        }
         code = sampling.findings.count == 0 ? 0 : 2;
     }
     sampling_fini(&sampling);
@@ -252,6 +255,7 @@ int cmd_fix(int argc, char **argv)
                    "left, 1 no process could be asked.",
         .options = query_options_more(&f.q, more, sizeof more / sizeof *more),
     };
+    f.q.prose = true;
     const int code = query_parse(&f.q, &command, argc, argv);
 
     if (code >= 0) {

@@ -68,7 +68,7 @@ static bool all_extended(const Rh__AdminReply *reply, uint64_t for_us)
 
 static void put_nodes(const Rh__AdminReply *reply, uint64_t for_us, struct rows *r)
 {
-    static const char *const columns[] = {"NODE", "EXTENDED", "LEASE MS", "WHY NOT", NULL};
+    static const char *const columns[] = {"NODE", "EXTENDED", "LEASE=lease_ms", "WHY NOT", NULL};
 
     rows_init(r, columns);
     for (size_t i = 0; i < reply->n_nodes; i++) {
@@ -76,7 +76,7 @@ static void put_nodes(const Rh__AdminReply *reply, uint64_t for_us, struct rows 
 
         rows_text(r, "%s", n->member->name);
         rows_text(r, "%s", is_extended(reply, n, for_us) ? "yes" : "no");
-        rows_number(r, n->lease_own_us / 1000);
+        rows_ms(r, n->lease_own_us / 1000);
         rows_text(r, "%s", is_extended(reply, n, for_us) || for_us == 0 ? "" : why_not(n));
     }
 }
@@ -122,11 +122,13 @@ static void print(const struct query *q, const Rh__AdminReply *reply, uint64_t l
                      left_ms,
                      reply->lease_longest_us / 1000,
                      reply->lease_wait_us / 1000);
-        rows_print_json(&r);
+        rows_print(&r, ROWS_JSON);
         (void)printf("}\n");
     } else {
-        rows_print_table(&r);
-        if (left_ms > 0) {
+        rows_print(&r, q->format);
+        if (query_bare(q)) {
+            // rows alone
+        } else if (left_ms > 0) {
             print_extended(reply, left_ms);
         } else {
             print_ended(reply);

@@ -36,23 +36,23 @@ static void parts_text(const Rh__NodeRow *n, char *text, size_t size)
 int cmd_node_list(int argc, char **argv)
 {
     static const char *const columns[] = {"NODE",
+                                          "STATE",
                                           "ROLE",
                                           "ZONE",
-                                          "SLOT",
-                                          "ADDRESS",
-                                          "STATE",
+                                          "+SLOT",
                                           "WEIGHT",
                                           "VNODES",
                                           "ACTORS",
-                                          "INCARNATION",
-                                          "HEARD MS AGO",
-                                          "LEASE MS LEFT",
-                                          "LEAST MS",
-                                          "GATED",
-                                          "PARKED",
-                                          "UNSAID",
-                                          "CLOCK",
+                                          "LEASE=lease_ms_left",
+                                          "+LEAST LEASE=least_ms",
+                                          "HEARD=heard_ms_ago",
+                                          "+GATED",
+                                          "+PARKED",
+                                          "+UNSAID",
+                                          "+CLOCK",
+                                          "+INCARNATION",
                                           "PARTS",
+                                          "ADDRESS",
                                           NULL};
     struct query q;
     const struct command command = {
@@ -63,6 +63,7 @@ int cmd_node_list(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     char parts[512];
+    char ago[32];
     struct rows r;
 
     if (code >= 0) {
@@ -78,24 +79,25 @@ int cmd_node_list(int argc, char **argv)
         const Rh__NodeRow *n = reply->nodes[i];
 
         rows_text(&r, "%s", n->member->name);
+        rows_text(&r, "%s", n->state);
         rows_text(&r, "%s", role_text(n->member->role));
         rows_text(&r, "%s", n->zone);
         rows_number(&r, n->member->slot);
-        rows_text(&r, "%s", n->member->address);
-        rows_text(&r, "%s", n->state);
         rows_number(&r, n->member->weight);
         rows_number(&r, n->vnodes);
         rows_number(&r, n->actors);
-        rows_number(&r, n->member->incarnation);
-        rows_number(&r, n->heard_us_ago / 1000);
-        rows_number(&r, n->lease_us_left / 1000);
-        rows_number(&r, n->lease_least_us / 1000);
+        rows_ms(&r, n->lease_us_left / 1000);
+        rows_ms(&r, n->lease_least_us / 1000);
+        rows_figure(
+            &r, n->heard_us_ago / 1000, "%s ago", ms_text(n->heard_us_ago / 1000, ago, sizeof ago));
         rows_number(&r, n->lease_gated);
         rows_number(&r, n->leaseless_total);
         rows_number(&r, n->gate_dropped);
         rows_text(&r, "%+.1f%%", n->clock_parts / 10.0);
+        rows_stamp(&r, n->member->incarnation);
         parts_text(n, parts, sizeof parts);
         rows_text(&r, "%s", parts);
+        rows_text(&r, "%s", n->member->address);
     }
     query_print(&q, &r);
     admin_free(reply);

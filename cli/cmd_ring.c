@@ -2,11 +2,11 @@
  *
  * `ringhold ring`: lists every vnode and its owner.
  */
+#include "base/stamp.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "cli/ring_diff.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 static void put_vnodes(const Rh__AdminReply *reply, struct rows *r)
@@ -16,7 +16,7 @@ static void put_vnodes(const Rh__AdminReply *reply, struct rows *r)
                                           "TO",
                                           "OWNER",
                                           "GENERATION",
-                                          "COLD",
+                                          "+COLD",
                                           "MOVING IN",
                                           "MOVING TO",
                                           "ROLE",
@@ -30,9 +30,9 @@ static void put_vnodes(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, v->from);
         rows_number(r, v->to);
         rows_text(r, "%s", v->owner);
-        rows_number(r, v->generation);
-        rows_number(r, v->cold);
-        rows_number(r, v->txn);
+        rows_stamp(r, v->generation);
+        rows_stamp(r, v->cold);
+        rows_stamp(r, v->txn);
         rows_text(r, "%s", v->to_node);
         rows_text(r, "%s", role_text(v->role));
     }
@@ -49,15 +49,17 @@ static int print_ring(const struct query *q)
         return 1;
     }
     put_vnodes(reply, &vnodes);
-    (void)digest_text(reply->digest0, reply->digest1, digest);
     if (q->json) {
-        (void)printf(
-            "{\"version\":%" PRIu64 ",\"digest\":\"%s\",\"vnodes\":", reply->version, digest);
-        rows_print_json(&vnodes);
+        (void)printf("{\"version\":\"%s\",\"digest\":\"%s\",\"vnodes\":",
+                     STAMP(reply->version),
+                     digest_text(reply->digest0, reply->digest1, digest));
+        rows_print(&vnodes, ROWS_JSON);
         (void)printf("}\n");
     } else {
-        (void)printf("ring version %" PRIu64 "  digest %s\n\n", reply->version, digest);
-        rows_print_table(&vnodes);
+        if (!query_bare(q)) {
+            (void)printf("ring version %s\n\n", STAMP(reply->version));
+        }
+        rows_print(&vnodes, q->format);
     }
     rows_fini(&vnodes);
     admin_free(reply);

@@ -2,10 +2,13 @@
  *
  * `ringhold status`: the fleet at a glance, as tables or JSON.
  */
+#include "base/stamp.h"
 #include "cli/builds.h"
 #include "cli/cmd_maintenance.h"
 #include "cli/cmd_quarantine.h"
 #include "cli/commands.h"
+#include "cli/health.h"
+#include "cli/paint.h"
 #include "cli/query.h"
 
 #include <inttypes.h>
@@ -27,51 +30,104 @@ static void put_coordinators(const Rh__AdminReply *reply, struct rows *r)
     }
 }
 
-static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
+static uint64_t share_ppm(uint64_t cells, uint64_t all)
 {
-    static const char *const columns[] = {"NODE",
-                                          "ROLE",
-                                          "ZONE",
-                                          "ADDRESS",
-                                          "STATE",
-                                          "VNODES",
-                                          "SHARE PPM",
-                                          "ACTORS",
-                                          "HELD",
-                                          "HELD EVER",
-                                          "RUN",
-                                          "FORWARDED",
-                                          "QUARANTINED",
-                                          "JOINS MS",
-                                          "VERSION",
-                                          "DIGEST",
-                                          NULL};
+    return all == 0 ? 0 : cells * 1000000 / all;
+}
+
+static uint64_t all_cells(const Rh__AdminReply *reply)
+{
     uint64_t cells = 0;
-    char digest[33];
 
     for (size_t i = 0; i < reply->n_nodes; i++) {
         cells += reply->nodes[i]->cells;
     }
+    return cells;
+}
+
+static void put_node(const Rh__AdminReply *reply, const Rh__NodeRow *n, struct rows *r)
+{
+    const uint64_t joins_ms = (n->joins_us + 999) / 1000;
+    char digest[33];
+    char text[32];
+
+    rows_text(r, "%s", n->member->name);
+    rows_text(r, "%s", n->state);
+    rows_share(r, share_ppm(n->cells, all_cells(reply)));
+    rows_number(r, n->vnodes);
+    rows_number(r, n->actors);
+    if (n->requests_known) {
+        rows_figure(r, n->requests_s, "%" PRIu64 "/s", n->requests_s);
+    } else {
+        rows_figure(r, 0, "-");
+    }
+    rows_number(r, n->waiting);
+    rows_number(r, n->held);
+    rows_number(r, n->held_total);
+    rows_number(r, n->executed);
+    rows_number(r, n->forwarded);
+    rows_number(r, n->refused_quarantine);
+    rows_figure(r, joins_ms, "%s", joins_ms == 0 ? "" : ms_text(joins_ms, text, sizeof text));
+    rows_stamp(r, n->version);
+    rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
+    rows_text(r, "%s", role_text(n->member->role));
+    rows_text(r, "%s", n->zone);
+    rows_text(r, "%s", n->member->address);
+}
+
+static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {"NODE",
+                                          "STATE",
+                                          "SHARE=share_ppm",
+                                          "VNODES",
+                                          "ACTORS",
+                                          "REQUESTS=requests_s",
+                                          "QUEUE=waiting",
+                                          "+HELD",
+                                          "+HELD EVER",
+                                          "+RUN",
+                                          "+FORWARDED",
+                                          "+QUARANTINED",
+                                          "JOINS IN=joins_ms",
+                                          "+VERSION",
+                                          "+DIGEST",
+                                          "ROLE",
+                                          "ZONE",
+                                          "ADDRESS",
+                                          NULL};
+
     rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        put_node(reply, reply->nodes[i], r);
+    }
+}
+
+/* How even the shares are, of those that have one. */
+static void print_shares(const Rh__AdminReply *reply)
+{
+    const uint64_t all = all_cells(reply);
+    const Rh__NodeRow *least = NULL;
+    const Rh__NodeRow *most = NULL;
+    size_t count = 0;
+
     for (size_t i = 0; i < reply->n_nodes; i++) {
         const Rh__NodeRow *n = reply->nodes[i];
 
-        rows_text(r, "%s", n->member->name);
-        rows_text(r, "%s", role_text(n->member->role));
-        rows_text(r, "%s", n->zone);
-        rows_text(r, "%s", n->member->address);
-        rows_text(r, "%s", n->state);
-        rows_number(r, n->vnodes);
-        rows_number(r, cells == 0 ? 0 : n->cells * 1000000 / cells);
-        rows_number(r, n->actors);
-        rows_number(r, n->held);
-        rows_number(r, n->held_total);
-        rows_number(r, n->executed);
-        rows_number(r, n->forwarded);
-        rows_number(r, n->refused_quarantine);
-        rows_number(r, (n->joins_us + 999) / 1000);
-        rows_number(r, n->version);
-        rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
+        if (n->cells > 0) {
+            least = least == NULL || n->cells < least->cells ? n : least;
+            most = most == NULL || n->cells > most->cells ? n : most;
+            count++;
+        }
+    }
+    if (count > 1) {
+        text_printf(2,
+                    "share of a node: %.1f %% on average, least %.1f %% (%s), most %.1f %% (%s)",
+                    100.0 / (double)count,
+                    (double)share_ppm(least->cells, all) / 1e4,
+                    least->member->name,
+                    (double)share_ppm(most->cells, all) / 1e4,
+                    most->member->name);
     }
 }
 
@@ -99,7 +155,7 @@ static void put_zone(const Rh__AdminReply *reply, const char *zone, uint64_t cel
     rows_number(r, nodes);
     rows_number(r, live);
     rows_number(r, vnodes);
-    rows_number(r, cells == 0 ? 0 : owned * 1000000 / cells);
+    rows_share(r, share_ppm(owned, cells));
     rows_number(r, actors);
 }
 
@@ -107,13 +163,10 @@ static void put_zone(const Rh__AdminReply *reply, const char *zone, uint64_t cel
 static void put_zones(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {
-        "ZONE", "NODES", "LIVE", "VNODES", "SHARE PPM", "ACTORS", NULL};
-    uint64_t cells = 0;
+        "ZONE", "NODES", "LIVE", "VNODES", "SHARE=share_ppm", "ACTORS", NULL};
+    const uint64_t cells = all_cells(reply);
 
     rows_init(r, columns);
-    for (size_t i = 0; i < reply->n_nodes; i++) {
-        cells += reply->nodes[i]->cells;
-    }
     for (size_t i = 0; i < reply->n_nodes; i++) {
         const char *zone = reply->nodes[i]->zone;
         bool again = zone[0] == '\0';
@@ -178,10 +231,10 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
                                           "ACTORS",
                                           "OWNER",
                                           "NODES",
-                                          "AT LEAST",
-                                          "UNALLOCATED",
+                                          "+AT LEAST",
+                                          "+UNALLOCATED",
                                           "ZONES",
-                                          "ASTRAY",
+                                          "+ASTRAY",
                                           "CANARIES",
                                           NULL};
     static const char *const placements[] = {"hash", "singleton", "daemons", "together", "hosts"};
@@ -221,7 +274,7 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
                                           "UNKNOWN",
                                           "STALE ANSWERS",
                                           "VERSION",
-                                          "DIGEST",
+                                          "+DIGEST",
                                           "THREADS",
                                           "LINKED",
                                           NULL};
@@ -236,40 +289,25 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, g->in_flight);
         rows_number(r, g->unknown);
         rows_number(r, g->stale_answers);
-        rows_number(r, g->version);
+        rows_stamp(r, g->version);
         rows_text(r, "%s", digest_text(g->digest0, g->digest1, digest));
         rows_number(r, g->threads);
         rows_number(r, g->linked);
     }
 }
 
-/* Each once. */
-static void print_namesakes(const Rh__AdminReply *reply)
-{
-    for (size_t i = 0; i < reply->n_gateways; i++) {
-        size_t before = 0;
-        size_t behind = 0;
-
-        for (size_t j = 0; j < reply->n_gateways; j++) {
-            const bool same = strcmp(reply->gateways[i]->name, reply->gateways[j]->name) == 0;
-
-            before += same && j < i;
-            behind += same && j > i;
-        }
-        if (before == 0 && behind > 0) {
-            (void)printf("\n"
-                         "%zu gateways have the name %s: give each one a --name of its own\n",
-                         behind + 1,
-                         reply->gateways[i]->name);
-        }
-    }
-}
-
 /* Why what is planned does not begin. */
 static void put_obstacles(const Rh__AdminReply *reply, struct rows *r)
 {
-    static const char *const columns[] = {
-        "REASON", "NODE", "OTHER", "DRAINS", "TRANSACTIONS", "VNODES", "LEFT MS", "TEXT", NULL};
+    static const char *const columns[] = {"REASON",
+                                          "NODE",
+                                          "OTHER",
+                                          "DRAINS",
+                                          "TRANSACTIONS",
+                                          "VNODES",
+                                          "LEFT=left_ms",
+                                          "TEXT",
+                                          NULL};
 
     rows_init(r, columns);
     for (size_t i = 0; i < reply->n_obstacles; i++) {
@@ -281,7 +319,7 @@ static void put_obstacles(const Rh__AdminReply *reply, struct rows *r)
         rows_text(r, "%s", o->drains);
         rows_number(r, o->transactions);
         rows_number(r, o->vnodes);
-        rows_number(r, (o->left_us + 999) / 1000);
+        rows_ms(r, (o->left_us + 999) / 1000);
         rows_text(r, "%s", o->text);
     }
 }
@@ -290,47 +328,19 @@ static void print_obstacles(const Rh__AdminReply *reply)
 {
     for (size_t i = 0; i < reply->n_obstacles; i++) {
         const Rh__ObstacleRow *o = reply->obstacles[i];
+        char planned[32] = "";
 
-        (void)printf("%swaiting (%s)", i == 0 ? "\n" : "", o->reason);
-        if (o->drains[0] != '\0') {
-            (void)printf(", drain of %s", o->drains);
-        }
         if (o->transactions > 0) {
-            (void)printf(", %" PRIu32 " planned", o->transactions);
+            (void)snprintf(planned, sizeof planned, ", %" PRIu32 " planned", o->transactions);
         }
-        (void)printf(": %s\n", o->text);
-    }
-}
-
-static void print_astray(const Rh__AdminReply *reply)
-{
-    for (size_t i = 0; i < reply->n_roles; i++) {
-        const Rh__RoleRow *row = reply->roles[i];
-        bool again = false; // a role has a row for each placement
-
-        for (size_t k = 0; k < i; k++) {
-            again = again || strcmp(reply->roles[k]->role, row->role) == 0;
-        }
-        if (row->astray && row->nodes > 0 && !again) {
-            (void)printf("\n"
-                         "role %s is kept in %s, where none of its nodes is: others have its ids "
-                         "until one comes\n",
-                         role_text(row->role),
-                         row->zones);
-        }
-    }
-}
-
-static void print_clocks(const Rh__AdminReply *reply)
-{
-    for (size_t i = 0; i < reply->n_nodes; i++) {
-        const Rh__NodeRow *n = reply->nodes[i];
-
-        if (n->clock_parts != 0) {
-            (void)printf("\nthe clock of %s runs away (%+.1f %%): ringhold check\n",
-                         n->member->name,
-                         n->clock_parts / 10.0);
-        }
+        (void)printf("%s", i == 0 ? "\n" : "");
+        text_printf(2,
+                    "waiting (%s)%s%s%s: %s",
+                    o->reason,
+                    o->drains[0] == '\0' ? "" : ", drain of ",
+                    o->drains,
+                    planned,
+                    o->text);
     }
 }
 
@@ -342,23 +352,26 @@ static void print_balance(const Rh__AdminReply *reply)
     if (b == NULL || (strcmp(b->by, "hash") == 0 && b->unknown_why[0] != '\0')) {
         return;
     }
-    (void)printf("\nbalance by %s: ", b->by);
+    (void)printf("\n");
     const bool by_memory = strcmp(b->by, "memory") == 0;
     const char *what = by_memory ? "memory" : "load";
     if (b->unknown_why[0] != '\0') {
-        (void)printf("the %s is not known yet: %s\n", what, b->unknown_why);
+        text_printf(2, "balance by %s: the %s is not known yet: %s", b->by, what, b->unknown_why);
         return;
     }
-    (void)printf("%s has %.2f of its share of the %s; vnode %" PRIu32 " at %s alone %.2f%s\n",
-                 b->node,
-                 b->permille / 1000.0,
-                 what,
-                 b->vnode,
-                 b->vnode_node,
-                 b->vnode_permille / 1000.0,
-                 b->vnode_permille <= 1000 ? ""
-                 : by_memory               ? ", which is too large to move"
-                                           : ", which is too hot: ringhold top --hot");
+    text_printf(2,
+                "balance by %s: %s has %.2f of its share of the %s; vnode %" PRIu32
+                " at %s alone %.2f%s",
+                b->by,
+                b->node,
+                b->permille / 1000.0,
+                what,
+                b->vnode,
+                b->vnode_node,
+                b->vnode_permille / 1000.0,
+                b->vnode_permille <= 1000 ? ""
+                : by_memory               ? ", which is too large to move"
+                                          : ", which is too hot: ringhold top --hot");
 }
 
 static void print_balance_json(const Rh__AdminReply *reply)
@@ -412,11 +425,13 @@ static void print_leases(const Rh__AdminReply *reply)
     if (reply->lease_us == 0 || reply->lease_longest_us <= reply->lease_us) {
         return;
     }
-    (void)printf("\nleases of up to %" PRIu64 " s may last, the leader's own are %" PRIu64
-                 " s: the ids of a node that dies are served by others after up to %" PRIu64 " s\n",
-                 (reply->lease_longest_us + 999999) / 1000000,
-                 reply->lease_us / 1000000,
-                 (reply->lease_wait_us + 999999) / 1000000);
+    (void)printf("\n");
+    text_printf(2,
+                "leases of up to %" PRIu64 " s may last, the leader's own are %" PRIu64
+                " s: the ids of a node that dies are served by others after up to %" PRIu64 " s",
+                (reply->lease_longest_us + 999999) / 1000000,
+                reply->lease_us / 1000000,
+                (reply->lease_wait_us + 999999) / 1000000);
     if (e.count == 0) {
         (void)printf("no live node can serve without coordinators\n");
     } else {
@@ -438,27 +453,39 @@ struct tables {
     struct rows quarantine;
 };
 
-static void print_json(const Rh__AdminReply *reply, const struct tables *t)
+static void print_health_json(const struct health *h)
+{
+    (void)printf("{\"healthy\":%s,\"problems\":[", h->count == 0 ? "true" : "false");
+    for (size_t i = 0; i < h->count && i < HEALTH_PROBLEMS_MAX; i++) {
+        (void)printf("%s{\"what\":", i == 0 ? "" : ",");
+        json_print_string(h->problem[i].what);
+        (void)printf(",\"todo\":");
+        json_print_string(h->problem[i].todo);
+        (void)printf("}");
+    }
+    (void)printf("]");
+}
+
+static void print_json(const Rh__AdminReply *reply, const struct tables *t, const struct health *h)
 {
     struct rows builds;
     const struct extended e = count_extended(reply);
     struct rows obstacles;
     char digest[33];
 
-    (void)printf("{\"cluster\":");
+    print_health_json(h);
+    (void)printf(",\"cluster\":");
     json_print_string(reply->cluster);
     (void)printf(",\"fleet\":");
     json_print_string(reply->fleet);
-    (void)printf(",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
-                 ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
+    (void)printf(",\"leader\":%u,\"term\":%" PRIu64, reply->leader, reply->term);
+    json_print_stamp("version", reply->version);
+    json_print_stamp("number", reply->number);
+    (void)printf(",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
                  ",\"pending\":%u,\"planned\":%u,\"planning\":%s,\"lease_ms\":%" PRIu64
                  ",\"longest_ms\":%" PRIu64 ",\"takeover_ms\":%" PRIu64
                  ",\"extended_nodes\":%zu,\"extended_ms\":%" PRIu64
                  ",\"digest\":\"%s\",\"coordinators\":",
-                 reply->leader,
-                 reply->term,
-                 reply->version,
-                 reply->number,
                  reply->era,
                  reply->applied_index,
                  reply->pending,
@@ -470,20 +497,20 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
                  e.count,
                  e.least_us / 1000,
                  digest_text(reply->digest0, reply->digest1, digest));
-    rows_print_json(&t->coordinators);
+    rows_print(&t->coordinators, ROWS_JSON);
     (void)printf(",\"nodes\":");
-    rows_print_json(&t->nodes);
+    rows_print(&t->nodes, ROWS_JSON);
     (void)printf(",\"gateways\":");
-    rows_print_json(&t->gateways);
+    rows_print(&t->gateways, ROWS_JSON);
     (void)printf(",\"roles\":");
-    rows_print_json(&t->roles);
+    rows_print(&t->roles, ROWS_JSON);
     (void)printf(",\"zones\":");
-    rows_print_json(&t->zones);
+    rows_print(&t->zones, ROWS_JSON);
     (void)printf(",\"quarantine\":");
-    rows_print_json(&t->quarantine);
+    rows_print(&t->quarantine, ROWS_JSON);
     put_obstacles(reply, &obstacles);
     (void)printf(",\"obstacles\":");
-    rows_print_json(&obstacles);
+    rows_print(&obstacles, ROWS_JSON);
     rows_fini(&obstacles);
     print_balance_json(reply);
     builds_rows(reply, &builds);
@@ -497,86 +524,128 @@ static void print_json(const Rh__AdminReply *reply, const struct tables *t)
                  reply->remembered_full,
                  reply->remembered_stale,
                  reply->format);
-    rows_print_json(&builds);
+    rows_print(&builds, ROWS_JSON);
     rows_fini(&builds);
     (void)printf("}\n");
 }
 
 static void print_remembered(const Rh__AdminReply *reply)
 {
+    char full[96] = "";
+
+    if (reply->remembered_full > 0) {
+        (void)snprintf(full,
+                       sizeof full,
+                       "; %" PRIu64 " times one was not, for want of room: see --remember-max",
+                       reply->remembered_full);
+    }
     if (reply->remembered_count > 0 || reply->remembered_full > 0) {
-        (void)printf("\n%" PRIu32 " ids are remembered, of %" PRIu32 " at most",
-                     reply->remembered_count,
-                     reply->remembered_max);
-        (void)printf(reply->remembered_full > 0
-                         ? "; %" PRIu64 " times one was not, for want of room: see --remember-max\n"
-                         : "\n",
-                     reply->remembered_full);
+        (void)printf("\n");
+        text_printf(2,
+                    "%" PRIu32 " ids are remembered, of %" PRIu32 " at most%s",
+                    reply->remembered_count,
+                    reply->remembered_max,
+                    full);
     }
 }
 
-static void print_table(const Rh__AdminReply *reply, const struct tables *t)
+/* The first line is what one has to know. */
+static void print_health(const Rh__AdminReply *reply, const struct health *h)
 {
-    char digest[33];
+    for (size_t i = 0; i < h->count && i < HEALTH_PROBLEMS_MAX; i++) {
+        (void)fputs(paint_on(PAINT_BAD), stdout);
+        text_printf(2, "PROBLEM: %s: %s", h->problem[i].what, h->problem[i].todo);
+        (void)fputs(paint_off(PAINT_BAD), stdout);
+    }
+    if (h->count > HEALTH_PROBLEMS_MAX) {
+        (void)printf("and %zu more: ringhold check\n", h->count - HEALTH_PROBLEMS_MAX);
+    }
+    if (h->count == 0) {
+        (void)printf("%sHEALTHY%s%s\n",
+                     paint_on(PAINT_GOOD),
+                     paint_off(PAINT_GOOD),
+                     reply->pending + reply->planned > 0 ? ", and vnodes move: ringhold txn list"
+                                                         : "");
+    }
+}
 
-    (void)printf("cluster %s  fleet %s\nleader %u (term %" PRIu64 ")  ring version %" PRIu64
-                 "  number %" PRIu64 "  moving %u  planned %u%s  digest %s\n\n",
+static void print_head(const Rh__AdminReply *reply)
+{
+    (void)printf("\ncluster %s  fleet %s\n",
                  reply->cluster,
-                 reply->fleet[0] == '\0' ? "not founded yet" : reply->fleet,
-                 reply->leader,
-                 reply->term,
-                 reply->version,
-                 reply->number,
-                 reply->pending,
-                 reply->planned,
-                 reply->planning ? " (planning)" : "",
-                 digest_text(reply->digest0, reply->digest1, digest));
-    rows_print_table(&t->coordinators);
-    (void)printf("\n");
-    rows_print_table(&t->nodes);
-    (void)printf("\n");
-    rows_print_table(&t->gateways);
-    (void)printf("\n");
-    rows_print_table(&t->roles);
-    if (t->zones.cell_count > 0) {
-        (void)printf("\n");
-        rows_print_table(&t->zones);
-    }
-    if (t->quarantine.cell_count > 0) {
-        (void)printf("\n");
-        rows_print_table(&t->quarantine);
-    }
+                 reply->fleet[0] == '\0' ? "not founded yet" : reply->fleet);
+    text_printf(2,
+                "leader %u (term %" PRIu64 ")  ring version %s  number %s  moving %u  planned %u%s",
+                reply->leader,
+                reply->term,
+                STAMP(reply->version),
+                STAMP(reply->number),
+                reply->pending,
+                reply->planned,
+                reply->planning ? " (planning)" : "");
+}
+
+static void print_notes(const Rh__AdminReply *reply)
+{
     if (reply->pins_count > 0) {
-        (void)printf("\n%" PRIu32 " pins", reply->pins_count);
-        (void)printf(reply->pins_away > 0 ? ", of %" PRIu32 " of them the node is not there or "
-                                            "drains: see ringhold pin list\n"
-                                          : "\n",
-                     reply->pins_away);
+        (void)printf("\n%" PRIu32 " pins: ringhold pin list\n", reply->pins_count);
     }
     print_remembered(reply);
     print_obstacles(reply);
     print_balance(reply);
-    print_astray(reply);
-    print_clocks(reply);
     print_leases(reply);
-    print_namesakes(reply);
     if (builds_mixed(reply)) {
-        (void)printf("\n"
-                     "the processes are not all of one version: see ringhold upgrade\n");
+        (void)printf("\nthe processes are not all of one version: see ringhold upgrade\n");
     }
 }
 
-static void print_status(const Rh__AdminReply *reply, bool json)
+/* After an empty line; not a table without rows, unless it is needed. */
+static void print_part(const struct query *q, const struct rows *r, bool needed)
 {
+    if (needed || r->cell_count > 0) {
+        (void)printf("\n");
+        rows_print(r, q->format);
+    }
+}
+
+static void print_table(const struct query *q, const Rh__AdminReply *reply, const struct tables *t,
+                        const struct health *h)
+{
+    if (query_bare(q)) {
+        rows_print(&t->nodes, q->format);
+    } else {
+        print_health(reply, h);
+        print_head(reply);
+        print_part(q, &t->nodes, true);
+        print_shares(reply);
+    }
+    print_part(q, &t->gateways, false);
+    print_part(q, &t->coordinators, true);
+    print_part(q, &t->roles, false);
+    print_part(q, &t->zones, false);
+    print_part(q, &t->quarantine, false);
+    if (!query_bare(q)) {
+        print_notes(reply);
+    }
+}
+
+static void print_status(const struct query *q, const Rh__AdminReply *reply)
+{
+    static struct health health;
     struct tables t;
 
+    health_of(reply, &health);
     put_coordinators(reply, &t.coordinators);
     put_nodes(reply, &t.nodes);
     put_gateways(reply, &t.gateways);
     put_roles(reply, &t.roles);
     put_zones(reply, &t.zones);
     quarantine_rows(reply, false, &t.quarantine);
-    (json ? print_json : print_table)(reply, &t);
+    if (q->json) {
+        print_json(reply, &t, &health);
+    } else {
+        print_table(q, reply, &t, &health);
+    }
     rows_fini(&t.coordinators);
     rows_fini(&t.nodes);
     rows_fini(&t.gateways);
@@ -585,7 +654,8 @@ static void print_status(const Rh__AdminReply *reply, bool json)
     rows_fini(&t.quarantine);
 }
 
-static int show(const struct query *q)
+/* `before` is printed once there is an answer. */
+static int show(const struct query *q, const char *before)
 {
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
 
@@ -593,21 +663,27 @@ static int show(const struct query *q)
     if (reply == NULL) {
         return 1;
     }
-    print_status(reply, q->json);
+    (void)fputs(before, stdout);
+    print_status(q, reply);
     admin_free(reply);
     return 0;
 }
 
-/* Until somebody ends it, or the output. */
+/* Until somebody ends it, or the output. On a terminal it is drawn over what was there, at once;
+ * why there is no answer stands below it. */
 static int show_again_and_again(const struct query *q)
 {
+    static char screenful[65536];
     const struct timespec pause = {.tv_sec = 1};
     const bool screen = isatty(STDOUT_FILENO) != 0 && !q->json;
 
+    (void)setvbuf(stdout, screenful, _IOFBF, sizeof screenful);
+    (void)fputs(screen ? "\033[H\033[J\0337" : "", stdout);
     while (ferror(stdout) == 0) {
-        (void)fputs(screen ? "\033[H\033[J" : "", stdout);
-        (void)show(q);
-        (void)fputs(screen || q->json ? "" : "\n", stdout);
+        (void)fputs(screen ? "\0338\033[J" : "", stdout); // goes back to the end of the table
+        (void)fflush(stdout);
+        (void)show(q, screen ? "\033[H\033[J" : "");
+        (void)fputs(screen ? "\0337" : q->json ? "" : "\n", stdout);
         (void)fflush(stdout);
         (void)nanosleep(&pause, NULL);
     }
@@ -631,5 +707,5 @@ int cmd_status(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    return watch ? show_again_and_again(&q) : show(&q);
+    return watch ? show_again_and_again(&q) : show(&q, "");
 }

@@ -63,9 +63,10 @@ static size_t collect(const struct collection *s, struct hot_row out[SHOWN_MAX])
 
 static void print_hot(const struct query *q, const struct hot_row *hot, size_t count)
 {
-    static const char *const columns[] = {"WHAT", "NODE", "WORKER", "ACTOR", "US", "COUNT", NULL};
+    static const char *const columns[] = {
+        "WHAT", "NODE", "WORKER", "ACTOR", "TIME=us", "COUNT", NULL};
     static const char *const json_columns[] = {
-        "WHAT", "NODE", "WORKER", "ACTOR", "KIND", "ID", "US", "COUNT", NULL};
+        "WHAT", "NODE", "WORKER", "ACTOR", "KIND", "ID", "TIME=us", "COUNT", NULL};
     struct rows r;
 
     rows_init(&r, q->json ? json_columns : columns);
@@ -76,7 +77,7 @@ static void print_hot(const struct query *q, const struct hot_row *hot, size_t c
         rows_text(&r, "%s", hot[i].node->name);
         rows_number(&r, row->worker);
         actor_cells(&r, q->json, row->kind, bytes_of(row->id.data, row->id.len));
-        rows_number(&r, row->us);
+        rows_us(&r, row->us);
         rows_number(&r, row->count);
     }
     query_print(q, &r);
@@ -167,9 +168,9 @@ int cmd_top(int argc, char **argv)
         .arguments = "",
         .details =
             "--hot:\n"
-            "runs      its handler has been running for US microseconds\n"
-            "deferred  COUNT messages are answered later, the oldest has waited US\n"
-            "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
+            "runs      its handler has been running for TIME\n"
+            "deferred  COUNT messages are answered later, the oldest has waited TIME\n"
+            "busy      took TIME of its worker's last 5 to 10 seconds, in COUNT tasks\n"
             "waiting   COUNT requests are in its mailbox\n"
             "--calls, for each node since it registered:\n"
             "WAITING of those IN FLIGHT have no owner or link yet; RESENT are copies after\n"

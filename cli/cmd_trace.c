@@ -25,7 +25,7 @@ static const char *did_text(const struct trace_hop *hop)
 static void put_hops(const Rh__OperatorRequestAnswer *a, struct rows *r)
 {
     static const char *const columns[] = {
-        "STEP", "PROCESS", "VERSION", "WAITED US", "RAN US", "DID", NULL};
+        "STEP", "PROCESS", "VERSION", "WAITED=waited_us", "RAN=ran_us", "DID", NULL};
     struct reader in = {.at = a->body.data, .left = a->body.len};
     struct trace_hop hop;
     uint64_t known_us = a->sent_us;
@@ -33,24 +33,24 @@ static void put_hops(const Rh__OperatorRequestAnswer *a, struct rows *r)
     rows_init(r, columns);
     rows_text(r, "gateway");
     rows_text(r, "%s", a->gateway);
-    rows_number(r, a->version);
-    rows_number(r, a->sent_us);
-    rows_number(r, 0);
+    rows_stamp(r, a->version);
+    rows_us(r, a->sent_us);
+    rows_us(r, 0);
     rows_text(r, a->copies == 0 ? "not sent" : a->copies == 1 ? "sent" : "sent again");
     while (trace_next(&in, &hop)) {
         rows_text(r, "node");
         rows_text(r, "%.*s", (int)hop.node.size, (const char *)hop.node.data);
-        rows_number(r, hop.version);
-        rows_number(r, hop.waited_us);
-        rows_number(r, hop.ran_us);
+        rows_stamp(r, hop.version);
+        rows_us(r, hop.waited_us);
+        rows_us(r, hop.ran_us);
         rows_text(r, "%s", did_text(&hop));
         known_us += (uint64_t)hop.waited_us + hop.ran_us;
     }
     rows_text(r, "links");
     rows_text(r, "-");
-    rows_number(r, a->version);
-    rows_number(r, a->total_us > known_us ? a->total_us - known_us : 0);
-    rows_number(r, 0);
+    rows_stamp(r, a->version);
+    rows_us(r, a->total_us > known_us ? a->total_us - known_us : 0);
+    rows_us(r, 0);
     rows_text(r, "the rest, both ways");
 }
 
@@ -82,10 +82,12 @@ static int tell(const struct query *q, const Rh__OperatorRequestAnswer *a)
         (void)printf(",\"owner\":");
         json_print_string(owner);
         (void)printf(",\"copies\":%u,\"total_us\":%" PRIu64 ",\"hops\":", a->copies, a->total_us);
-        rows_print_json(&hops);
+        rows_print(&hops, ROWS_JSON);
         (void)printf("}\n");
+    } else if (query_bare(q)) {
+        rows_print(&hops, q->format);
     } else {
-        rows_print_table(&hops);
+        rows_print(&hops, q->format);
         (void)printf("\n%s after %s, %u %s sent",
                      ran ? "answered" : "not answered by the actor,",
                      duration_text(a->total_us, text, sizeof text),

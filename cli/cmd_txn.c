@@ -4,10 +4,10 @@
  * times of each.
  */
 #include "cli/cmd_txn.h"
+#include "base/stamp.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,22 +32,18 @@ static void put_planned(const Rh__AdminReply *reply, struct rows *r)
     for (size_t i = 0; i < reply->n_obstacles; i++) {
         const Rh__ObstacleRow *o = reply->obstacles[i];
 
-        rows_number(r, 0);
+        rows_stamp(r, 0);
         rows_text(r, "planned");
         rows_number(r, o->vnodes);
         rows_text(r, "%s", o->drains[0] == '\0' ? "-" : o->drains);
         rows_text(r, "-");
         rows_text(r, "0/0");
-        rows_number(r, 0);
-        if (o->drains[0] == '\0') {
-            rows_text(r, "-");
-        } else {
-            rows_text(r, "drain %s", o->drains);
-        }
-        rows_text(r, "-");
-        rows_text(r, "%s", o->text);
+        rows_stamp(r, 0);
+        rows_text(r, "%s%s", o->drains[0] == '\0' ? "" : "drain ", o->drains);
         rows_text(r, "%s", o->reason);
-        rows_number(r, (o->left_us + 999) / 1000);
+        rows_ms(r, (o->left_us + 999) / 1000);
+        rows_text(r, "%s", "");
+        rows_text(r, "%s", o->text);
     }
 }
 
@@ -61,28 +57,28 @@ static void put_txns(const Rh__AdminReply *reply, struct rows *r)
                                           "VOTES",
                                           "VERSION",
                                           "WHY",
+                                          "+REASON",
+                                          "+LEFT=left_ms",
                                           "OUTCOME",
                                           "WAITING FOR",
-                                          "REASON",
-                                          "LEFT MS",
                                           NULL};
 
     rows_init(r, columns);
     for (size_t i = 0; i < reply->n_txns; i++) {
         const Rh__TxnRow *t = reply->txns[i];
 
-        rows_number(r, t->txn);
+        rows_stamp(r, t->txn);
         rows_text(r, "%s", t->state);
         rows_number(r, t->n_moves);
         rows_text(r, "%s", t->n_moves == 0 ? "-" : t->moves[0]->from);
         rows_text(r, "%s", t->n_moves == 0 ? "-" : t->moves[0]->to);
         rows_text(r, "%zu/%zu", votes(t), t->n_votes);
-        rows_number(r, t->version);
+        rows_stamp(r, t->version);
         rows_text(r, "%s", t->why);
+        rows_text(r, "%s", "");
+        rows_figure(r, 0, "%s", "");
         rows_text(r, "%s", t->outcome_why);
         rows_text(r, "%s", t->waiting_for);
-        rows_text(r, "%s", "");
-        rows_number(r, 0);
     }
     put_planned(reply, r);
 }
@@ -132,16 +128,15 @@ static void show_json_phases(const Rh__TxnVote *v)
 
 static void show_json(const Rh__TxnRow *t)
 {
-    (void)printf("{\"txn\":%" PRIu64 ",\"state\":", t->txn);
+    (void)printf("{\"txn\":\"%s\",\"state\":", STAMP(t->txn));
     json_print_string(t->state);
     (void)printf(",\"why\":");
     json_print_string(t->why);
     (void)printf(",\"outcome\":");
     json_print_string(t->outcome_why);
-    (void)printf(",\"version\":%" PRIu64 ",\"superseded_by\":%" PRIu64 ",\"created_us\":%" PRIu64
-                 ",\"decided_us\":%" PRIu64 ",\"waiting_for\":",
-                 t->version,
-                 t->superseded_by,
+    json_print_stamp("version", t->version);
+    json_print_stamp("superseded_by", t->superseded_by);
+    (void)printf(",\"created_us\":%" PRIu64 ",\"decided_us\":%" PRIu64 ",\"waiting_for\":",
                  t->created_us,
                  t->decided_us);
     json_print_string(t->waiting_for);
@@ -157,7 +152,8 @@ static void show_json(const Rh__TxnRow *t)
     for (size_t i = 0; i < t->n_votes; i++) {
         (void)printf("%s{\"node\":", i == 0 ? "" : ",");
         json_print_string(t->votes[i]->node);
-        (void)printf(",\"incarnation\":%" PRIu64 ",\"vote\":", t->votes[i]->incarnation);
+        json_print_stamp("incarnation", t->votes[i]->incarnation);
+        (void)printf(",\"vote\":");
         json_print_string(t->votes[i]->vote);
         show_json_phases(t->votes[i]);
     }
@@ -182,86 +178,95 @@ static const char *after_text(const Rh__TxnRow *t, uint64_t at_us, char out[AFTE
     return out;
 }
 
-/* When each step came. Only the leader that drove the transaction remembers. */
-static void show_phases(const Rh__TxnRow *t)
+static void show_moves(const struct query *q, const Rh__TxnRow *t)
 {
-    static const char *const columns[] = {
-        "NODE", "ASKED", "VOTED", "NEW RING", "ACTORS", "BYTES", "TO GO", NULL};
-    char text[AFTER_SIZE];
-    char applied[AFTER_SIZE];
+    static const char *const columns[] = {"VNODE", "FROM", "TO", NULL};
     struct rows r;
 
-    if (t->begun_us == 0) {
-        (void)printf("phases   not known: another leader drove it, or it was long ago\n");
-        return;
+    rows_init(&r, columns);
+    for (size_t i = 0; i < t->n_moves; i++) {
+        rows_number(&r, t->moves[i]->vnode);
+        rows_text(&r, "%s", t->moves[i]->from);
+        rows_text(&r, "%s", t->moves[i]->to);
     }
-    (void)printf("phases   time since the beginning: outcome proposed %s, in force %s\n",
-                 after_text(t, t->proposed_us, text),
-                 after_text(t, t->outcome_us, applied));
+    query_print(q, &r);
+}
+
+/* When each step came, for each node that takes part. Only the leader that drove the transaction
+ * remembers that. */
+static void show_votes(const struct query *q, const Rh__TxnRow *t)
+{
+    static const char *const columns[] = {"NODE",
+                                          "VOTE",
+                                          "ASKED",
+                                          "VOTED",
+                                          "NEW RING",
+                                          "ACTORS",
+                                          "SIZE=bytes",
+                                          "TO GO",
+                                          "+INCARNATION",
+                                          NULL};
+    char text[AFTER_SIZE];
+    struct rows r;
+
     rows_init(&r, columns);
     for (size_t i = 0; i < t->n_votes; i++) {
         const Rh__TxnVote *v = t->votes[i];
 
         rows_text(&r, "%s", v->node);
+        rows_text(&r, "%s", v->vote);
         rows_text(&r, "%s", after_text(t, v->asked_us, text));
         rows_text(&r, "%s", after_text(t, v->voted_us, text));
         rows_text(&r, "%s", after_text(t, v->adopted_us, text));
         rows_number(&r, v->actors);
-        rows_number(&r, v->bytes);
+        rows_size(&r, v->bytes);
         rows_number(&r, v->to_go);
+        rows_stamp(&r, v->incarnation);
     }
-    rows_print_table(&r);
-    rows_fini(&r);
+    query_print(q, &r);
 }
 
-static void show_table(const Rh__TxnRow *t)
+static void show_head(const Rh__TxnRow *t)
 {
+    char text[AFTER_SIZE];
     char created[48];
     char decided[48];
 
-    (void)printf("transaction %" PRIu64 "  %s%s%s\n",
-                 t->txn,
-                 t->state,
-                 t->outcome_why[0] == '\0' ? "" : ": ",
-                 t->outcome_why);
-    (void)printf("why      %s\n", t->why);
-    (void)printf("created  %s\n", wall_text(t->created_us, created, sizeof created));
-    (void)printf("decided  %s\n", wall_text(t->decided_us, decided, sizeof decided));
+    text_printf(2,
+                "transaction %s  %s%s%s",
+                STAMP(t->txn),
+                t->state,
+                t->outcome_why[0] == '\0' ? "" : ": ",
+                t->outcome_why);
+    (void)printf("why       %s\n", t->why[0] == '\0' ? "-" : t->why);
+    (void)printf("created   %s\n", wall_text(t->created_us, created, sizeof created));
+    (void)printf("decided   %s\n", wall_text(t->decided_us, decided, sizeof decided));
     if (t->version != 0) {
-        (void)printf("version  %" PRIu64 "\n", t->version);
+        (void)printf("version   %s\n", STAMP(t->version));
     }
     if (t->superseded_by != 0) {
-        (void)printf("again as %" PRIu64 "\n", t->superseded_by);
+        (void)printf("again as  %s\n", STAMP(t->superseded_by));
     }
     if (t->waiting_for[0] != '\0') {
-        (void)printf("waiting  %s\n", t->waiting_for);
+        text_printf(10, "waiting   %s", t->waiting_for);
     }
-    for (size_t i = 0; i < t->n_moves; i++) {
-        (void)printf("move     vnode %u  %s -> %s\n",
-                     t->moves[i]->vnode,
-                     t->moves[i]->from,
-                     t->moves[i]->to);
+    if (t->begun_us == 0) {
+        (void)printf("phases    not known: another leader drove it, or it was long ago\n\n");
+        return;
     }
-    for (size_t i = 0; i < t->n_votes; i++) {
-        (void)printf("vote     %s (incarnation %" PRIu64 "): %s\n",
-                     t->votes[i]->node,
-                     t->votes[i]->incarnation,
-                     t->votes[i]->vote);
-    }
-    show_phases(t);
+    (void)printf("proposed  %s", after_text(t, t->proposed_us, text));
+    (void)printf("\nin force  %s, since the beginning, as all times below\n\n",
+                 after_text(t, t->outcome_us, text));
 }
 
-bool txn_number(const char *command, const char *text, uint64_t *number)
+static void show_table(const struct query *q, const Rh__TxnRow *t)
 {
-    char *end = NULL;
-
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    if (*end != '\0' || end == text || errno != 0) {
-        (void)fprintf(stderr, "ringhold %s: '%s' is not a number\n", command, text);
-        return false;
+    if (!query_bare(q)) {
+        show_head(t);
     }
-    return true;
+    show_moves(q, t);
+    (void)printf("\n");
+    show_votes(q, t);
 }
 
 static int txn_show(int argc, char **argv)
@@ -271,7 +276,8 @@ static int txn_show(int argc, char **argv)
         .name = "txn show",
         .summary = "Show one transaction: its moves, votes, outcome, and what it waits for.",
         .arguments = "NUMBER",
-        .details = "Also the time of each step since the beginning; ACTORS were handed over, those "
+        .details = "NUMBER is 1.76, as `ringhold txn list` shows it, or the same as an integer.\n"
+                   "Also the time of each step since the beginning; ACTORS were handed over, those "
                    "TO GO\nhave not stopped yet. The leader that drove the transaction remembers "
                    "the last 256.",
         .options = query_options(&q, NULL),
@@ -284,7 +290,7 @@ static int txn_show(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    if (!txn_number("txn show", q.arguments[0], &number)) {
+    if (!query_stamp("txn show", q.arguments[0], &number)) {
         return 1;
     }
     Rh__AdminTxn what = RH__ADMIN_TXN__INIT;
@@ -295,11 +301,15 @@ static int txn_show(int argc, char **argv)
     }
     if (reply->n_txns == 0) {
         (void)fprintf(
-            stderr, "ringhold txn show: transaction %" PRIu64 " is unknown or forgotten\n", number);
+            stderr, "ringhold txn show: transaction %s is unknown or forgotten\n", STAMP(number));
         admin_free(reply);
         return 1;
     }
-    (q.json ? show_json : show_table)(reply->txns[0]);
+    if (q.json) {
+        show_json(reply->txns[0]);
+    } else {
+        show_table(&q, reply->txns[0]);
+    }
     admin_free(reply);
     return 0;
 }

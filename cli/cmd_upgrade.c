@@ -46,17 +46,22 @@ bool builds_mixed(const Rh__AdminReply *reply)
     return false;
 }
 
-static void print_table(const Rh__AdminReply *reply, const struct rows *r)
+static void print_table(const struct query *q, const Rh__AdminReply *reply, const struct rows *r)
 {
-    rows_print_table(r);
-    (void)printf("\nThe fleet's format is %" PRIu32, reply->format);
+    rows_print(r, q->format);
+    if (query_bare(q)) {
+        return;
+    }
+    (void)printf("\n");
     if (reply->format_next != 0) {
-        (void)printf("; all processes read %" PRIu32
-                     ": `ringhold upgrade --finish` switches the fleet to it, and from then on no "
-                     "older version can join\n",
-                     reply->format_next);
+        text_printf(2,
+                    "The fleet's format is %" PRIu32 "; all processes read %" PRIu32
+                    ": `ringhold upgrade --finish` switches the fleet to it, and from then on no "
+                    "older version can join",
+                    reply->format,
+                    reply->format_next);
     } else {
-        (void)printf(": %s\n", reply->format_why);
+        text_printf(2, "The fleet's format is %" PRIu32 ": %s", reply->format, reply->format_why);
     }
 }
 
@@ -67,7 +72,7 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *r)
                  reply->format_next);
     json_print_string(reply->format_why);
     (void)printf(",\"builds\":");
-    rows_print_json(r);
+    rows_print(r, ROWS_JSON);
     (void)printf("}\n");
 }
 
@@ -106,7 +111,11 @@ int cmd_upgrade(int argc, char **argv)
         return 1;
     }
     builds_rows(reply, &r);
-    (q.json ? print_json : print_table)(reply, &r);
+    if (q.json) {
+        print_json(reply, &r);
+    } else {
+        print_table(&q, reply, &r);
+    }
     if (finish) {
         query_next(&q, "no older version can join any more; `ringhold upgrade` shows the format");
     }

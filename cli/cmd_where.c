@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/history.h"
+#include "base/stamp.h"
 #include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -130,7 +131,8 @@ static void print_move(const struct query *q, const Rh__VnodeRow *v)
     char ago[32];
 
     if (q->json) {
-        (void)printf(",\"moved_in\":%" PRIu64 ",\"moved_from\":", v->moved_txn);
+        json_print_stamp("moved_in", v->moved_txn);
+        (void)printf(",\"moved_from\":");
         json_print_string(v->moved_from);
         (void)printf(",\"moved_to\":");
         json_print_string(v->moved_to);
@@ -143,12 +145,12 @@ static void print_move(const struct query *q, const Rh__VnodeRow *v)
             (void)printf("null");
         }
     } else if (v->moved_txn != 0) {
-        (void)printf("last moved%s%s%s%s in transaction %" PRIu64 ", %s ago: %s\n",
+        (void)printf("last moved%s%s%s%s in transaction %s, %s ago: %s\n",
                      v->moved_from[0] == '\0' ? "" : " from ",
                      v->moved_from,
                      v->moved_to[0] == '\0' ? "" : " to ",
                      v->moved_to,
-                     v->moved_txn,
+                     STAMP(v->moved_txn),
                      span_text(ago_ms, ago, sizeof ago),
                      v->moved_why);
     }
@@ -176,31 +178,28 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply,
         json_print_string(v->owner);
         (void)printf(",\"role\":");
         json_print_string(role_text(v->role));
-        (void)printf(",\"vnode\":%u,\"generation\":%" PRIu64 ",\"version\":%" PRIu64
-                     ",\"moving_in\":%" PRIu64,
-                     v->id,
-                     v->generation,
-                     reply->version,
-                     v->txn);
+        (void)printf(",\"vnode\":%u", v->id);
+        json_print_stamp("generation", v->generation);
+        json_print_stamp("version", reply->version);
+        json_print_stamp("moving_in", v->txn);
         (void)printf(",\"tag\":");
         json_print_string(tag);
         print_life(q, &life);
         print_move(q, v);
         (void)printf("}\n");
     } else {
-        (void)printf("actor %s  node %s  role %s  vnode %u  generation %" PRIu64
-                     "  ring version %" PRIu64 "\n",
+        (void)printf("actor %s  node %s  role %s  vnode %u  generation %s  ring version %s\n",
                      name,
                      v->owner,
                      role_text(v->role),
                      v->id,
-                     v->generation,
-                     reply->version);
+                     STAMP(v->generation),
+                     STAMP(reply->version));
         if (tag[0] != '\0') {
             (void)printf("tag %s decides: with it live all ids that have it\n", tag);
         }
         if (v->txn != 0) {
-            (void)printf("moving to %s in transaction %" PRIu64 "\n", v->to_node, v->txn);
+            (void)printf("moving to %s in transaction %s\n", v->to_node, STAMP(v->txn));
         }
         print_life(q, &life);
         print_move(q, v);
@@ -226,6 +225,7 @@ int cmd_where(int argc, char **argv)
         .arguments_min = 1,
         .arguments_max = 1,
     };
+    q.prose = true;
     int code = query_parse(&q, &command, argc, argv);
 
     if (code >= 0) {

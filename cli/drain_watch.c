@@ -16,10 +16,13 @@
 enum {
     LOOK_AGAIN_MS = 250,
     FIRST_US = 200000,
-    WIDTH = 30,
+    BAR_MAX = 30,
+    BAR_MIN = 5,
     TXNS_MAX = 100,
     BLOCKER_SIZE = 256,
-    LINE_SIZE = 320
+    BLOCKER_SHOWN = 92,
+    LINE_SIZE = 320,
+    REST_SIZE = 160
 };
 
 /* One look at the drain. */
@@ -142,13 +145,13 @@ static bool look(struct admin *a, const struct query *q, const char *name, struc
 
 /* ---- telling ---- */
 
-static void put_bar(uint32_t done, uint32_t start, char out[WIDTH + 1])
+static void put_bar(uint32_t done, uint32_t start, uint32_t width, char out[BAR_MAX + 1])
 {
-    const uint32_t filled = start == 0 ? WIDTH : WIDTH * done / start;
+    const uint32_t filled = start == 0 ? width : width * done / start;
 
-    memset(out, '-', WIDTH);
-    memset(out, '#', filled > WIDTH ? WIDTH : filled);
-    out[WIDTH] = '\0';
+    memset(out, '-', width);
+    memset(out, '#', filled > width ? width : filled);
+    out[width] = '\0';
 }
 
 uint64_t drain_eta_us(const struct drain_pace *pace)
@@ -178,7 +181,8 @@ static void put_eta(const struct drain_pace *pace, char *out, size_t size)
     }
 }
 
-/* "n2 [####----] 12 of 64 vnodes left, 3041 actors, 18.4 vnodes/s, 0.7 s to go" */
+/* "n2 [####----] 12 of 64 vnodes left, 3041 actors, 18.4 vnodes/s, 0.7 s to go": the bar is as long
+ * as there is room. */
 static void put_line(const struct watch *w, const struct progress *p, char out[LINE_SIZE])
 {
     const uint64_t moved_us = w->looked_us - w->begin_us - w->waited_us;
@@ -189,24 +193,26 @@ static void put_line(const struct watch *w, const struct progress *p, char out[L
                                     .moved_us = moved_us,
                                     .wait_us = p->wait_us,
                                     .moves = p->moves};
-    char bar[WIDTH + 1];
+    char bar[BAR_MAX + 1];
+    char rest[REST_SIZE];
     char eta[64];
     char actors[32] = "";
 
-    put_bar(done, w->start, bar);
     put_eta(&pace, eta, sizeof eta);
     if (p->left > 0) { // else those that the node told of last have gone
         (void)snprintf(actors, sizeof actors, ", %" PRIu64 " actors", p->actors);
     }
-    (void)snprintf(out,
-                   LINE_SIZE,
-                   "%s [%s] %" PRIu32 " of %" PRIu32 " vnodes left%s%s",
-                   w->name,
-                   bar,
+    (void)snprintf(rest,
+                   sizeof rest,
+                   "%" PRIu32 " of %" PRIu32 " vnodes left%s%s",
                    p->left,
                    w->start,
                    actors,
                    eta);
+    const size_t used = strlen(w->name) + strlen(" [] ") + strlen(rest);
+    const size_t room = used + BAR_MIN > ROWS_WIDTH ? BAR_MIN : ROWS_WIDTH - used;
+    put_bar(done, w->start, room > BAR_MAX ? BAR_MAX : (uint32_t)room, bar);
+    (void)snprintf(out, LINE_SIZE, "%s [%s] %s", w->name, bar, rest);
 }
 
 static void tell_terminal(const struct watch *w, const struct progress *p)
@@ -217,7 +223,7 @@ static void tell_terminal(const struct watch *w, const struct progress *p)
     // Two lines, drawn anew; the cursor goes back to the first.
     (void)fprintf(stderr, "\r\033[K%s\n\033[K", line);
     if (p->blocker[0] != '\0') {
-        (void)fprintf(stderr, "  waits%s", p->blocker);
+        (void)fprintf(stderr, "  waits%.*s", BLOCKER_SHOWN, p->blocker); // it must not fold
     }
     (void)fprintf(stderr, "\033[A\r");
 }
@@ -237,9 +243,12 @@ static bool is_same(const char *a, const char *b)
 /* One that is still there at the next look, and was not told. */
 static void tell_blocker(struct watch *w, const char *blocker)
 {
+    char line[LINE_SIZE];
+
     if (blocker[0] != '\0' && is_same(blocker, w->last_blocker) &&
         !is_same(blocker, w->told_blocker)) {
-        (void)fprintf(stderr, "%s waits%s\n", w->name, blocker);
+        (void)snprintf(line, sizeof line, "%s waits%s", w->name, blocker);
+        text_print(stderr, line, 2);
         (void)snprintf(w->told_blocker, sizeof w->told_blocker, "%s", blocker);
     }
     (void)snprintf(w->last_blocker, sizeof w->last_blocker, "%s", blocker);
@@ -286,8 +295,9 @@ static void tell_end(const struct watch *w, enum drain_end end)
                       (double)(clock_boottime_us() - w->begin_us) / 1e6);
     } else if (end == DRAIN_DETACHED) {
         (void)fprintf(stderr,
-                      "The drain goes on. `ringhold node drain %s --watch` shows it again, "
-                      "`ringhold node drain %s cancel` cancels it.\n",
+                      "The drain goes on.\n"
+                      "`ringhold node drain %s --watch` shows it again\n"
+                      "`ringhold node drain %s cancel` cancels it\n",
                       w->name,
                       w->name);
     }

@@ -42,11 +42,15 @@ enum paint paint_of_word(const char *word)
         enum paint paint;
     } words[] = {
         {"live", PAINT_GOOD},
+        {"ok", PAINT_GOOD},
+        {"HEALTHY", PAINT_GOOD},
         {"leader", PAINT_GOOD},
         {"committed", PAINT_GOOD},
         {"leaving", PAINT_DOUBT},
         {"suspect", PAINT_DOUBT},
         {"pending", PAINT_DOUBT},
+        {"problem", PAINT_BAD},
+        {"PROBLEM", PAINT_BAD},
         {"fenced", PAINT_BAD},
         {"dead", PAINT_BAD},
         {"unreachable", PAINT_BAD},

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/plain.h"
 #include "base/random.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -45,8 +46,11 @@ const struct option *query_options_more(struct query *q, const struct option *mo
                            q->cluster,
                            sizeof q->cluster,
                            "the cluster's name (RINGHOLD_CLUSTER; ringhold)");
-    table[2] = option_text(
-        "output", "table|json", q->output, sizeof q->output, "output format; also -o (table)");
+    table[2] = option_text("output",
+                           "table|wide|tsv|json",
+                           q->output,
+                           sizeof q->output,
+                           "output format; also -o (table: no wider than 100 columns)");
     table[3] = option_number("timeout-ms",
                              &q->timeout_ms,
                              (struct option_range){1, TIMEOUT_MAX_MS},
@@ -254,6 +258,48 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
+bool query_stamp(const char *command, const char *word, uint64_t *out)
+{
+    if (!stamp_parse(word, out)) {
+        (void)fprintf(stderr,
+                      "ringhold %s: '%s' is not a number such as 1.76 or 1099511627852\n",
+                      command,
+                      word);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_output(struct query *q, const char *command)
+{
+    static const char *const words[] = {
+        [ROWS_TABLE] = "table", [ROWS_WIDE] = "wide", [ROWS_TSV] = "tsv", [ROWS_JSON] = "json"};
+    size_t format = 0;
+
+    while (format < sizeof words / sizeof words[0] && strcmp(q->output, words[format]) != 0) {
+        format++;
+    }
+    if (format == sizeof words / sizeof words[0]) {
+        (void)fprintf(stderr, "ringhold %s: --output: must be table, wide, tsv or json\n", command);
+        return false;
+    }
+    if (format == ROWS_TSV && q->prose) {
+        (void)fprintf(stderr,
+                      "ringhold %s: --output: this command prints no table, so it has no tsv; take "
+                      "json\n",
+                      command);
+        return false;
+    }
+    q->format = (enum rows_format)format;
+    q->json = format == ROWS_JSON;
+    return true;
+}
+
+bool query_bare(const struct query *q)
+{
+    return q->format == ROWS_TSV;
+}
+
 int query_parse(struct query *q, const struct command *command, int argc, char **argv)
 {
     // Help says the defaults of everybody, and needs no context.
@@ -268,9 +314,7 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
     if (!link_args_check(&q->tls, command->name, &self)) {
         return 1;
     }
-    q->json = strcmp(q->output, "json") == 0;
-    if (!q->json && strcmp(q->output, "table") != 0) {
-        (void)fprintf(stderr, "ringhold %s: --output: must be table or json\n", command->name);
+    if (!parse_output(q, command->name)) {
         return 1;
     }
     if (!plain_is(q->reason)) {
@@ -399,11 +443,7 @@ const char *query_who(char *text, size_t size)
 
 void query_print(const struct query *q, struct rows *r)
 {
-    if (q->json) {
-        rows_print_json(r);
-        (void)printf("\n");
-    } else {
-        rows_print_table(r);
-    }
+    rows_print(r, q->format);
+    (void)printf(q->json ? "\n" : "");
     rows_fini(r);
 }

@@ -20,10 +20,12 @@ struct query {
     char coordinators[ADMIN_ADDRESSES_SIZE];
     char cluster[64];
     struct link_args tls;
-    char output[8]; /* "table" or "json" */
+    char output[8]; /* "table", "wide", "tsv" or "json" */
     uint32_t timeout_ms;
     char reason[ADMIN_REASON_MAX + 1]; /* query_reason() */
-    bool json;
+    enum rows_format format;
+    bool json;  /* that is ROWS_JSON */
+    bool prose; /* set before query_parse(): the command has no table, so -o tsv is refused */
     const char *arguments[8];
     int argument_count;
 };
@@ -60,6 +62,13 @@ Rh__AdminReply *query_try(const struct query *q, ProtobufCMessage *what, uint32_
 /* Number a wish before it is sent, for it may arrive more than once and late: random, and what is
  * known now. False after printing why. */
 bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen);
+
+/* True if only tables are to be printed, a header and a line for each row: no text around them. */
+bool query_bare(const struct query *q);
+
+/* The argument `word` as a stamp, "1.76" or an integer; false if it is none, after printing what
+ * "ringhold COMMAND" wants. */
+bool query_stamp(const char *command, const char *word, uint64_t *out);
 
 /* Print the rows as --output wants them, and free them. */
 void query_print(const struct query *q, struct rows *r);

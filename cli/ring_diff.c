@@ -6,6 +6,7 @@
 #include "cli/ring_diff.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -214,7 +215,7 @@ static uint64_t time_us(const struct measured *m, const struct diff *d)
 static void put_pairs(const struct diff *d, const struct measured *m, struct rows *r)
 {
     static const char *const columns[] = {
-        "FROM", "TO", "VNODES", "SHARE PPM", "ACTORS", "BYTES", NULL};
+        "FROM", "TO", "VNODES", "SHARE=share_ppm", "ACTORS", "SIZE=bytes", NULL};
 
     rows_init(r, columns);
     for (size_t i = 0; i < d->pair_count; i++) {
@@ -223,47 +224,69 @@ static void put_pairs(const struct diff *d, const struct measured *m, struct row
         rows_text(r, "%s", p->from[0] == '\0' ? "nobody" : p->from);
         rows_text(r, "%s", p->to);
         rows_number(r, p->vnodes);
-        rows_number(r, share_ppm(d, p->cells));
+        rows_share(r, share_ppm(d, p->cells));
         rows_number(r, p->actors);
-        rows_number(r, bytes_of_actors(m, p->actors));
+        rows_size(r, bytes_of_actors(m, p->actors));
     }
 }
 
-static void print_text(const struct diff *d, const struct measured *m, struct rows *pairs)
+/* How long, and how much, by the moves that were driven last. */
+static void print_cost(const struct diff *d, const struct measured *m)
 {
+    char time[32];
+    char typical[32];
+    char bytes[48] = "";
+    char each[48] = "";
     char text[32];
 
-    if (d->pair_count == 0) {
-        (void)printf("nothing would move\n");
-    } else {
-        rows_print_table(pairs);
-    }
-    (void)printf("\n%" PRIu64 " vnodes, %.1f %% of all ids, about %" PRIu64 " actors; %zu "
-                 "transactions in %u waves, %zu splits, %zu merges\n",
-                 d->sum.vnodes,
-                 (double)share_ppm(d, d->sum.cells) / (PPM / 100.0),
-                 d->sum.actors,
-                 d->transactions,
-                 d->waves,
-                 d->splits,
-                 d->merges);
     if (m->count == 0) {
         (void)printf("duration unknown: this leader has not seen a move yet\n");
         return;
     }
-    (void)printf("about %s", duration_text(time_us(m, d), text, sizeof text));
     if (knows_bytes(m, d)) {
-        (void)printf(" and %" PRIu64 " bytes", bytes_of_actors(m, d->sum.actors));
+        (void)snprintf(bytes,
+                       sizeof bytes,
+                       " and %s",
+                       size_text(bytes_of_actors(m, d->sum.actors), text, sizeof text));
     }
-    (void)printf(", as the last %zu moves took %s each",
-                 m->count,
-                 duration_text(m->typical_us, text, sizeof text));
     if (m->actors > 0) {
-        (void)printf(" and %" PRIu64 " bytes an actor", m->bytes / m->actors);
+        (void)snprintf(each,
+                       sizeof each,
+                       " and %s an actor",
+                       size_text(m->bytes / m->actors, text, sizeof text));
     }
-    (void)printf(m->actors == 0 && d->sum.actors > 0
-                     ? "; longer if actors must move: the last moves carried none\n"
-                     : "; longer if an actor is busy\n");
+    text_printf(2,
+                "about %s%s, as the last %zu moves took %s each%s; %s",
+                duration_text(time_us(m, d), time, sizeof time),
+                bytes,
+                m->count,
+                duration_text(m->typical_us, typical, sizeof typical),
+                each,
+                m->actors == 0 && d->sum.actors > 0
+                    ? "longer if actors must move: the last moves carried none"
+                    : "longer if an actor is busy");
+}
+
+static void print_text(const struct diff *d, const struct measured *m, const struct rows *pairs,
+                       enum rows_format format)
+{
+    if (d->pair_count == 0) {
+        (void)printf("nothing would move\n");
+    } else {
+        rows_print(pairs, format);
+    }
+    (void)printf("\n");
+    text_printf(2,
+                "%" PRIu64 " vnodes, %.1f %% of all ids, about %" PRIu64
+                " actors; %zu transactions in %u waves, %zu splits, %zu merges",
+                d->sum.vnodes,
+                (double)share_ppm(d, d->sum.cells) / (PPM / 100.0),
+                d->sum.actors,
+                d->transactions,
+                d->waves,
+                d->splits,
+                d->merges);
+    print_cost(d, m);
     if (d->reply->pending > 0) {
         (void)printf("%u transactions are in progress; the above comes after them\n",
                      d->reply->pending);
@@ -277,8 +300,8 @@ static void print_number(const char *key, uint64_t value, bool known)
 
 static void print_json(const struct diff *d, const struct measured *m, const struct rows *pairs)
 {
-    (void)printf("{\"version\":%" PRIu64 ",\"moves\":", d->reply->version);
-    rows_print_json(pairs);
+    (void)printf("{\"version\":\"%s\",\"moves\":", STAMP(d->reply->version));
+    rows_print(pairs, ROWS_JSON);
     print_number("vnodes", d->sum.vnodes, true);
     print_number("share_ppm", share_ppm(d, d->sum.cells), true);
     print_number("actors", d->sum.actors, true);
@@ -302,10 +325,12 @@ void ring_diff_print(const struct query *q, const Rh__AdminReply *reply)
     measure(q, &measured);
     add_up(&diff, reply);
     put_pairs(&diff, &measured, &pairs);
-    if (q->json) {
+    if (query_bare(q)) {
+        rows_print(&pairs, ROWS_TSV);
+    } else if (q->json) {
         print_json(&diff, &measured, &pairs);
     } else {
-        print_text(&diff, &measured, &pairs);
+        print_text(&diff, &measured, &pairs, q->format);
     }
     rows_fini(&pairs);
     mem_free(diff.pair);

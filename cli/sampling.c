@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/check/check.h"
-#include "cli/paint.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -95,38 +94,44 @@ static const char *age_text(const struct sampling *l, const struct finding *f,
     return duration_text(l->end_us - f->since_us, out, DURATION_SIZE);
 }
 
-void sampling_print(const struct sampling *l)
+static void put_findings(const struct sampling *l, enum check check, struct rows *r)
 {
-    char text[DETAIL_SIZE];
+    char age[DURATION_SIZE];
 
+    for (size_t i = 0; i < l->findings.count; i++) {
+        const struct finding *f = &l->findings.item[i];
+
+        if (f->check == check) {
+            rows_text(r, "problem");
+            rows_text(r, "%s", check_name(check));
+            rows_text(r, "%s; for at least %s; do: %s", f->what, age_text(l, f, age), f->todo);
+        }
+    }
+}
+
+void sampling_print(const struct sampling *l, const struct query *q)
+{
+    static const char *const columns[] = {"STATE", "CHECK", "WHAT", NULL};
+    char text[DETAIL_SIZE];
+    struct rows r;
+
+    rows_init(&r, columns);
     for (int c = 0; c < CHECK_COUNT; c++) {
         const enum check check = (enum check)c;
 
+        put_findings(l, check, &r);
         if (findings_of(&l->findings, check) == 0) {
-            (void)printf("%sok%s       %-14s %s\n",
-                         paint_on(PAINT_GOOD),
-                         paint_off(PAINT_GOOD),
-                         check_name(check),
-                         check_detail(&l->collection, check, text, sizeof text));
-        }
-        for (size_t i = 0; i < l->findings.count; i++) {
-            const struct finding *f = &l->findings.item[i];
-            char age[DURATION_SIZE];
-
-            if (f->check == check) {
-                (void)printf("%sproblem%s  %-14s %s; for at least %s; do: %s\n",
-                             paint_on(PAINT_BAD),
-                             paint_off(PAINT_BAD),
-                             check_name(check),
-                             f->what,
-                             age_text(l, f, age),
-                             f->todo);
-            }
+            rows_text(&r, "ok");
+            rows_text(&r, "%s", check_name(check));
+            rows_text(&r, "%s", check_detail(&l->collection, check, text, sizeof text));
         }
     }
     if (l->passing > 0) {
-        (void)printf("note     %-14s %zu changes were in progress until the end\n", "", l->passing);
+        rows_text(&r, "note");
+        rows_text(&r, "%s", "");
+        rows_text(&r, "%zu changes were in progress until the end", l->passing);
     }
+    query_print(q, &r);
 }
 
 static void print_finding_json(const struct sampling *l, const struct finding *f)

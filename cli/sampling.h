@@ -22,8 +22,8 @@ struct sampling {
 bool sampling_run(struct sampling *l, const struct query *q, uint32_t settle_ms);
 void sampling_fini(struct sampling *l);
 
-/* One line per check that is fine, one per finding of the others. */
-void sampling_print(const struct sampling *l);
+/* A row per check that is fine, one per finding of the others; for people, or tab-separated. */
+void sampling_print(const struct sampling *l, const struct query *q);
 /* Print the samples as one JSON object. */
 void sampling_print_json(const struct sampling *l);
 

@@ -6,6 +6,7 @@
 
 #include "base/actor_name.h"
 #include "base/history.h"
+#include "base/stamp.h"
 #include "daemon/admin.h"
 #include "daemon/json.h"
 #include "wire/control.h"
@@ -120,11 +121,9 @@ static void put_txns(const Rh__AdminReply *reply, struct buffer *out)
     json_begin(out, "transactions", '[');
     for (size_t i = 0; i < reply->n_txns; i++) {
         const Rh__TxnRow *t = reply->txns[i];
-        char number[24];
 
-        (void)snprintf(number, sizeof number, "%" PRIu64, t->txn);
         json_begin(out, NULL, '{');
-        json_text(out, "number", number);
+        json_text(out, "number", STAMP(t->txn));
         json_text(out, "state", t->state);
         json_text(out, "why", t->why);
         json_text(out, "outcome", t->outcome_why);
@@ -217,7 +216,7 @@ static bool put_all(const struct overview *o, struct admin *a, const struct http
                     struct buffer *out)
 {
     uint64_t trend_from;
-    char version[24];
+    char version[STAMP_TEXT_SIZE];
 
     if (!parse(look->trend, 0, UINT64_MAX, &trend_from)) {
         trend_from = 0; // as if it was not asked for
@@ -227,12 +226,12 @@ static bool put_all(const struct overview *o, struct admin *a, const struct http
         admin_free(status);
         return false;
     }
-    (void)snprintf(version, sizeof version, "%" PRIu64, status->version);
+    (void)stamp_text(status->version, version);
     Rh__AdminReply *ring =
         strcmp(version, look->known) == 0 && status->pending == 0 ? NULL : ask_ring(a);
     Rh__AdminReply *txns = ask_txns(a);
     if (ring != NULL) { // newer, maybe
-        (void)snprintf(version, sizeof version, "%" PRIu64, ring->version);
+        (void)stamp_text(ring->version, version);
     }
     put_head(o, status, version, out);
     json_text(out, "changes", look->changes);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/stamp.h"
 #include "link/inject.h"
 #include "wire/control.h"
 
@@ -159,11 +160,11 @@ static bool on_restore(void *context, uint64_t index, struct bytes snapshot)
     }
     log_info("coordinator",
              "snapshot_restored",
-             "index=%" PRIu64 " bytes=%zu ok=%d version=%" PRIu64,
+             "index=%" PRIu64 " bytes=%zu ok=%d version=%s",
              index,
              snapshot.size,
              restored,
-             d->state.view.ring.version);
+             STAMP(d->state.view.ring.version));
     return restored;
 }
 
@@ -179,13 +180,12 @@ static void on_role(void *context, bool leading, uint64_t term)
     if (leading && !watermark_agrees(d->watermark, d->state.number)) {
         log_error("coordinator",
                   "went_back",
-                  "file=%s/raft.db number=%" PRIu64 " witness=%" PRIu64
-                  " reason=\"the log lost what this folder had seen\" remedy=\"put the newer "
-                  "raft.db and raft.tail back, or ringhold recover restore a backup "
-                  "(docs/recovery.md#went-back)\"",
+                  "file=%s/raft.db number=%s witness=%s reason=\"the log lost what this folder had "
+                  "seen\" remedy=\"put the newer raft.db and raft.tail back, or ringhold recover "
+                  "restore a backup (docs/recovery.md#went-back)\"",
                   d->options->data,
-                  d->state.number,
-                  watermark_number(d->watermark));
+                  STAMP(d->state.number),
+                  STAMP(watermark_number(d->watermark)));
         exit(1);
     }
     d->leading = leading;

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -263,9 +264,9 @@ static void on_drop_peer(struct shell *s, const struct host_effect *e)
         refusals_count(REFUSAL_IDENTITY);
         log_warn("node",
                  "peer_dropped",
-                 "peer=%s incarnation=%" PRIu64 " reason=\"%s\"",
+                 "peer=%s incarnation=%s reason=\"%s\"",
                  link_peer(p->link)->name,
-                 link_peer(p->link)->incarnation,
+                 STAMP(link_peer(p->link)->incarnation),
                  e->why);
         drop_later(s, p->link, e->why);
     }
@@ -291,18 +292,18 @@ static void on_registered(struct shell *s, const struct host_effect *e)
     }
     log_info("node",
              "serving",
-             "node=%s incarnation=%" PRIu64 " address=%s",
+             "node=%s incarnation=%s address=%s",
              o->name,
-             e->incarnation,
+             STAMP(e->incarnation),
              s->address);
     if (s->ready) {
         return;
     }
     s->ready = true;
     if (s->options->announce) {
-        (void)printf("ready node=%s incarnation=%" PRIu64 " address=%s\n",
+        (void)printf("ready node=%s incarnation=%s address=%s\n",
                      o->name,
-                     e->incarnation,
+                     STAMP(e->incarnation),
                      s->address);
         (void)fflush(stdout);
     }

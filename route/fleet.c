@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "wire/control.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { UNANSWERED_LOOKS = 4096 };
@@ -371,7 +371,7 @@ static bool apply(struct router *r, const Rh__Delta *delta)
         fetch_want(&r->fetch, delta->version);
         return false;
     case VIEW_DIFFERS:
-        log_warn("gateway", "ring_differs", "version=%" PRIu64, r->view->ring.version);
+        log_warn("gateway", "ring_differs", "version=%s", STAMP(r->view->ring.version));
         fetch_whole(&r->fetch);
         return false;
     }
@@ -419,7 +419,7 @@ static bool load(struct router *r, const Rh__Config *config)
         break;
     case VIEW_GAP:
     case VIEW_DIFFERS:
-        log_warn("gateway", "config_unreadable", "version=%" PRIu64, config->version);
+        log_warn("gateway", "config_unreadable", "version=%s", STAMP(config->version));
         break;
     }
     ring_fini(&before);

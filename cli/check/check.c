@@ -6,6 +6,8 @@
 #include "cli/check/check.h"
 
 #include "base/assert.h"
+#include "base/stamp.h"
+#include "cli/rows.h"
 #include "link/link.h"
 #include "wire/gateway_id.h"
 
@@ -122,15 +124,15 @@ static void detail_leases(const struct collection *s, const Rh__AdminReply *ref,
                           size_t size)
 {
     const struct check_leases l = check_leases(s, ref);
+    char left[32];
 
     if (l.told > 0) {
-        (void)snprintf(
-            out,
-            size,
-            "in force at %zu of %zu nodes that own vnodes, the shortest for another %" PRIu64 " ms",
-            l.told,
-            l.owners,
-            l.least_us / 1000);
+        (void)snprintf(out,
+                       size,
+                       "in force at %zu of %zu nodes that own vnodes, the shortest for another %s",
+                       l.told,
+                       l.owners,
+                       ms_text(l.least_us / 1000, left, sizeof left));
     } else {
         (void)snprintf(out, size, l.owners > 0 ? "not in force" : "no node owns anything");
     }
@@ -146,11 +148,11 @@ const char *check_detail(const struct collection *s, enum check check, char *out
         (void)snprintf(out,
                        size,
                        "%zu answer, coordinator %u leads in term %" PRIu64
-                       ", all have one state, number %" PRIu64,
+                       ", all have one state, number %s",
                        t.answers,
                        ref->leader,
                        ref->term,
-                       ref->number);
+                       STAMP(ref->number));
         break;
     case CHECK_RING:
         (void)snprintf(out, size, "%zu vnodes cover every cell once", ref->n_vnodes);
@@ -161,10 +163,10 @@ const char *check_detail(const struct collection *s, enum check check, char *out
     case CHECK_CONFIGURATION:
         (void)snprintf(out,
                        size,
-                       "%zu nodes and %zu gateways have ring version %" PRIu64 " and its digest",
+                       "%zu nodes and %zu gateways have ring version %s and its digest",
                        t.nodes,
                        t.gateways,
-                       ref->version);
+                       STAMP(ref->version));
         break;
     case CHECK_TRANSACTIONS:
         (void)snprintf(out, size, "%zu pending, none past its deadline", ref->n_txns);
@@ -182,7 +184,7 @@ const char *check_detail(const struct collection *s, enum check check, char *out
         detail_leases(s, ref, out, size);
         break;
     case CHECK_DISKS:
-        (void)snprintf(out, size, "no node has seen a number higher than %" PRIu64, ref->number);
+        (void)snprintf(out, size, "no node has seen a number higher than %s", STAMP(ref->number));
         break;
     }
     return out;

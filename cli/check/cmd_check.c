@@ -36,7 +36,11 @@ int cmd_check(int argc, char **argv)
         sampling_fini(&sampling);
         return 1;
     }
-    (q.json ? sampling_print_json : sampling_print)(&sampling);
+    if (q.json) {
+        sampling_print_json(&sampling);
+    } else {
+        sampling_print(&sampling, &q);
+    }
     const int result = sampling.findings.count == 0 ? 0 : 2;
     sampling_fini(&sampling);
     return result;

@@ -6,8 +6,8 @@
 #include "cli/check/findings.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,9 +140,9 @@ const char *repair_text(const struct repair_plan *plan, char *out, size_t size)
     case REPAIR_OUTCOME:
         (void)snprintf(out,
                        size,
-                       "%s is told again the outcome of transaction %" PRIu64,
+                       "%s is told again the outcome of transaction %s",
                        plan->name,
-                       plan->txn);
+                       STAMP(plan->txn));
         break;
     case REPAIR_STRAYS:
         (void)snprintf(out, size, "%s stops the actors that live outside its vnodes", plan->name);
@@ -150,13 +150,12 @@ const char *repair_text(const struct repair_plan *plan, char *out, size_t size)
     case REPAIR_EXIT:
         (void)snprintf(out,
                        size,
-                       "%s (incarnation %" PRIu64
-                       ", not a member) stops its actors and exits with 75",
+                       "%s (incarnation %s, not a member) stops its actors and exits with 75",
                        plan->name,
-                       plan->incarnation);
+                       STAMP(plan->incarnation));
         break;
     case REPAIR_ABORT:
-        (void)snprintf(out, size, "transaction %" PRIu64 " is aborted", plan->txn);
+        (void)snprintf(out, size, "transaction %s is aborted", STAMP(plan->txn));
         break;
     case REPAIR_REMOVE:
         (void)snprintf(out, size, "%s, dead and empty, is removed from the directory", plan->name);

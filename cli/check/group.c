@@ -6,6 +6,7 @@
 #include "cli/check/check.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 #include "cli/query.h"
 
 #include <inttypes.h>
@@ -139,12 +140,12 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
         finding_mark(f, "%" PRIu64 " %016" PRIx64, reply->applied_index, reply->inspection->state);
         finding_what(f,
                      "coordinator %u lags behind: it has applied %" PRIu64 " of %" PRIu64
-                     ", number %" PRIu64 " of %" PRIu64,
+                     ", number %s of %s",
                      id,
                      reply->applied_index,
                      ref->applied_index,
-                     reply->number,
-                     ref->number);
+                     STAMP(reply->number),
+                     STAMP(ref->number));
         finding_todo(f, "look at its log, and check its disk and its network");
     }
 }
@@ -258,12 +259,11 @@ static void find_bad_stamps(const Rh__AdminReply *ref, struct findings *out)
             f = add_ring(out);
             finding_mark(f, "generation %u", v->id);
             finding_what(f,
-                         "vnode %u has generation %" PRIu64 ", cold %" PRIu64
-                         ", higher than the ring's version %" PRIu64,
+                         "vnode %u has generation %s, cold %s, higher than the ring's version %s",
                          v->id,
-                         v->generation,
-                         v->cold,
-                         ref->version);
+                         STAMP(v->generation),
+                         STAMP(v->cold),
+                         STAMP(ref->version));
         }
     }
     if (ref->version > ref->number) {
@@ -271,10 +271,9 @@ static void find_bad_stamps(const Rh__AdminReply *ref, struct findings *out)
 
         finding_mark(f, "version");
         finding_what(f,
-                     "the ring's version %" PRIu64
-                     " was never drawn: the highest number is %" PRIu64,
-                     ref->version,
-                     ref->number);
+                     "the ring's version %s was never drawn: the highest number is %s",
+                     STAMP(ref->version),
+                     STAMP(ref->number));
     }
 }
 

@@ -3,6 +3,7 @@
  * The rules of `ringhold check` about nodes and gateways: dead ones, old
  * configurations, leases.
  */
+#include "base/stamp.h"
 #include "cli/check/check.h"
 #include "cli/rows.h"
 
@@ -98,11 +99,11 @@ static void find_foreign(const Rh__InspectAnswer *p, struct findings *out)
     if (strcmp(p->life, "serving") == 0) {
         f = add_node(out, p->name);
         finding_mark(f, "%" PRIu64, p->incarnation);
-        finding_what(f,
-                     "node %s: a process of incarnation %" PRIu64
-                     " serves although it is not a member (any more)",
-                     p->name,
-                     p->incarnation);
+        finding_what(
+            f,
+            "node %s: a process of incarnation %s serves although it is not a member (any more)",
+            p->name,
+            STAMP(p->incarnation));
         finding_todo(f, "end that process; ringhold fix makes it exit with 75");
         check_plan(f, REPAIR_EXIT, p);
     } else if (strcmp(p->life, "joining") == 0) {
@@ -132,10 +133,10 @@ static void find_other_version(const Rh__AdminReply *ref, const Rh__InspectAnswe
 
     finding_mark(f, "%" PRIu64, p->version);
     finding_what(f,
-                 "%s has ring version %" PRIu64 ", the leader %" PRIu64,
+                 "%s has ring version %s, the leader %s",
                  f->subject,
-                 p->version,
-                 ref->version);
+                 STAMP(p->version),
+                 STAMP(ref->version));
     if (p->version > ref->version) {
         finding_todo(f, "the coordinators went back to an older state: docs/recovery.md");
         f->plan.repair = REPAIR_NONE;
@@ -153,20 +154,23 @@ static void find_other_ring(const Rh__AdminReply *ref, const Rh__InspectAnswer *
                p->ring0 != ref->inspection->ring0 || p->ring1 != ref->inspection->ring1) {
         f = add_configuration(out, p);
         finding_mark(f, "%016" PRIx64 "%016" PRIx64, p->ring1, p->ring0);
-        finding_what(f,
-                     "%s has a ring that differs from the leader's at version %" PRIu64
-                     ": digest %016" PRIx64 "%016" PRIx64,
-                     f->subject,
-                     p->version,
-                     p->ring1,
-                     p->ring0);
+        finding_what(
+            f,
+            "%s has a ring that differs from the leader's at version %s: digest %016" PRIx64
+            "%016" PRIx64 ", the leader's %016" PRIx64 "%016" PRIx64,
+            f->subject,
+            STAMP(p->version),
+            p->ring1,
+            p->ring0,
+            ref->inspection->ring1,
+            ref->inspection->ring0);
     } else if (p->members != ref->inspection->members) {
         f = add_configuration(out, p);
         finding_mark(f, "%016" PRIx64, p->members);
         finding_what(f,
-                     "%s has a node directory that differs from the leader's at version %" PRIu64,
+                     "%s has a node directory that differs from the leader's at version %s",
                      f->subject,
-                     p->version);
+                     STAMP(p->version));
     }
 }
 
@@ -306,13 +310,13 @@ static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, str
     finding_subject(f, "node %s", p->name);
     finding_mark(f, "%" PRIu64 " %" PRIu64, p->disk_era, top);
     finding_what(f,
-                 "node %s has seen number %" PRIu64 " of era %" PRIu64
-                 "; the coordinators are at %" PRIu64 " of %" PRIu64
+                 "node %s has seen number %s of era %" PRIu64
+                 "; the coordinators are at %s of era %" PRIu64
                  ": they went back to an older state",
                  p->name,
-                 top,
+                 STAMP(top),
                  p->disk_era,
-                 ref->number,
+                 STAMP(ref->number),
                  ref->era);
     finding_todo(f, "stop the coordinators; see docs/recovery.md");
 }

@@ -3,6 +3,7 @@
  * The rules of `ringhold check` about transactions: stuck ones, forgotten holds,
  * actors alive twice.
  */
+#include "base/stamp.h"
 #include "cli/check/check.h"
 #include "cli/rows.h"
 
@@ -40,13 +41,13 @@ static void find_stuck(const Rh__AdminReply *ref, const Rh__TxnRow *t, struct fi
         return;
     }
     f = findings_add(out, CHECK_TRANSACTIONS);
-    finding_subject(f, "transaction %" PRIu64, t->txn);
+    finding_subject(f, "transaction %s", STAMP(t->txn));
     finding_what(f,
-                 "transaction %" PRIu64 " has been in doubt for %s; it waits %s",
-                 t->txn,
+                 "transaction %s has been in doubt for %s; it waits %s",
+                 STAMP(t->txn),
                  duration_text(age_us, age, sizeof age),
                  t->waiting_for[0] == '\0' ? "for a leader" : t->waiting_for);
-    finding_todo(f, "ringhold txn show %" PRIu64 "; ringhold fix aborts it", t->txn);
+    finding_todo(f, "ringhold txn show %s; ringhold fix aborts it", STAMP(t->txn));
     f->plan.repair = REPAIR_ABORT;
     f->plan.txn = t->txn;
 }
@@ -68,16 +69,16 @@ static void find_hold(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
     finding_subject(f, "node %s", p->name);
     finding_mark(f, "%" PRIu64, hold->txn);
     finding_what(f,
-                 "node %s holds %zu vnodes for transaction %" PRIu64 ", which %s, for %s; %" PRIu64
+                 "node %s holds %zu vnodes for transaction %s, which %s, for %s; %" PRIu64
                  " requests wait",
                  p->name,
                  hold->n_vnodes,
-                 hold->txn,
+                 STAMP(hold->txn),
                  open ? "is past its deadline" : "is not pending",
                  duration_text(hold->held_us, held, sizeof held),
                  hold->requests);
     if (open) {
-        finding_todo(f, "ringhold txn show %" PRIu64 "; ringhold fix aborts it", hold->txn);
+        finding_todo(f, "ringhold txn show %s; ringhold fix aborts it", STAMP(hold->txn));
         f->plan.repair = REPAIR_ABORT;
     } else {
         finding_todo(f, "ringhold fix: the node is told the outcome again");

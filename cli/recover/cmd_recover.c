@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stamp.h"
+#include "cli/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,6 +133,7 @@ static int write_backup(struct recover_folder *f, const char *file, bool replace
 {
     struct backup b;
     char why[BOOTSTRAP_WHY_MAX] = "";
+    char size[32];
     enum err error = bootstrap_backup(&b, f, clock_wall_us(), why);
 
     if (error != ERR_OK) {
@@ -146,14 +149,12 @@ static int write_backup(struct recover_folder *f, const char *file, bool replace
     } else if (error != ERR_OK) {
         (void)fprintf(stderr, "ringhold recover backup: can't write %s: %s\n", file, why);
     } else {
-        (void)printf("%s: cluster %s, era %" PRIu64 ", number %" PRIu64 ", index %" PRIu64
-                     ", %zu bytes\n",
+        (void)printf("%s: cluster %s, number %s, index %" PRIu64 ", %s\n",
                      file,
                      b.cluster,
-                     b.era,
-                     b.number,
+                     STAMP(b.number),
                      b.index,
-                     b.state.size);
+                     size_text(b.state.size, size, sizeof size));
     }
     backup_fini(&b);
     return error == ERR_OK ? 0 : 1;

@@ -4,9 +4,10 @@
  * each decision means.
  */
 #include "cli/cmd_txn.h"
+
+#include "base/stamp.h"
 #include "cli/query.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,31 +27,33 @@ static const char *choice_name(Rh__ResolveChoice choice)
 
 static void put_table(const Rh__AdminReply *reply, const Rh__TxnRow *t)
 {
-    (void)printf("transaction %" PRIu64 "  %s  %s\n", t->txn, t->state, t->why);
+    text_printf(2, "transaction %s  %s  %s", STAMP(t->txn), t->state, t->why);
     if (t->waiting_for[0] != '\0') {
-        (void)printf("waiting  %s\n", t->waiting_for);
+        text_printf(9, "waiting  %s", t->waiting_for);
     }
     for (size_t i = 0; i < reply->n_resolve; i++) {
         const Rh__ResolveRow *row = reply->resolve[i];
         const bool refused = row->refusal[0] != '\0';
 
-        (void)printf("\n--%s  %s%s\n",
-                     choice_name(row->choice),
-                     refused ? "refused: " : "",
-                     refused ? row->refusal : row->effect);
+        (void)printf("\n");
+        text_printf(4,
+                    "--%s  %s%s",
+                    choice_name(row->choice),
+                    refused ? "refused: " : "",
+                    refused ? row->refusal : row->effect);
         for (size_t k = 0; k < row->n_parts; k++) {
             const Rh__ResolvePart *part = row->parts[k];
 
-            (void)printf("    %-12s vote: %s\n", part->node, part->vote);
-            (void)printf("    %-12s holds: %s\n", "", part->holds);
-            (void)printf("    %-12s would: %s\n", "", refused ? "stay as it is" : part->effect);
+            text_printf(17, "    %-12s vote: %s", part->node, part->vote);
+            text_printf(17, "    %-12s holds: %s", "", part->holds);
+            text_printf(17, "    %-12s would: %s", "", refused ? "stay as it is" : part->effect);
         }
     }
 }
 
 static void put_json(const Rh__AdminReply *reply, const Rh__TxnRow *t)
 {
-    (void)printf("{\"txn\":%" PRIu64 ",\"done\":", t->txn);
+    (void)printf("{\"txn\":\"%s\",\"done\":", STAMP(t->txn));
     json_print_string(reply->text);
     (void)printf(",\"choices\":[");
     for (size_t i = 0; i < reply->n_resolve; i++) {
@@ -92,7 +95,7 @@ static int put(const struct query *q, const Rh__AdminReply *reply, Rh__ResolveCh
     if (q->json) {
         put_json(reply, t);
     } else if (reply->text[0] != '\0') {
-        (void)printf("transaction %" PRIu64 ": %s\n", number, reply->text);
+        text_printf(2, "transaction %s: %s", STAMP(number), reply->text);
     } else {
         put_table(reply, t);
     }
@@ -142,12 +145,14 @@ int txn_resolve(int argc, char **argv)
         .name = "txn resolve",
         .summary = "Decide a pending transaction. Without a choice: explain all three.",
         .arguments = "NUMBER",
-        .details = "Refuses a decision that could make two owners. The history keeps who asked and "
+        .details = "NUMBER is 1.76, as `ringhold txn list` shows it, or the same as an integer.\n"
+                   "Refuses a decision that could make two owners. The history keeps who asked and "
                    "why: see ringhold events.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 1,
     };
+    q.prose = true;
     const int code = query_parse(&q, &command, argc, argv);
     uint64_t number = 0;
 
@@ -159,5 +164,5 @@ int txn_resolve(int argc, char **argv)
                       "ringhold txn resolve: give only one of --commit, --abort, --retry\n");
         return 1;
     }
-    return txn_number("txn resolve", q.arguments[0], &number) ? ask(&q, &wish, number) : 1;
+    return query_stamp("txn resolve", q.arguments[0], &number) ? ask(&q, &wish, number) : 1;
 }

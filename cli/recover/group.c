@@ -10,6 +10,7 @@
 #include "storage/state/bootstrap.h"
 
 #include "base/clock.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -168,11 +169,10 @@ static bool all_here(const struct group_plan *p)
 
 static void describe(const struct group_plan *p, uint64_t era)
 {
-    (void)printf("cluster %s: index %" PRIu64 ", number %" PRIu64 " of era %" PRIu64 "\n",
+    (void)printf("cluster %s: index %" PRIu64 ", number %s\n",
                  p->backup.cluster,
                  p->backup.index,
-                 p->backup.number,
-                 p->backup.era);
+                 STAMP(p->backup.number));
     (void)printf("%s a group of voters", p->yes ? "founding" : "would found");
     for (size_t i = 0; i < p->voters.count; i++) {
         (void)printf("%s%" PRIu64, i == 0 ? " " : ",", p->voters.id[i]);

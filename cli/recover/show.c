@@ -9,9 +9,11 @@
 #include "node/disk.h"
 
 #include "base/crc.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static uint64_t age_us(uint64_t since_us, uint64_t wall_us)
 {
@@ -20,13 +22,13 @@ static uint64_t age_us(uint64_t since_us, uint64_t wall_us)
 
 static void put_files(const struct recover_folder *f, struct rows *r)
 {
-    static const char *const columns[] = {"FILE", "STATE", "BYTES", "WHAT", "REMEDY", NULL};
+    static const char *const columns[] = {"FILE", "STATE", "SIZE=bytes", "WHAT", "REMEDY", NULL};
 
     rows_init(r, columns);
     for (size_t i = 0; i < f->file_count; i++) {
         rows_text(r, "%s", f->file[i].name);
         rows_text(r, "%s", recover_health_name(f->file[i].health));
-        rows_number(r, f->file[i].size);
+        rows_size(r, f->file[i].size);
         rows_text(r, "%s", f->file[i].what);
         rows_text(r, "%s", f->file[i].remedy);
     }
@@ -48,7 +50,7 @@ static void put_nodes(const struct state *s, struct rows *r)
         rows_number(r, n->slot);
         rows_text(r, "%s", n->name);
         rows_text(r, "%s", n->address);
-        rows_number(r, n->incarnation);
+        rows_stamp(r, n->incarnation);
         rows_number(r, n->weight);
         rows_number(r, vnodes);
         rows_text(r, "%s", n->barred ? "fenced" : n->leaving ? "leaving" : "member");
@@ -83,7 +85,7 @@ static void put_pending(const struct state *s, uint64_t wall_us, struct rows *r)
             continue;
         }
         put_parts(s, t, parts, sizeof parts);
-        rows_number(r, t->number);
+        rows_stamp(r, t->number);
         rows_number(r, t->op_count);
         rows_text(r, "%s", parts);
         rows_text(r, "%s", duration_text(age_us(t->created_us, wall_us), age, sizeof age));
@@ -96,7 +98,7 @@ void recover_show_files(const struct recover_folder *f)
     struct rows rows;
 
     put_files(f, &rows);
-    rows_print_table(&rows);
+    rows_print(&rows, ROWS_TABLE);
     rows_fini(&rows);
 }
 
@@ -136,6 +138,16 @@ static void show_log(const struct recover_folder *f)
                  f->confirmed_writes);
 }
 
+/* The ring that the log makes, and the one of state.db: a digest is of use where they are two. */
+static bool digests_differ(const struct recover_folder *f)
+{
+    const uint64_t *of_log = f->replay.state.view.ring.digest;
+    char digest[33];
+
+    return f->cache.readable && f->has_state &&
+           strcmp(digest_text(of_log[0], of_log[1], digest), f->cache.digest) != 0;
+}
+
 static void show_state(const struct recover_folder *f, uint64_t wall_us)
 {
     const struct state *s = &f->replay.state;
@@ -145,24 +157,27 @@ static void show_state(const struct recover_folder *f, uint64_t wall_us)
 
     fleet_id_print(s->view.fleet, id);
     (void)printf("fleet        %s\n", id);
-    (void)printf("number       %" PRIu64 "   era %" PRIu64 "%s\n",
-                 s->number,
+    (void)printf("number       %s   era %" PRIu64 "%s\n",
+                 STAMP(s->number),
                  s->view.era,
                  s->settling ? "   settling: restored, not led yet" : "");
-    (void)printf("ring         version %" PRIu64 "   %zu vnodes   digest %s\n",
-                 s->view.ring.version,
+    (void)printf("ring         version %s   %zu vnodes%s%s\n",
+                 STAMP(s->view.ring.version),
                  s->view.ring.vnode_count,
-                 digest_text(s->view.ring.digest[0], s->view.ring.digest[1], digest));
+                 digests_differ(f) ? "   digest " : "",
+                 digests_differ(f)
+                     ? digest_text(s->view.ring.digest[0], s->view.ring.digest[1], digest)
+                     : "");
     (void)printf("\nnodes: %zu\n", s->node_count);
     if (s->node_count > 0) {
         put_nodes(s, &rows);
-        rows_print_table(&rows);
+        rows_print(&rows, ROWS_TABLE);
         rows_fini(&rows);
     }
     (void)printf("\npending transactions: %zu\n", state_pending_count(s));
     if (state_pending_count(s) > 0) {
         put_pending(s, wall_us, &rows);
-        rows_print_table(&rows);
+        rows_print(&rows, ROWS_TABLE);
         rows_fini(&rows);
     }
 }
@@ -180,18 +195,17 @@ static void show_coordinator(const struct recover_folder *f, uint64_t wall_us)
         show_log(f);
     }
     if (f->has_note) {
-        (void)printf("witness      number %" PRIu64 "   index %" PRIu64 "\n",
-                     f->watermark.number,
+        (void)printf("witness      number %s   index %" PRIu64 "\n",
+                     STAMP(f->watermark.number),
                      f->watermark.index);
     }
     if (f->cache.readable) {
-        (void)printf("state.db     number %" PRIu64 "   era %" PRIu64 "   version %" PRIu64
-                     "   index %" PRIu64 "   digest %s\n",
-                     f->cache.number,
-                     f->cache.era,
-                     f->cache.version,
+        (void)printf("state.db     number %s   version %s   index %" PRIu64 "%s%s\n",
+                     STAMP(f->cache.number),
+                     STAMP(f->cache.version),
                      f->cache.applied,
-                     f->cache.digest);
+                     digests_differ(f) ? "   digest " : "",
+                     digests_differ(f) ? f->cache.digest : "");
     }
     if (f->has_state) {
         show_state(f, wall_us);
@@ -216,13 +230,13 @@ static void show_node(const struct recover_folder *f)
     }
     (void)printf("identity     %s\n", f->uuid[0] == '\0' ? "?" : f->uuid);
     if (get_disk(f, &disk)) {
-        (void)printf("number       seen %" PRIu64 "   floor %" PRIu64 "   era %" PRIu64 "\n",
-                     disk.seen,
-                     disk.floor,
+        (void)printf("number       seen %s   floor %s   era %" PRIu64 "\n",
+                     STAMP(disk.seen),
+                     STAMP(disk.floor),
                      disk.era);
         (void)printf("voted for    %zu transactions that have not ended\n", disk.active_count);
         for (size_t i = 0; i < disk.active_count; i++) {
-            (void)printf("             %" PRIu64 "\n", disk.active[i]);
+            (void)printf("             %s\n", STAMP(disk.active[i]));
         }
     }
 }
@@ -254,7 +268,7 @@ static void key_number(const char *key, uint64_t value)
 static void key_rows(const char *key, struct rows *rows)
 {
     (void)printf(",\"%s\":", key);
-    rows_print_json(rows);
+    rows_print(rows, ROWS_JSON);
     rows_fini(rows);
 }
 
@@ -262,7 +276,7 @@ static void json_log(const struct recover_folder *f)
 {
     const struct log_image *image = &f->image;
 
-    key_number("identity", image->identity);
+    (void)printf(",\"identity\":\"%016" PRIx64 "\"", image->identity);
     (void)printf(",\"admitted\":%s", image->admitted ? "true" : "false");
     key_number("term", image->term);
     key_number("vote", image->vote);
@@ -286,10 +300,10 @@ static void json_state(const struct recover_folder *f, uint64_t wall_us)
 
     fleet_id_print(s->view.fleet, id);
     key_text("fleet", id);
-    key_number("number", s->number);
+    json_print_stamp("number", s->number);
     key_number("era", s->view.era);
     (void)printf(",\"settling\":%s", s->settling ? "true" : "false");
-    key_number("version", s->view.ring.version);
+    json_print_stamp("version", s->view.ring.version);
     key_number("vnodes", s->view.ring.vnode_count);
     key_text("digest", digest_text(s->view.ring.digest[0], s->view.ring.digest[1], digest));
     put_nodes(s, &rows);
@@ -306,7 +320,7 @@ static void json_coordinator(const struct recover_folder *f, uint64_t wall_us)
         json_log(f);
     }
     if (f->has_note) {
-        key_number("witness_number", f->watermark.number);
+        json_print_stamp("witness_number", f->watermark.number);
         key_number("witness_index", f->watermark.index);
     }
     if (f->has_state) {
@@ -314,9 +328,9 @@ static void json_coordinator(const struct recover_folder *f, uint64_t wall_us)
     }
     if (f->cache.readable) {
         (void)printf(",\"state_db\":{\"applied\":%" PRIu64, f->cache.applied);
-        key_number("number", f->cache.number);
+        json_print_stamp("number", f->cache.number);
         key_number("era", f->cache.era);
-        key_number("version", f->cache.version);
+        json_print_stamp("version", f->cache.version);
         key_text("digest", f->cache.digest);
         (void)printf("}");
     }
@@ -329,12 +343,12 @@ static void json_node(const struct recover_folder *f)
     key_text("node", f->node);
     key_text("identity", f->uuid);
     if (get_disk(f, &disk)) {
-        key_number("seen", disk.seen);
-        key_number("floor", disk.floor);
+        json_print_stamp("seen", disk.seen);
+        json_print_stamp("floor", disk.floor);
         key_number("era", disk.era);
         (void)printf(",\"active\":[");
         for (size_t i = 0; i < disk.active_count; i++) {
-            (void)printf("%s%" PRIu64, i == 0 ? "" : ",", disk.active[i]);
+            (void)printf("%s\"%s\"", i == 0 ? "" : ",", STAMP(disk.active[i]));
         }
         (void)printf("]");
     }

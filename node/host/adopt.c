@@ -7,8 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
-
-#include <inttypes.h>
+#include "base/stamp.h"
 
 void adopt_forget(struct topology *t)
 {
@@ -139,7 +138,7 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     mem_free(span);
     if (strays) {
         log_error(
-            "node", "live_actor_in_lost_cells", "version=%" PRIu64, h->topology.view.ring.version);
+            "node", "live_actor_in_lost_cells", "version=%s", STAMP(h->topology.view.ring.version));
         host_stop(h, HOST_EXIT_OVERLAP);
         return;
     }

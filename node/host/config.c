@@ -8,8 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
-
-#include <inttypes.h>
+#include "base/stamp.h"
 
 enum { MS = 1000, FETCH_AGAIN_MS = 50 };
 
@@ -110,7 +109,7 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
     case VIEW_OLD:
         break;
     case VIEW_DIFFERS:
-        log_error("node", "delta_differs", "version=%" PRIu64, delta->version);
+        log_error("node", "delta_differs", "version=%s", STAMP(delta->version));
         h->topology.fetch_all = true;
         break;
     case VIEW_GAP:
@@ -145,7 +144,7 @@ static bool load(struct host *h, const Rh__Config *config)
         quarantine_released(h); // perhaps
         h->topology.fetch_all = false;
     } else if (result == VIEW_DIFFERS) {
-        log_error("node", "config_broken", "version=%" PRIu64, config->version);
+        log_error("node", "config_broken", "version=%s", STAMP(config->version));
     }
     view_fini(&before);
     return result == VIEW_APPLIED;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "node/host/inside.h"
 
 #include <inttypes.h>
@@ -144,9 +145,9 @@ void hold_settle(struct host *h, struct part *part)
 
     log_info("node",
              "settled",
-             "txn=%" PRIu64 " version=%" PRIu64 " held=%zu held_us=%" PRIu64,
-             part->prepare.txn,
-             h->topology.view.ring.version,
+             "txn=%s version=%s held=%zu held_us=%" PRIu64,
+             STAMP(part->prepare.txn),
+             STAMP(h->topology.view.ring.version),
              hold->held.count,
              held_us);
     h->txns.hold_us_max = held_us > h->txns.hold_us_max ? held_us : h->txns.hold_us_max;

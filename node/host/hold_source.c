@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "node/host/inside.h"
 #include "wire/frame.h"
 
@@ -66,9 +67,9 @@ void hold_progress(struct host *h, struct hold *hold)
         hold->part->state = machine_enter(&part_machine, hold->part->state, PART_PREPARED);
         log_info("node",
                  "prepared",
-                 "txn=%" PRIu64 " actors=%" PRIu64 " bytes=%" PRIu64 " ahead=%" PRIu64
+                 "txn=%s actors=%" PRIu64 " bytes=%" PRIu64 " ahead=%" PRIu64
                  " ahead_bytes=%zu held=%zu drain_us=%" PRIu64,
-                 hold->part->prepare.txn,
+                 STAMP(hold->part->prepare.txn),
                  hold->actors,
                  hold->bytes,
                  hold->ahead.kept,

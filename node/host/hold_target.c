@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "node/host/inside.h"
 #include "wire/frame.h"
 
@@ -75,8 +76,8 @@ static void refuse(struct host *h, struct hold *hold, const struct staging *s,
     }
     log_warn("node",
              "staging_refused",
-             "txn=%" PRIu64 " bytes=%zu why=\"%s\"",
-             s->txn,
+             "txn=%s bytes=%zu why=\"%s\"",
+             STAMP(s->txn),
              s->size,
              s->unreadable ? hold->why : "no room, or no image");
     hold->part->refused = true;

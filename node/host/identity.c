@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/session.h"
@@ -153,10 +154,10 @@ void identity_misused(struct host *h, uint64_t peer, enum host_misuse what, cons
     *told_us = h->now_us;
     log_warn("node",
              "not_its_own",
-             "peer=%s role=%s incarnation=%" PRIu64 " record=%s why=\"%s\" so_far=%" PRIu64,
+             "peer=%s role=%s incarnation=%s record=%s why=\"%s\" so_far=%" PRIu64,
              n->name,
              link_role_name(n->role),
-             n->incarnation,
+             STAMP(n->incarnation),
              host_misuse_word(what),
              why,
              h->links.misuses[what]);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "ring/inspect.h"
 #include "route/router.h"
 #include "wire/control.h"
@@ -269,9 +270,9 @@ static void stop_stray(struct host *h, struct actor *a)
 
     log_warn("node",
              "stray_stopped",
-             "kind=%u version=%" PRIu64,
+             "kind=%u version=%s",
              a->kind,
-             h->topology.view.ring.version);
+             STAMP(h->topology.view.ring.version));
     if (is_live(a)) {
         cells_count_double(&h->cells);
     }

@@ -6,9 +6,8 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "wire/control.h"
-
-#include <inttypes.h>
 
 enum { MS = 1000, BYE_WAIT_MS = 1000 };
 
@@ -117,6 +116,7 @@ static void send_renew(struct host *h)
     r.held_total = f.held_total;
     r.hold_us_max = f.hold_us_max;
     r.executed = f.executed;
+    r.waiting = f.waiting;
     r.forwarded = f.forwarded;
     r.refused_quarantine = f.refused_quarantine;
     r.stopping = h->membership.stopping;
@@ -196,7 +196,7 @@ static void leave_when_ready(struct host *h)
         h->txns.participant.part_count == 0 && h->txns.parked_count == 0 &&
         h->requests.room.count == 0 && h->work.running == 0 &&
         ring_owned_count(&h->topology.view.ring, h->membership.slot) == 0 && gateways_know(h)) {
-        log_info("node", "leaving", "version=%" PRIu64, h->topology.view.ring.version);
+        log_info("node", "leaving", "version=%s", STAMP(h->topology.view.ring.version));
         membership_enter(&h->membership, LIFE_PARTING);
         h->membership.bye_us = h->now_us;
         h->membership.bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stamp.h"
 #include "wire/control.h"
 
 #include <inttypes.h>
@@ -99,10 +100,10 @@ static void serve(struct host *h)
     e->incarnation = h->membership.incarnation;
     log_info("node",
              "registered",
-             "incarnation=%" PRIu64 " slot=%u version=%" PRIu64,
-             h->membership.incarnation,
+             "incarnation=%s slot=%u version=%s",
+             STAMP(h->membership.incarnation),
              h->membership.slot,
-             h->topology.view.ring.version);
+             STAMP(h->topology.view.ring.version));
     wake_adopt(h);
     always_adopt(h);
 }
@@ -138,7 +139,7 @@ void register_on_ok(struct host *h, const Rh__RegOk *ok)
         return;
     }
     if (view_load(&h->topology.view, ok->config, true) != VIEW_APPLIED) {
-        log_error("node", "config_broken", "version=%" PRIu64, ok->config->version);
+        log_error("node", "config_broken", "version=%s", STAMP(ok->config->version));
         return;
     }
     const struct view_member *me = view_member(&h->topology.view, (uint16_t)ok->slot);

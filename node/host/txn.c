@@ -8,9 +8,9 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "wire/control.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 void txns_init(struct txns *t, const struct host_disk *disk)
@@ -90,7 +90,7 @@ static void tell_refused(struct host *h, int coordinator, uint64_t txn, const ch
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Refused refused = RH__REFUSED__INIT;
 
-    log_warn("node", "refused", "txn=%" PRIu64 " why=\"%s\"", txn, why);
+    log_warn("node", "refused", "txn=%s why=\"%s\"", STAMP(txn), why);
     refused.txn = txn;
     refused.why = proto_text(why);
     c.body_case = RH__CONTROL__BODY_REFUSED;
@@ -141,10 +141,10 @@ static void begin(struct host *h, struct prepare *prepare)
 
     log_info("node",
              "prepare",
-             "txn=%" PRIu64 " base=%" PRIu64 " supersedes=%" PRIu64 " arcs=%zu",
-             prepare->txn,
-             prepare->base,
-             prepare->supersedes,
+             "txn=%s base=%s supersedes=%s arcs=%zu",
+             STAMP(prepare->txn),
+             STAMP(prepare->base),
+             STAMP(prepare->supersedes),
              prepare->arc_count);
     // What shares cells with it is over, and this configuration is not older than the outcome:
     // it is at least the base, and the base was current when this one began.

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 
@@ -38,15 +39,14 @@ void verdict_stop(struct actor_store *s, uint16_t kind, const struct store_row *
     if (s->counts.went_back++ == 0) {
         log_error("store",
                   "store_went_back",
-                  "kind=%u fence=%" PRIu64 " number=%" PRIu64 " has_fence=%" PRIu64
-                  " has_number=%" PRIu64
+                  "kind=%u fence=%s number=%" PRIu64 " has_fence=%s has_number=%" PRIu64
                   " remedy=\"it is an old copy: what was answered since is not in it. The node "
                   "refuses all that is for it from now on; put the newer one back, or restart all "
                   "nodes to go on with this one\"",
                   kind,
-                  commit->fence,
+                  STAMP(commit->fence),
                   commit->number - 1,
-                  found->fence,
+                  STAMP(found->fence),
                   found->number);
     }
 }

@@ -5,6 +5,7 @@
 #include "storage/state/event_sqlite.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 #include "storage/log/statement_sqlite.h"
 #include "wire/control.h"
 
@@ -139,7 +140,7 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
     } else if (command->body_case == RH__COMMAND__BODY_FORMAT) {
         (void)snprintf(text, size, "format %" PRIu32, command->format->format);
     } else if (command->body_case == RH__COMMAND__BODY_FENCE) {
-        (void)snprintf(text, size, "incarnation %" PRIu64, command->fence->incarnation);
+        (void)snprintf(text, size, "incarnation %s", STAMP(command->fence->incarnation));
     } else if (command->body_case == RH__COMMAND__BODY_DAEMONS) {
         (void)snprintf(
             text, size, "daemons %.64s, %" PRIu32, command->daemons->name, command->daemons->count);
@@ -153,11 +154,11 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
                command->reassign->incarnation == 0) {
         (void)snprintf(text, size, "nobody's vnodes");
     } else if (command->body_case == RH__COMMAND__BODY_REASSIGN) {
-        (void)snprintf(text, size, "incarnation %" PRIu64, command->reassign->incarnation);
+        (void)snprintf(text, size, "incarnation %s", STAMP(command->reassign->incarnation));
     } else if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {
-        (void)snprintf(text, size, "incarnation %" PRIu64, command->deregister->incarnation);
+        (void)snprintf(text, size, "incarnation %s", STAMP(command->deregister->incarnation));
     } else if (result->txn != 0) {
-        (void)snprintf(text, size, "txn %" PRIu64, result->txn);
+        (void)snprintf(text, size, "txn %s", STAMP(result->txn));
     }
 }
 

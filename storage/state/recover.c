@@ -5,6 +5,7 @@
 #include "storage/state/recover.h"
 
 #include "base/crc.h"
+#include "base/stamp.h"
 #include "storage/log/atomic_replace.h"
 #include "storage/log/number.h"
 #include "storage/state/recover_inside.h"
@@ -123,9 +124,9 @@ static void compare_watermark(struct recover_folder *f)
     } else if (f->has_state && f->watermark.number > f->replay.state.number) {
         (void)snprintf(what,
                        sizeof what,
-                       "its log draws numbers up to %" PRIu64 ", the witness has seen %" PRIu64,
-                       f->replay.state.number,
-                       f->watermark.number);
+                       "its log draws numbers up to %s, the witness has seen %s",
+                       STAMP(f->replay.state.number),
+                       STAMP(f->watermark.number));
         recover_blame(raft, RECOVER_DAMAGED, what, "put the newer raft.db and raft.tail back");
     }
 }

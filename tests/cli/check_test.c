@@ -576,7 +576,7 @@ static void leases_are_active_and_disks_not_ahead(void **state)
     (void)only(&f, CHECK_DISKS, "n1 has seen number 61 of era 1");
     f.n[0]->disk_seen = 0;
     f.n[0]->disk_era = 2;
-    (void)only(&f, CHECK_DISKS, "of era 2; the coordinators are at 60 of 1");
+    (void)only(&f, CHECK_DISKS, "of era 2; the coordinators are at 60 of era 1");
     stop(&f);
 }
 
@@ -588,9 +588,8 @@ static void leases_that_nobody_tells_of_are_not_taken_for_granted(void **state)
 
     (void)state;
     start(&f);
-    assert_string_equal(
-        check_detail(&f.collection, CHECK_LEASES, text, sizeof text),
-        "in force at 2 of 2 nodes that own vnodes, the shortest for another 2000 ms");
+    assert_string_equal(check_detail(&f.collection, CHECK_LEASES, text, sizeof text),
+                        "in force at 2 of 2 nodes that own vnodes, the shortest for another 2.0 s");
     f.c[1]->inspection->lease_us = 3000000;
     drop_process(&f, 0);
     (void)only(&f, CHECK_NODES, "n1 is unreachable");

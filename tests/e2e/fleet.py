@@ -389,6 +389,17 @@ class Resp:
         self.socket.close()
 
 
+def flat(text):
+    """In one line, what is folded for people."""
+    return " ".join(text.split())
+
+
+def number_of(text):
+    """A number as programs get it, "1.76" or "76": the era is above the 40 bits of the count."""
+    era, _, count = str(text).rpartition(".")
+    return int(era or 0) << 40 | int(count)
+
+
 def pairs(flat):
     return dict(zip(flat[::2], flat[1::2]))
 

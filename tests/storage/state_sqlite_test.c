@@ -5,6 +5,7 @@
 #include "storage/state/state_sqlite.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 #include "txn/state/digest.h"
 #include "txn/state/suspect.h"
 #include "wire/control.h"
@@ -345,7 +346,7 @@ static void the_history_says_who_wanted_it_and_why(void **state)
         state_result_fini(&result);
     }
     state_db_events(db, 3, reply);
-    (void)snprintf(subject, sizeof subject, "txn %" PRIu64, txn);
+    (void)snprintf(subject, sizeof subject, "txn %s", STAMP(txn));
     assert_int_equal(reply->n_events, 3);
     assert_false(reply->events[0]->accepted);
     assert_string_equal(reply->events[0]->why, "the transaction is not pending");

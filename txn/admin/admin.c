@@ -6,8 +6,8 @@
 #include "txn/admin/inside.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 enum { TXNS_DEFAULT = 20 };
@@ -123,8 +123,8 @@ static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number
     }
     (void)snprintf(text,
                    sizeof text,
-                   "transaction %" PRIu64 " is unknown or forgotten (the last %d are kept)",
-                   number,
+                   "transaction %s is unknown or forgotten (the last %d are kept)",
+                   STAMP(number),
                    STATE_TXNS_KEPT);
     admin_set_text(&reply->error, text);
 }

@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "ring/inspect.h"
 #include "txn/state/digest.h"
 #include "wire/repair.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -254,9 +254,9 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
     if (patient != NULL && result->accepted) {
         log_info("txn",
                  "repair",
-                 "process=%s incarnation=%" PRIu64 " what=\"%s\"",
+                 "process=%s incarnation=%s what=\"%s\"",
                  patient->name,
-                 patient->incarnation,
+                 STAMP(patient->incarnation),
                  what_text(p->repair));
         if (p->repair == REPAIR_TASK_OUTCOME) {
             tell_outcome(c, patient, p->txn);

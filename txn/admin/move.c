@@ -6,6 +6,7 @@
 #include "txn/admin/inside.h"
 
 #include "base/mem.h"
+#include "base/stamp.h"
 #include "txn/state/roles.h"
 
 #include <inttypes.h>
@@ -74,10 +75,9 @@ static void move_fault(struct coordinator *c, const Rh__VnodeMove *in, const str
     } else if (t != NULL) {
         (void)snprintf(text,
                        ADMIN_TEXT_SIZE,
-                       "transaction %" PRIu64 " changes it: wait for its end (`ringhold txn show "
-                       "%" PRIu64 "`)",
-                       t->number,
-                       t->number);
+                       "transaction %s changes it: wait for its end (`ringhold txn show %s`)",
+                       STAMP(t->number),
+                       STAMP(t->number));
     } else {
         target_fault(c, node, v, text);
     }

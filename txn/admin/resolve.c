@@ -10,8 +10,8 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 enum { TEXT_SIZE = 256 };
@@ -161,14 +161,14 @@ static const struct state_txn *wanted(const struct coordinator *c, Rh__AdminRepl
     if (t == NULL) {
         (void)snprintf(text,
                        sizeof text,
-                       "no transaction %" PRIu64 " (the last %d are kept)",
-                       number,
+                       "no transaction %s (the last %d are kept)",
+                       STAMP(number),
                        STATE_TXNS_KEPT);
     } else {
         (void)snprintf(text,
                        sizeof text,
-                       "transaction %" PRIu64 " is %s%s%s: an outcome never changes",
-                       number,
+                       "transaction %s is %s%s%s: an outcome never changes",
+                       STAMP(number),
                        txn_state_name(t->state),
                        t->outcome_why[0] == '\0' ? "" : ", ",
                        t->outcome_why);
@@ -252,9 +252,9 @@ void resolve_applied(struct coordinator *c, const struct proposal *p,
     if (!result->accepted) {
         (void)snprintf(text, sizeof text, "not done: %s", result->why);
     } else if (p->kind == PROPOSAL_BEGIN) {
-        (void)snprintf(text, sizeof text, "begun anew as %" PRIu64, result->stamp);
+        (void)snprintf(text, sizeof text, "begun anew as %s", STAMP(result->stamp));
     } else if (t != NULL && t->state == TXN_COMMITTED) {
-        (void)snprintf(text, sizeof text, "committed as version %" PRIu64, t->version);
+        (void)snprintf(text, sizeof text, "committed as version %s", STAMP(t->version));
     }
     admin_set_text(result->accepted ? &reply->text : &reply->error, text);
     admin_send_reply(c, p->peer, reply);

@@ -74,6 +74,8 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->held_total = seen->renew.held_total;
     row->hold_us_max = seen->renew.hold_us_max;
     row->executed = seen->renew.executed;
+    row->waiting = seen->renew.waiting;
+    row->requests_known = loads_rate(c, node, &row->requests_s);
     row->forwarded = seen->renew.forwarded;
     row->lease_least_us = seen->renew.lease_least_us;
     row->lease_own_us = seen->renew.lease_us;

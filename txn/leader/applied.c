@@ -6,8 +6,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-
-#include <inttypes.h>
+#include "base/stamp.h"
 
 static void announce(struct coordinator *c, const struct state_result *result)
 {
@@ -93,9 +92,9 @@ static void log_outcome(const struct state_txn *t)
 {
     log_info("txn",
              txn_state_name(t->state),
-             "txn=%" PRIu64 " version=%" PRIu64 " why=\"%s\" outcome=\"%s\"",
-             t->number,
-             t->version,
+             "txn=%s version=%s why=\"%s\" outcome=\"%s\"",
+             STAMP(t->number),
+             STAMP(t->version),
              t->why,
              t->outcome_why);
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 #include "txn/leader/inside.h"
 #include "wire/versions.h"
 
@@ -144,10 +145,10 @@ static void on_lead(struct coordinator *c, const struct coordinator_event *event
     trend_begin(&c->trend, c->now_us);
     log_info("txn",
              "leading",
-             "term=%" PRIu64 " pending=%zu version=%" PRIu64,
+             "term=%" PRIu64 " pending=%zu version=%s",
              c->term,
              state_pending_count(c->state),
-             c->state->view.ring.version);
+             STAMP(c->state->view.ring.version));
     peers_tell_leader(c, NULL);
     rebalance_touch(c);
 }

@@ -9,8 +9,8 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,11 +69,11 @@ void drive_begin(struct coordinator *c, const struct proposal *p, uint64_t txn)
     d->planned_at = p->planned_at;
     log_info("txn",
              "begun",
-             "txn=%" PRIu64 " ops=%zu why=\"%s\" supersedes=%" PRIu64,
-             txn,
+             "txn=%s ops=%zu why=\"%s\" supersedes=%s",
+             STAMP(txn),
              t->op_count,
              t->why,
-             p->txn);
+             STAMP(p->txn));
 }
 
 void drive_prune(struct coordinator *c)

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -113,9 +114,9 @@ void fence_applied(struct coordinator *c, const struct proposal *p,
     }
     log_warn("txn",
              "fenced",
-             "node=%s incarnation=%" PRIu64 " vnodes=%zu",
+             "node=%s incarnation=%s vnodes=%zu",
              node->name,
-             node->incarnation,
+             STAMP(node->incarnation),
              ring_owned_count(&c->state->view.ring, node->slot));
     peer = peers_of_node(c, node);
     if (peer != NULL) {

@@ -190,10 +190,20 @@ void loads_told(struct coordinator *c, const struct state_node *node, const Rh__
     take_costs(c, node, costs);
     c->loads.requests += at_most(costs->requests, UINT32_MAX);
     c->loads.actors[node->slot] = (uint32_t)at_most(costs->actors, UINT32_MAX);
+    c->loads.rate[node->slot] =
+        (uint32_t)at_most(told_of(costs).requests * MILLION / costs->period_us, UINT32_MAX);
     if (c->now_us - c->loads.told_us[node->slot] > GAP_US) {
         c->loads.tells_us[node->slot] = c->now_us;
     }
     c->loads.told_us[node->slot] = c->now_us;
+}
+
+bool loads_rate(const struct coordinator *c, const struct state_node *node, uint64_t *out)
+{
+    const uint64_t told_us = c->loads.told_us[node->slot];
+
+    *out = c->loads.rate[node->slot];
+    return told_us != 0 && c->now_us - told_us <= GAP_US;
 }
 
 /* ---- what changes ---- */

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/stamp.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* The newest ring that its sender has, or had. */
@@ -64,16 +64,16 @@ void past_note(struct coordinator *c, enum past_teller teller, const char *name,
         return;
     }
     word->said_us = c->now_us;
-    log_error("txn",
-              "database_went_back",
-              "%s=%s knows=%" PRIu64 " number=%" PRIu64
-              " effect=\"%s\" reason=\"an older copy of the folder was put back\" "
-              "remedy=\"stop the coordinators and restore again (docs/recovery.md#went-back)\"",
-              of[teller].role,
-              name,
-              knows,
-              c->state->number,
-              of[teller].effect);
+    log_error(
+        "txn",
+        "database_went_back",
+        "%s=%s knows=%s number=%s effect=\"%s\" reason=\"an older copy of the folder was put "
+        "back\" remedy=\"stop the coordinators and restore again (docs/recovery.md#went-back)\"",
+        of[teller].role,
+        name,
+        STAMP(knows),
+        STAMP(c->state->number),
+        of[teller].effect);
 }
 
 bool past_knows_more(const struct coordinator *c, const Rh__Control *message)

@@ -2,6 +2,7 @@
  *
  * Nodes that come, stay and go: specification §4.4 and the answers of §3.5.
  */
+#include "base/stamp.h"
 #include "txn/leader/inside.h"
 #include "txn/state/roles.h"
 
@@ -163,13 +164,13 @@ static bool database_went_back(struct coordinator *c, const struct leader_peer *
     }
     (void)snprintf(reason,
                    sizeof reason,
-                   "the coordinators went back to an older state: number %" PRIu64
-                   " of era %" PRIu64 ", the node has seen %" PRIu64 " of era %" PRIu64
+                   "the coordinators went back to an older state: number %s of era %" PRIu64
+                   ", the node has seen %s of era %" PRIu64
                    "; stop the coordinators and restore again: ringhold recover restore ... "
                    "--era-above %" PRIu64 " (docs/recovery.md#went-back)",
-                   c->state->number,
+                   STAMP(c->state->number),
                    c->state->view.era,
-                   highest,
+                   STAMP(highest),
                    in->disk_era,
                    in->disk_era);
     past_note(c, PAST_NODE, in->name, highest > era ? highest : era);
@@ -299,9 +300,9 @@ void register_applied(struct coordinator *c, const struct proposal *p,
             if (node->incarnation == result->stamp) {
                 log_info("txn",
                          "registered",
-                         "node=%s incarnation=%" PRIu64 " address=%s",
+                         "node=%s incarnation=%s address=%s",
                          node->name,
-                         node->incarnation,
+                         STAMP(node->incarnation),
                          node->address);
                 if (peer != NULL) {
                     welcome(c, peer, node);
@@ -462,9 +463,9 @@ static void refuse_other_map(struct coordinator *c, const struct leader_peer *pe
     if (!seen->other_map) {
         log_error("txn",
                   "maps_differ",
-                  "node=%s version=%" PRIu64 ": it gets no lease before it has this map",
+                  "node=%s version=%s: it gets no lease before it has this map",
                   node->name,
-                  c->state->view.ring.version);
+                  STAMP(c->state->view.ring.version));
     }
     seen->other_map = true;
     c->registration.other_maps++;

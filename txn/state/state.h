@@ -14,6 +14,7 @@
 #define TXN_STATE_STATE_H
 
 #include "base/machine.h"
+#include "base/stamp.h"
 #include "ring/view.h"
 #include "wire/raft.pb-c.h"
 
@@ -24,7 +25,7 @@ enum {
     STATE_WHY_MAX = 127,
     STATE_UUID_SIZE = 16,
     STATE_VOTERS_MAX = 5,
-    STATE_NUMBER_BITS = 40, /* of a stamp; the era is above */
+    STATE_NUMBER_BITS = STAMP_COUNT_BITS, /* of a stamp; the era is above */
     STATE_LEASE_S_MAX = 3600,
 };
 

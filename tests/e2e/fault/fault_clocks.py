@@ -10,7 +10,7 @@ import sys
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, flat, main, until
 
 RATES = {"n1": "0.95", "n2": "1.05", "n3": "1.0"}
 WRONG = {"n1": "1.2", "n2": "2", "n3": "1.0", "n4": "0.75"}
@@ -51,7 +51,7 @@ def clocks(fleet):
 
 
 def findings(fleet):
-    return fleet.run("check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)[1]
+    return flat(fleet.run("check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)[1])
 
 
 def clocks_beyond_the_promise_are_told(binary):

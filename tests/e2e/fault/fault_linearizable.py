@@ -20,7 +20,7 @@ import time
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import judge
-from fleet import DEADLINE, Fleet, Resp, RespError, healthy, main, pairs, until
+from fleet import DEADLINE, Fleet, Resp, RespError, healthy, main, number_of, pairs, until
 
 MINUTES = float(os.environ.get("MINUTES", "0"))
 SEED = int(os.environ.get("SEED", str(int(time.time()))))
@@ -383,7 +383,7 @@ class Faults:
         status = self.fleet.status()
         still = not (status["pending"] or status["planned"] or status["planning"])
         spared = {k for k, w in place.items()
-                  if still and w["node"] != victim.name and w["version"] == status["version"]}  # fmt: skip
+                  if still and w["node"] != victim.name and w["version"] == number_of(status["version"])}  # fmt: skip
         since = now()
         victim.kill().wait()
         self.book.dies(since, [k for k in self.book.alive() if k not in spared])

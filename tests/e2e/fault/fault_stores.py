@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, main, pairs, until
+from fleet import Fleet, Resp, RespError, main, number_of, pairs, until
 from stores import Counting, Postgres, Redis, Sqlite, missing
 
 LEASE = 2
@@ -234,7 +234,7 @@ def deposed(port):
 
 
 def generation_of(fleet):
-    return fleet.ask("where", "0/k")["generation"]
+    return number_of(fleet.ask("where", "0/k")["generation"])
 
 
 def locks_are_released_and_stale_ones_taken_over(kind):

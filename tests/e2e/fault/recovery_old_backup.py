@@ -10,7 +10,7 @@ import shutil
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, healthy, main, succeeds, until
+from fleet import Fleet, Resp, flat, healthy, main, number_of, succeeds, until
 
 
 def a_backup_older_than_the_ring_is_restored(binary):
@@ -27,7 +27,7 @@ def a_backup_older_than_the_ring_is_restored(binary):
         assert code == 0, (out, err)
         fleet.node("n3")
         new = fleet.settled(["n1", "n2", "n3"])
-        assert int(new["version"]) > int(old["version"])
+        assert number_of(new["version"]) > number_of(old["version"])
 
         # All coordinators' disks are lost.
         for number in (1, 2, 3):
@@ -44,7 +44,7 @@ def a_backup_older_than_the_ring_is_restored(binary):
 
         # All three nodes are back, the third as well, which the backup did not know.
         now = fleet.settled(["n1", "n2", "n3"], deadline=120)
-        assert int(now["version"]) > int(new["version"]), "a number went back"
+        assert number_of(now["version"]) > number_of(new["version"]), "a number went back"
         redis = Resp(gateway)
         until("requests are answered", lambda: succeeds(redis, "SET", "after", "1") == "OK")
         healthy(fleet)
@@ -105,18 +105,18 @@ def a_whole_folder_copied_back_under_running_nodes_is_noticed(binary):
         shutil.copytree(fleet.data("c1"), fleet.data("copy"))
         fleet.coordinator(1)
         fleet.tell("node", "weight", "n2", "3")
-        until("vnodes moved", lambda: int(fleet.settled(["n1", "n2"])["version"]) > int(old["version"]) + 8)
+        until("vnodes moved", lambda: number_of(fleet.settled(["n1", "n2"])["version"]) > number_of(old["version"]) + 8)
         fleet.process("c1").kill(15).wait()
         shutil.rmtree(fleet.data("c1"))
         shutil.copytree(fleet.data("copy"), fleet.data("c1"))
         # Its files agree with each other, and both nodes run and are registered there: they know more.
         coordinator = fleet.coordinator(1)
         until("it says so", lambda: coordinator.log_has("database_went_back"))
-        until("no lease is in force", lambda: "has no valid lease" in fleet.run(
-            "check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)[1])  # fmt: skip
+        until("no lease is in force", lambda: "has no valid lease" in flat(fleet.run(
+            "check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)[1]))  # fmt: skip
         shown = fleet.status()
         assert {n["version"] for n in shown["nodes"]} != {shown["version"]}, shown
-        assert int(shown["number"]) == int(old["number"]), "a number was drawn again"
+        assert number_of(shown["number"]) == number_of(old["number"]), "a number was drawn again"
         coordinator.kill(15).wait()
         backup = fleet.data("backup")
         for words in (["backup", fleet.data("c1"), backup], ["restore", backup, fleet.data("c1"), "--lease", "3s", "--yes"]):

@@ -137,7 +137,7 @@ The estimate of bytes and time comes from the moves when n3 joined. Without the 
 {first}
 
 The command redraws two lines: the bar with its rate and the time to go, and the name of the actor or node that it waits for.
-Everything else has moved; the vnodes in the fighter's transaction wait for it. ^C ends only the display (exit code 130).
+Everything else moves on; the vnodes in the fighter's transaction wait for it. ^C ends only the display (exit code 130).
 
 ## The drain goes on, and ends
 

@@ -138,10 +138,10 @@ def who_stays_is_listed_once_while_others_come_and_go(binary):
             assert sorted(name for name in ids if name.startswith("lasting")) == sorted(LASTING)
             assert len(set(ids)) == len(ids), "nobody twice, for nobody moves"
         assert any(name.startswith("passing") for _, name in lists[-1])
-        code, out, err = fleet.run("actors", "--limit", "0", "--coordinators", fleet.addresses)
-        lines = out.splitlines()
-        assert code == 0 and lines[0].split()[0] == "NODE" and len(lines) > len(LASTING), (code, len(lines), err)
-        assert not [line for line in lines[1:] if len(line.split()) != 4 or line.startswith("NODE")], err
+        code, out, err = fleet.run("actors", "--limit", "0", "-o", "tsv", "--coordinators", fleet.addresses)
+        lines = [line.split("\t") for line in out.splitlines()]
+        assert code == 0 and lines[0][0] == "node" and len(lines) > len(LASTING), (code, len(lines), err)
+        assert not [line for line in lines[1:] if len(line) != len(lines[0]) or line[0] == "node"], err
         assert len(fleet.names("--limit", "1500")) == 1500
         assert len(fleet.names()) == 100
         # In calm, as many as the nodes count.
@@ -196,7 +196,7 @@ def what_can_not_be_listed_is_said(binary):
             (["--prefix", "x" * 256], "beginning of an id"),
             (["--limit", "-1"], "--limit"),
             (["k1"], "unexpected"),
-            (["-o", "yaml"], "table or json"),
+            (["-o", "yaml"], "table, wide, tsv or json"),
         ):
             out, err = fleet.fails(*words)
             assert why in err and out == "", (words, err)

@@ -29,7 +29,7 @@ def wrong_flags_and_files_are_named(binary):
         refused(fleet, "coordinator", "--lease-margin", "50ms", says="margin is too small")
         refused(fleet, "coordinator", "--listen", "0.0.0.0:7400", says="--insecure")
         refused(fleet, "node", "--name", "n1", "--join", "nonsense", says="--join")
-        refused(fleet, "status", "--output", "xml", says="table or json")
+        refused(fleet, "status", "--output", "xml", says="table, wide, tsv or json")
         path = os.path.join(fleet.folder, "bad.ini")
         with open(path, "w") as f:
             f.write("[node]\nname = n1\ncolour = red\n")
@@ -63,6 +63,8 @@ def names_and_drains_that_cannot_be_are_refused(binary):
         refused(fleet, "node", "remove", "n7", *where, says="n7")
         refused(fleet, "node", "replace", "n1", "n1", *where, says="can't replace itself")
         refused(fleet, "txn", "show", "12x", *where, says="is not a number")
+        refused(fleet, "txn", "show", "1.", *where, says="is not a number")
+        refused(fleet, "txn", "show", "1.99999999", *where, says="transaction 1.99999999 is unknown")
         refused(fleet, "txn", "show", "99999999", *where, says="transaction 99999999 is unknown")
         twin = fleet.start("twin", ["node", "--name", "n1", "--join", fleet.addresses, "--listen", "127.0.0.1:0", "--data", fleet.data("twin")], ready=False)
         assert twin.wait() == 1

@@ -173,7 +173,7 @@ def gateways_of_one_name_are_named(binary):
         for name in ("g1", "g2", "g1"):
             fleet.gateway(name, ["--threads", "2"])
         said = until("it is said", lambda: [x for x in fleet.tell("status").splitlines() if "have the name" in x])
-        assert said == ["2 gateways have the name g1: give each one a --name of its own"], said
+        assert said == ["PROBLEM: 2 gateways have the name g1: give each one a --name of its own"], said
         assert leader.log_has("gateway_name_twice gateway=g1") and not leader.log_has("gateway_name_twice gateway=g2")
         fleet.process("g1").kill().wait()
         until("one is left", lambda: "have the name" not in fleet.tell("status"))

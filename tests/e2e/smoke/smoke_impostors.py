@@ -8,7 +8,7 @@ import threading
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Resp, free_port, main, until
+from fleet import Resp, free_port, main, number_of, until
 from hostile import (ANSWER, COMMAND, REQUEST, SESSION, STATE, STATE_ACK, Listener, Peer, answer, answers_of, request,
                      state, state_ack)
 from secured import Secured
@@ -53,7 +53,7 @@ class Attacked(Secured):
         return self.process(name).fields["address"]
 
     def incarnation(self, name):
-        return int(self.process(name).fields["incarnation"])
+        return number_of(self.process(name).fields["incarnation"])
 
     def impostor(self, to, **hello):
         return Peer(self.address(to), "node", "n3", self.n3, **hello)
@@ -106,7 +106,7 @@ def nobody_writes_state_but_the_source(binary):
                     return
 
         n1, n2 = fleet.incarnation("n1"), fleet.incarnation("n2")
-        version = fleet.status()["version"]
+        version = number_of(fleet.status()["version"])
         numbers = range(version, version + 600)  # of transactions: one counter gives both
         to_n2, to_n1 = fleet.impostor("n2", incarnation=NOBODY), fleet.impostor("n1", incarnation=NOBODY)
         assert to_n2.up and to_n1.up, (to_n2.why, to_n1.why)  # it may be that the configuration is late

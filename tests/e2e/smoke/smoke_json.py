@@ -123,7 +123,7 @@ def each_command_says_what_is_documented(binary):
         fleet.tell("pin", "0/boss-7", "n1")
         told, failed = documented(), []
         for command, value in seen_in(fleet).items():
-            name = re.sub(r"^txn show \d+$", "txn show N", command)
+            name = re.sub(r"^txn show [0-9.]+$", "txn show N", command)
             if not fits(told.pop(name, None), shape(value)):
                 failed.append(f"### `ringhold {name}`\n\n    {json.dumps(shape(value))}\n")
         assert not failed, "docs/json.md does not say so:\n" + "\n".join(failed)
@@ -151,7 +151,7 @@ def what_is_wrong_is_no_json(binary):
         code, out, err = fleet.run("where", "0/k1", "-o", "json", "--coordinators", fleet.addresses)
         assert code == 1 and out == "" and err.startswith("ringhold"), (code, out, err)
         code, out, err = fleet.run("status", "-o", "yaml")
-        assert code == 1 and out == "" and "table or json" in err, (code, out, err)
+        assert code == 1 and out == "" and "table, wide, tsv or json" in err, (code, out, err)
 
 
 main([

@@ -98,7 +98,7 @@ def every_command_is_told_and_completed(binary):
     for command in commands(binary):
         offered = completed(binary, *command.split(), "--")
         assert offered == {f"--{o}" for o in options(binary, command)}, (command, offered)
-    assert completed(binary, "status", "-o", "") == {"table", "json"}
+    assert completed(binary, "status", "-o", "") == {"table", "wide", "tsv", "json"}
     assert completed(binary, "ring", "--diff", "d") == {"drain"}
     assert completed(binary, "gateway", "--log-level", "w") == {"warn"}
     assert completed(binary, "node", "--lua", "README") == {"README.md", "README.zh.md"}

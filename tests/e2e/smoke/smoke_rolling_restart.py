@@ -7,7 +7,7 @@ import sys
 import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, main, number_of, until
 
 
 def started(fleet, *names):
@@ -81,7 +81,7 @@ def all_are_restarted_under_load(binary):
         assert [int(c) for c in counted] == list(range(1, len(counted) + 1)), "nothing lost, nothing twice"
         after = nodes(fleet)
         for name, n in after.items():
-            assert n["incarnation"] > before[name]["incarnation"] and n["state"] == "live" and n["vnodes"] > 0, n
+            assert number_of(n["incarnation"]) > number_of(before[name]["incarnation"]) and n["state"] == "live" and n["vnodes"] > 0, n
 
 
 def a_crash_does_not_leave_it_drained(binary):

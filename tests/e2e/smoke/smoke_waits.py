@@ -46,7 +46,7 @@ def one_that_came_back_says_when_its_drain_begins(binary):
         assert wait["transactions"] > 0 and wait["vnodes"] > 0, wait
         assert "n2 was lost and is back" in wait["text"], wait
         row = planned(fleet, "returned")
-        assert row["txn"] == 0 and row["from"] == "n2" and 0 < row["left_ms"] <= 10000, row
+        assert row["txn"] == "0" and row["from"] == "n2" and 0 < row["left_ms"] <= 10000, row
         assert row["why"] == "drain n2" and "n2 was lost and is back" in row["waiting_for"], row
         said = fleet.tell("status")
         assert "waiting (returned), drain of n2" in said, said
