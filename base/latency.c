@@ -19,18 +19,6 @@ uint64_t latency_count(const struct latency *l)
     return count;
 }
 
-uint64_t latency_at_us(const struct latency *l, unsigned per_mille)
-{
-    const uint64_t wanted = (latency_count(l) * per_mille + 999) / 1000;
-    uint64_t seen = 0;
-    unsigned i = 0;
-
-    while (i < LATENCY_BUCKETS && (seen += latency_read(&l->bucket[i])) < wanted) {
-        i++;
-    }
-    return seen == 0 ? 0 : latency_bound_us(i);
-}
-
 void latency_merge(struct latency *to, const struct latency *more)
 {
     for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {

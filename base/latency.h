@@ -67,9 +67,6 @@ static inline void latency_add(struct latency *l, uint64_t us, uint64_t count)
 
 /* Return how many there were. */
 uint64_t latency_count(const struct latency *l);
-/* Return the bound of the bucket in which `per_mille` thousandths of all are reached; 0 when empty.
- */
-uint64_t latency_at_us(const struct latency *l, unsigned per_mille);
 /* Count in `to` what `more` counts, too. */
 void latency_merge(struct latency *to, const struct latency *more);
 
