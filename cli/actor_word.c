@@ -104,14 +104,14 @@ static bool find_kind(const struct query *q, const char *command, const struct a
     return count == 1;
 }
 
-bool actor_read(const struct query *q, const char *command, const char *word, Rh__Actor *actor,
-                uint8_t id[ACTOR_ID_MAX])
+static bool read_word(const struct query *q, const char *command, const char *word, bool bare,
+                      Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
 {
     struct actor_name name;
     const enum actor_spelling spelling = actor_name_parse(text_bytes(word), &name);
 
     actor->kind = name.kind;
-    if (spelling == ACTOR_SPELLING_NONE) {
+    if (spelling == ACTOR_SPELLING_NONE || (spelling == ACTOR_SPELLING_BARE && !bare)) {
         (void)fprintf(stderr,
                       "ringhold %s: '%s' is not KIND/ID, such as 3/boss-7: a kind's number or "
                       "name, a slash, and an id of 1 to %d bytes, any of them as %%XX\n",
@@ -129,6 +129,18 @@ bool actor_read(const struct query *q, const char *command, const char *word, Rh
         hint(command, word, actor);
     }
     return true;
+}
+
+bool actor_read(const struct query *q, const char *command, const char *word, Rh__Actor *actor,
+                uint8_t id[ACTOR_ID_MAX])
+{
+    return read_word(q, command, word, false, actor, id);
+}
+
+bool actor_read_short(const struct query *q, const char *command, const char *word,
+                      Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
+{
+    return read_word(q, command, word, true, actor, id);
 }
 
 bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,

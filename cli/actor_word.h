@@ -21,6 +21,10 @@ enum { ACTOR_ID_MAX = ACTOR_NAME_ID_MAX, ACTOR_KIND_MAX = ACTOR_NAME_KIND_MAX };
 bool actor_read(const struct query *q, const char *command, const char *word, Rh__Actor *actor,
                 uint8_t id[ACTOR_ID_MAX]);
 
+/* Like actor_read(), for commands that took an id alone in earlier versions: it has kind 0. */
+bool actor_read_short(const struct query *q, const char *command, const char *word,
+                      Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
+
 /* Read an id of that kind, byte for byte, as --kind N ID of earlier versions; likewise. */
 bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,
                         uint8_t id[ACTOR_ID_MAX]);

@@ -110,7 +110,7 @@ static bool add_wish(const struct query *q, Rh__AdminPin *what, const char *name
                             (struct option_range){0, RING_VNODES_MAX},
                             &wish->vnode);
     }
-    if (!actor_read(q, what->remove ? "unpin" : "pin", name, &actor, id)) {
+    if (!actor_read_short(q, what->remove ? "unpin" : "pin", name, &actor, id)) {
         return false;
     }
     wish->actor = mem_new(1, sizeof *wish->actor);

@@ -234,7 +234,7 @@ int cmd_where(int argc, char **argv)
     Rh__AdminWhere what = RH__ADMIN_WHERE__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
-    if (kind == NO_KIND ? !actor_read(&q, command.name, q.arguments[0], &actor, id)
+    if (kind == NO_KIND ? !actor_read_short(&q, command.name, q.arguments[0], &actor, id)
                         : !actor_read_of_kind(command.name, kind, q.arguments[0], &actor, id)) {
         return 1;
     }

@@ -18,7 +18,7 @@ Rh__AdminReply *operator_request_send(const struct query *q, const char *command
     uint8_t id[ACTOR_ID_MAX];
     char by[128];
 
-    if (!actor_read(q, command, q->arguments[0], &actor, id)) {
+    if (!actor_read_short(q, command, q->arguments[0], &actor, id)) {
         return NULL;
     }
     (void)query_who(by, sizeof by);

@@ -56,7 +56,7 @@ def an_answer_comes_out_and_its_outcome_is_the_exit_code(binary):
         assert code == 6 and out == b"" and "TIMEOUT" in err and "may have run" in err, (code, out, err)
         code, out, err = call(fleet, "127.0.0.1:1", "2/a", "x", "--deadline", "300ms")
         assert code == 1 and out == b"" and "no gateway took the request: the gateway can't be reached" in err, (code, out, err)
-        for words, why in {("2/a", "--hex", "0"): "hexadecimal", ("nokind/a", "x"): "no kind is named", ("2/", "x"): "is not KIND/ID"}.items():
+        for words, why in {("2/a", "--hex", "0"): "hexadecimal", ("nokind/a", "x"): "no kind is named", ("boss", "x"): "is not KIND/ID"}.items():
             code, out, err = call(fleet, gateway, *words)
             assert code == 1 and out == b"" and why in err, (words, code, out, err)
 
@@ -130,7 +130,7 @@ def a_terminal_asks_and_sees_pushes(binary):
         console.types(b"call 9/a x\n")
         console.awaits(b"(NO_OWNER)")
         console.types(b"call boss x\n")
-        console.awaits(b"is read as 0/boss")
+        console.awaits(b"'boss' is not KIND/ID")
         console.types(b"nonsense\n")
         console.awaits(b"unknown command 'nonsense'")
         console.types(b"unbind\n")

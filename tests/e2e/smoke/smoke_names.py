@@ -50,6 +50,9 @@ def every_spelling_names_the_same_actor_or_none(binary):
             for command in ("where", "kick", "trace", "unpin"):
                 code, out, err = run(fleet, command, word)
                 assert code == 1 and out == "" and why in err, (command, word, err)
+        for words in (("quarantine", "add"), ("remembered", "forget"), ("actor", "get")):  # which never took an id alone
+            code, out, err = run(fleet, *words, "boss")
+            assert code == 1 and out == "" and "'boss' is not KIND/ID" in err, (words, code, out, err)
         assert "of kind 0, is 0/mail/3" in run(fleet, "where", "mail/3")[2]
 
 

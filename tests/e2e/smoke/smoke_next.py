@@ -80,7 +80,11 @@ def refusals_say_what_to_do(binary):
             code, out, err = run(fleet, *words)
             assert code == 1 and out == "" and why in err, (words, code, out, err)
         assert run(fleet, "rolling-restart", "--command", "x", "--dry-run")[0] == 0
-        assert run(fleet, "fix", "--dry-run", "--settle-ms", "0")[0] == 0
+        fleet.process("n1").kill()
+        until("check finds it", lambda: run(fleet, "check", "--settle-ms", "0")[0] == 2)
+        code, out, err = run(fleet, "fix", "--dry-run", "--settle-ms", "0")
+        assert code == 0 and "problem" in out, (code, out, err)  # it was asked what it would do, and said
+        assert run(fleet, "fix", "--settle-ms", "0")[0] == 2
 
 
 main([a_change_says_what_comes_next, nobody_is_waited_for_only_so_long, refusals_say_what_to_do])
