@@ -96,8 +96,9 @@ def beside_nodes(game, store):
 
 
 def none_comes(game, store, text):
-    start = ["node", "--name", "n9", "--join", game.fleet.addresses, "--data", game.fleet.data("n9"), "--listen", "127.0.0.1:0"]
-    code, _, err = game.fleet.run(*start, "--actor", inventory(game.binary), "--store", store.option)
+    words = ["--join", game.fleet.addresses, "--data", game.fleet.data("n9"), "--listen", "127.0.0.1:0"]
+    words += ["--actor", inventory(game.binary), "--store", store.option]
+    code, _, err = game.fleet.run("node", "--name", "n9", *words)
     assert code == 1 and text in err, err
 
 
