@@ -271,7 +271,10 @@
     X(M_ALARMASLEEP, "an alarm does not wake who sleeps")                                \
     X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")               \
     X(M_LATECOMMIT, "a commit that was told to be undone can be done later")             \
-    X(M_OLDSTORE, "a store that went back in time is not noticed")
+    X(M_OLDSTORE, "a store that went back in time is not noticed")                       \
+    X(M_ANSWERAPART, "an answer is saved by another commit than what goes with it")      \
+    X(M_TAKENLOST, "that a send was taken is not saved")                                 \
+    X(M_ALARMSTAYS, "alarms stay behind when their actor moves")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

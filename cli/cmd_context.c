@@ -214,7 +214,7 @@ static int list(int argc, char **argv)
     }
     rows_init(&l.rows, columns);
     l.good = context_current(l.current) && context_list(add_row, &l) && l.good;
-    rows_print_table(&l.rows);
+    rows_print(&l.rows, ROWS_TABLE);
     rows_fini(&l.rows);
     return l.good ? 0 : 1;
 }

@@ -9,7 +9,7 @@
 #include "base/history.h"
 #include "base/plain.h"
 #include "base/random.h"
-#include "cli/actor_word.h"
+#include "coordinator/actor_of.h"
 #include "daemon/json.h"
 #include "wire/control.h"
 #include "wire/values_ask.h"
@@ -30,7 +30,7 @@ struct deed {
     const struct http_fields *fields;
     char by[BY_SIZE];
     Rh__Actor actor;
-    uint8_t id[ACTOR_ID_MAX];
+    struct actor_name id;
     struct buffer *out;
 };
 
@@ -243,7 +243,7 @@ static const char *fault_of(struct deed *d, enum http_deed deed)
     if ((of_node || deed == HTTP_PIN) && d->fields->node[0] == '\0') {
         return "node: the name of a node is needed";
     }
-    if (!of_node && !actor_parse_short(d->fields->id, &d->actor, d->id)) {
+    if (!of_node && !actor_of(d->fields->id, &d->actor, &d->id)) {
         return "id: must be ID or KIND/ID, such as 3/boss-7";
     }
     return plain_is(d->fields->node) && plain_is(d->fields->by) && plain_is(d->fields->reason)

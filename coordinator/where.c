@@ -5,7 +5,7 @@
 #include "coordinator/overview.h"
 
 #include "base/history.h"
-#include "cli/actor_word.h"
+#include "coordinator/actor_of.h"
 #include "daemon/json.h"
 #include "wire/control.h"
 
@@ -92,13 +92,13 @@ enum http_told overview_put_where(void *overview, const char *id, struct buffer 
 {
     Rh__AdminWhere what = RH__ADMIN_WHERE__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
-    uint8_t room[ACTOR_ID_MAX];
+    struct actor_name room;
     char word[HISTORY_WORD_SIZE];
     enum http_told told = HTTP_TOLD_MALFORMED;
 
     json_begin(out, NULL, '{');
     json_number(out, "schema", 1);
-    if (id == NULL || !actor_parse_short(id, &actor, room)) {
+    if (id == NULL || !actor_of(id, &actor, &room)) {
         json_text(out, "error", "id: must be ID or KIND/ID, such as 3/boss-7");
     } else {
         struct admin *a = overview_ask(overview);

@@ -101,12 +101,13 @@ static uint64_t vouched_by(struct router *r, struct session *session, uint64_t c
     return mutant(M_UNVOUCHED) ? r->view->ring.version : 0;
 }
 
-/* What nobody saved an answer of, its owner answers LOST. */
+/* What nobody saved an answer of, its owner answers LOST. Where there is none just now, the next
+ * one is waited for. */
 static bool can_ask_again(const struct router *r, const struct pending *p)
 {
     const struct peer *owner = route_owner(r, p->lane);
 
-    return owner != NULL && owner->knows_again;
+    return owner == NULL || owner->knows_again;
 }
 
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
@@ -218,14 +219,16 @@ static bool is_stale(const struct router *r, const struct pending *p, const stru
 
 static void on_stale(struct router *r, struct pending *p, uint8_t copy)
 {
+    const bool idempotent = (p->flags & REQUEST_IDEMPOTENT) != 0;
+
     r->stats.stale_answers++;
-    if ((p->flags & REQUEST_IDEMPOTENT) == 0) {
+    if (!idempotent && (mutant(M_NOTAGAIN) || !can_ask_again(r, p))) {
         route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
     }
     (void)pending_close(p, copy);
-    p->doubtful = true; // it did run: whatever comes, it is not REJECTED
-    p->first = 0;
+    p->doubtful |= idempotent ? 1 : 1 | RECORD_AGAIN; // it did run, it is not REJECTED
+    p->first = idempotent || p->session->base == 0 ? 0 : p->first;
     if (copy == pending_last(p) && p->state == PENDING_SENT) {
         again(r, p, 0, false);
     }

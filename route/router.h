@@ -32,7 +32,8 @@
  *     SENT     the same, but the node left cleanly  await the new owner's answer  SENT
  *     SENT     its predecessor was given up         send again with a new base    WAITING
  *     SENT     OK, APP_ERROR of a fenced owner      reply UNKNOWN; send again if  done
- *              (hole 63)                            it is idempotent
+ *              (hole 63)                            it is idempotent, or the next
+ *                                                   owner may know
  *     WAITING  its owner does not host its kind,    wait for a ring by which it   WAITING
  *              and others of its role do            does, or another owns it
  *     any      deadline                             never run: REJECTED, or       done

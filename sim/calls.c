@@ -5,6 +5,7 @@
  */
 #include "node/calls/calls.h"
 #include "base/assert.h"
+#include "sim/bank/bank.h"
 #include "sim/fleet.h"
 
 #include <string.h>
@@ -227,6 +228,10 @@ static void effect(struct fleet *f, struct sim_node *n, const struct calls_effec
         tell(f, n, e);
         return;
     case CALLS_ANSWER:
+        if (e->answer.worker == BANK_WORKER) {
+            sim_teller_answer(n, &e->answer);
+            return;
+        }
         check_call_reply(f, n, e->answer.number, code_of(e->answer.status), e->answer.payload);
         return;
     case CALLS_PROBE:

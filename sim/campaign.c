@@ -98,13 +98,14 @@ static bool has_shares(const struct campaign *c)
     return c->fleet.profile == PROFILE_DRAWN && c->seeds > 1;
 }
 
-/* Two have a profile that no seed draws: some of the mixed ones are run as that. */
+/* Three have a profile that no seed draws: some of the mixed ones are run as that. */
 static enum profile runs_as(const struct campaign *c, uint64_t seed)
 {
     const bool mixed = has_shares(c) && profile_of_seed(seed) == PROFILE_MIXED;
 
     return mixed && seed % 3 == 0   ? PROFILE_SESSIONS
            : mixed && seed % 6 == 1 ? PROFILE_OPERATOR
+           : mixed && seed % 6 == 4 ? PROFILE_DURABLE
                                     : c->fleet.profile;
 }
 

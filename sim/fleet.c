@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "sim/describe.h"
+#include "sim/players/players.h"
 #include "sim/raft/group.h"
 #include "wire/access.h"
 #include "wire/control.h"
@@ -21,6 +22,11 @@ enum {
     QUIESCENCE_MAX_US = 140000000, /* and changes put off by a full back-off are done by then */
     PROBE_US = 15000000,
 };
+
+bool fleet_is_apart(uint16_t kind)
+{
+    return sim_players_has(kind) || kind == FLEET_KIND_ACCOUNT;
+}
 
 struct sim_coordinator *fleet_coordinator(struct process *p)
 {
@@ -367,6 +373,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     ledger_init(f);
     poison_draw(f);
     sim_players_draw(f);
+    bank_draw(f);
     remember_draw(f);
     twin_draw(f, seed);
     coordinators_init(f);
@@ -386,6 +393,7 @@ void sim_fleet_fini(struct fleet *f)
         calls_free(f->node[i].calls);
         sim_runtime_close(&f->node[i]);
         sim_durable_close(&f->node[i]);
+        sim_teller_close(&f->node[i]);
         host_free(f->node[i].core);
         host_effects_fini(&f->node[i].out);
         sim_folder_free(&f->node[i]);
@@ -406,6 +414,7 @@ void sim_fleet_fini(struct fleet *f)
     store_fini(f);
     balance_free(f);
     sim_players_fini(f);
+    bank_fini(f);
     group_fini(f);
     raft_model_fini(&f->raft);
     network_fini(&f->network);
@@ -474,6 +483,7 @@ void sim_fleet_run(struct fleet *f)
     world_run_until(&f->world, world_between(&f->world, 0, START_US));
     clients_start(f);
     sim_players_start(f);
+    bank_start(f);
     world_run_until(&f->world, START_US);
     nemesis_start(f);
     while (f->world.checker == NULL && f->world.now_us < f->heal_us) {
@@ -484,12 +494,14 @@ void sim_fleet_run(struct fleet *f)
     }
     nemesis_heal(f);
     sim_players_heal(f);
+    bank_heal(f);
     world_run_until(&f->world, f->heal_us + WORK_AFTER_HEAL_US);
     f->working = false;
     nemesis_let_one_stay(f);
     await_quiescence(f, f->heal_us + QUIESCENCE_MAX_US);
     if (f->world.checker == NULL) {
         clients_probe(f);
+        bank_probe(f);
         await_quiescence(f, f->world.now_us + PROBE_US);
     }
     if (f->world.checker == NULL) {

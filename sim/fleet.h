@@ -40,7 +40,8 @@ enum {
     FLEET_KIND_SEVERAL = 16,   /* … or several are bound */
     FLEET_KIND_ROOM = 17,      /* of the second role, placed together */
     FLEET_KIND_SEAT = 18,
-    FLEET_KIND_ARENA = 19, /* of the second role, placed by its hosts */
+    FLEET_KIND_ARENA = 19,   /* of the second role, placed by its hosts */
+    FLEET_KIND_ACCOUNT = 20, /* durable, see sim/bank/bank.h */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
     PAST_SPANS_MAX = 32,    /* a history ends after two minutes */
@@ -65,6 +66,7 @@ enum profile {
     PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/raft/group.h */
     PROFILE_PAUSES,       /* stops beyond everything that is kept for a time, of one and of all */
     PROFILE_OPERATOR,     /* as MIXED, and an operator resolves, mends, removes and weighs */
+    PROFILE_DURABLE,      /* as MIXED, with accounts */
     PROFILES
 };
 /* The profile of a seed that draws its profile, and how many of a thousand seeds have it. */
@@ -219,6 +221,7 @@ struct sim_node {
     bool settles;                  /* the effects of calls are being done */
     struct sim_runtime *runtime;   /* NULL while down, or there are no players */
     struct sim_durables *durables; /* NULL while down */
+    struct sim_teller *teller;     /* likewise, or there are no accounts */
     uint64_t store_us;             /* when the newest of its tasks comes to the store … */
     uint64_t stored_us;            /* … and when the newest result comes from there */
     struct host_effects out;
@@ -345,6 +348,17 @@ struct fleet_options {
     bool serves;     /* nodes go on without a lease: only K1 is judged of leases */
 };
 
+/* What accounts did: sim/bank/. */
+struct bank_counts {
+    uint64_t commits;
+    uint64_t again;   /* requests that came again, … */
+    uint64_t saved;   /* … and were answered from what was saved */
+    uint64_t sends;   /* taken */
+    uint64_t refused; /* sends, by their receiver */
+    uint64_t alarms;  /* that went off */
+    uint64_t unknown;
+};
+
 struct fleet {
     struct world world;
     struct network network;
@@ -395,6 +409,7 @@ struct fleet {
     uint32_t deadline_ms;        /* of a request */
     uint32_t retry_ms;           /* of a gateway */
     struct sim_players *players; /* owned; NULL = there are none */
+    struct sim_bank *bank;       /* owned; NULL = there are no accounts */
     struct entity *poison;       /* each run of it kills its node; NULL = nodes tell of no deaths */
     bool roles;                  /* there is a second one … */
     bool zoned;                  /* … that is kept in one of two zones */
@@ -456,6 +471,9 @@ struct fleet {
     uint64_t cuts;
     uint64_t changes;
 };
+
+/* Actors of that kind stand in no ledger: players', and accounts. */
+bool fleet_is_apart(uint16_t kind);
 
 /* The coordinator that runs as this process. */
 struct sim_coordinator *fleet_coordinator(struct process *p);
@@ -697,6 +715,43 @@ void sim_durable_run(const struct instance *i, uint64_t uid);
 void sim_durable_end(struct instance *i);
 /* Take a task that the store has done. */
 void sim_durable_stored(struct fleet *f, struct sim_node *n, struct store_task *task);
+
+/* ---- durable actors that are whole: sim/bank/ ---- */
+
+/* In seeds of PROFILE_DURABLE. */
+void bank_draw(struct fleet *f);
+void bank_fini(struct fleet *f);
+/* How accounts live. */
+struct host_kind bank_kind(const struct fleet *f);
+void bank_start(struct fleet *f);
+/* All wall clocks are right again. */
+void bank_heal(struct fleet *f);
+/* Customers ask each account once more. */
+void bank_probe(struct fleet *f);
+/* The gateway died. */
+void bank_gateway_gone(struct fleet *f, const struct sim_gateway *g);
+/* False: it is for no customer. */
+bool bank_reply(struct fleet *f, const struct sim_gateway *g, const struct router_effect *e,
+                struct bytes bytes);
+void bank_vouch(struct fleet *f, const struct sim_gateway *g, const struct router_effect *e);
+/* NULL: nothing is to be answered, sent or to go off; else what is. */
+const char *bank_waits(struct fleet *f);
+/* The node's last incarnation ended: it crashed, was fenced, its vnodes have others, it is back. */
+void check_bank_death(struct fleet *f, const struct sim_node *n);
+/* A node's process begins, dies, ticks. */
+void sim_teller_open(struct fleet *f, struct sim_node *n);
+void sim_teller_close(struct sim_node *n);
+void sim_teller_tick(struct sim_node *n);
+/* Take a task that the store has done. */
+void sim_teller_stored(struct sim_node *n, struct store_task *task);
+/* A call of an account has ended. */
+void sim_teller_answer(struct sim_node *n, const struct call_answer *answer);
+/* Have the store read which alarms are due. */
+void sim_teller_due(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                    struct bytes after);
+/* Is it of an account? Then do it. */
+bool sim_teller_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                      struct bytes bytes);
 
 /* ---- what is served at once: sim/serve.c ---- */
 

@@ -103,6 +103,7 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
             ledger_close(f, s);
         }
     }
+    bank_gateway_gone(f, g);
     network_crash(&f->network, &g->process, false);
     world_at(&f->world,
              f->world.now_us + down_us,
@@ -175,7 +176,7 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
         world_violate(&f->world, "codec", "%s sent a record that does not decode", g->process.name);
         return;
     }
-    if (sim_players_has(r.kind)) {
+    if (fleet_is_apart(r.kind)) {
         send(f, g->node[e->slot], FRAME_REQUEST, bytes);
         return;
     }
@@ -232,11 +233,12 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
         send(f, g->coordinator[e->coordinator], FRAME_CONTROL, bytes);
         break;
     case ROUTER_REPLY:
-        if (!session_clients_reply(f, g, e, bytes)) {
+        if (!bank_reply(f, g, e, bytes) && !session_clients_reply(f, g, e, bytes)) {
             check_reply(f, g, e->ticket, e->code, bytes);
         }
         break;
     case ROUTER_VOUCH:
+        bank_vouch(f, g, e);
         session_clients_vouch(f, g, e);
         break;
     case ROUTER_CONNECT:

@@ -249,7 +249,7 @@ static struct sim_task *take_task(struct sim_node *n, struct sim_task **at)
 static void begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                   struct bytes bytes)
 {
-    if (sim_runtime_takes(f, n, e, bytes)) {
+    if (sim_runtime_takes(f, n, e, bytes) || sim_teller_takes(f, n, e, bytes)) {
         return;
     }
     switch ((int)e->submission.verb) {

@@ -36,6 +36,15 @@ static const enum mutant all[] = {
     // Of durable actors, those that are of the simulated ones.
     M_ANSWERFIRST,
     M_NOFENCESTORE,
+    M_OUTBOXLOST,
+    M_SENDTWICE,
+    M_ALARMLOST,
+    M_ALARMEARLY,
+    M_ALARMAPART,
+    M_ALARMASLEEP,
+    M_ANSWERAPART,
+    M_TAKENLOST,
+    M_ALARMSTAYS,
     // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
     M_NOFENCE,
     M_NOLANE,
@@ -53,7 +62,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    static const enum profile ground[M_NOFENCESTORE + 1] = {
+    static const enum profile ground[M_ALARMSTAYS + 1] = {
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,
@@ -180,6 +189,16 @@ static enum profile hunting_ground(enum mutant m)
         [M_GAPLOST] = PROFILE_SESSIONS,
         [M_ANSWERFIRST] = PROFILE_MIXED,
         [M_NOFENCESTORE] = PROFILE_CLOCKS,
+        [M_OUTBOXLOST] = PROFILE_DURABLE,
+        [M_SENDTWICE] = PROFILE_DURABLE,
+        [M_ALARMLOST] = PROFILE_DURABLE,
+        [M_ALARMEARLY] = PROFILE_DURABLE,
+        [M_ALARMAPART] = PROFILE_DURABLE,
+        [M_ALARMASLEEP] = PROFILE_DURABLE,
+        [M_ANSWERAPART] = PROFILE_DURABLE,
+        [M_TAKENLOST] = PROFILE_DURABLE,
+        [M_ALARMSTAYS] = PROFILE_DURABLE,
+        [M_NOTAGAIN] = PROFILE_DURABLE,
     };
 
     return ground[m];
@@ -236,19 +255,14 @@ static const struct {
      "a full link or a long hold at the victim of a circle is rare: host_story_test.c plants it"},
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
-    {"M_SENDTWICE", "no actor here sends once: outbox_test.c plants it"},
-    {"M_OUTBOXLOST", "no actor here sends once: outbox_test.c plants it"},
-    {"M_NAMEDANEW", "no durable actor here is asked again by a stream: judge_test.c plants it"},
+    {"M_NAMEDANEW", "one seed in some hundred shows it: judge_test.c plants it"},
     {"M_DOUBTPASSED", "one seed in some hundred shows it: judge_test.c plants it"},
-    {"M_NOSAVEDANSWER", "no durable actor here is asked again: runtime_durable_test.c plants it"},
+    {"M_NOSAVEDANSWER",
+     "a node seldom dies between a commit and its answer: runtime_durable_test.c plants it"},
+    {"M_LATECOMMIT", "few commits come late here: remote_store_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
     {"M_HALFCOPY", "no store here is a file: store_tools_test.c plants it"},
-    {"M_ALARMLOST", "no actor here has alarms: runtime_alarms_test.c plants it"},
-    {"M_ALARMEARLY", "no actor here has alarms: runtime_alarms_test.c plants it"},
-    {"M_ALARMAPART", "no actor here has alarms: runtime_alarms_test.c plants it"},
-    {"M_ALARMASLEEP", "no actor here has alarms: alarms_test.c plants it"},
-    {"M_LATECOMMIT", "the store here has no line: remote_store_test.c plants it"},
     {"M_OLDSTORE", "the store here has no line: remote_store_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},

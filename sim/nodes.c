@@ -52,6 +52,7 @@ static void on_tick(void *context, const struct world_event *event)
                (struct world_event){.run = on_tick, .gate = &n->process.gate, .timer = true});
     node_calls_tick(f, n);
     sim_runtime_tick(f, n);
+    sim_teller_tick(n);
     node_step(f, n, (struct host_event){.type = HOST_TICK});
 }
 
@@ -128,8 +129,14 @@ static struct host_config config_of(struct fleet *f, struct sim_node *n)
         .number = FLEET_KIND_REJECTING, .ahead = true, .idle_ms = f->faults.idle_ms};
     f->kinds[4] = (struct host_kind){
         .number = FLEET_KIND_SEVERAL, .ahead = true, .idle_ms = f->faults.idle_ms};
+    if (f->bank != NULL) { // then there are no players
+        f->kinds[2] = bank_kind(f);
+    }
     c.kinds = set_versions(f, n) ? n->kinds : f->kinds;
-    c.kind_count = f->players == NULL ? 2 : f->players->actors == SESSION_ACTORS ? 4 : 5;
+    c.kind_count = f->bank != NULL                        ? 3
+                   : f->players == NULL                   ? 2
+                   : f->players->actors == SESSION_ACTORS ? 4
+                                                          : 5;
     c.actors_max = f->faults.actors_max;
     roles_config(f, n, &c);
     poison_config(f, n, &c);
@@ -162,6 +169,7 @@ void node_start(struct fleet *f, struct sim_node *n)
     node_calls_start(f, n);
     sim_runtime_open(f, n);
     sim_durable_open(f, n);
+    sim_teller_open(f, n);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
     if (n->version > 0) {
         TRACE(&f->world, n->process.name, "writes states of version %u", n->version);
@@ -186,6 +194,7 @@ static void stop(struct fleet *f, struct sim_node *n, bool clean)
     lives_drop(n, NULL);
     sim_runtime_close(n);
     sim_durable_close(n);
+    sim_teller_close(n);
     host_free(n->core);
     n->core = NULL;
     host_effects_fini(&n->out);
@@ -384,7 +393,9 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_DROP_PEER:
         let_go(f, n, e);
         break;
-    case HOST_DUE: // no kind here has alarms
+    case HOST_DUE:
+        sim_teller_due(f, n, e, bytes);
+        break;
     case HOST_MAILBOX_FULL:
         break;
     case HOST_REGISTERED:
@@ -524,7 +535,7 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
         if (e->type == HOST_SUBMIT && (verb == VERB_RUN || verb == VERB_ACTIVATE)) {
             check_begins(f, n);
         }
-        if (e->submission.verb == VERB_RUN && !sim_players_has(actor_kind(e->actor))) {
+        if (e->submission.verb == VERB_RUN && !fleet_is_apart(actor_kind(e->actor))) {
             const struct bytes asked =
                 node_called(f, &e->submission, bytes_of(n->out.bytes.data + e->at, e->size));
             struct reader in = {.at = asked.data, .left = asked.size};

@@ -5,6 +5,7 @@
  */
 #include "base/table.h"
 #include "sim/fleet.h"
+#include "wire/cursor.h"
 #include "wire/stream.h"
 
 void streams_draw(struct fleet *f, uint64_t seed)
@@ -14,11 +15,13 @@ void streams_draw(struct fleet *f, uint64_t seed)
     const bool mixed = prng_between(&aside, 1, ONE_OF) == 1;
     const uint64_t older = prng_between(&aside, 0, f->nodes + f->gateways - 1);
     const bool drawn = prng_between(&aside, 1, ONE_OF) > 1;
+    // Who does not speak them does not ask again what may have run.
+    const bool all = f->bank != NULL;
     const bool any =
         f->options.streams == STREAMS_DRAWN ? drawn : f->options.streams != STREAMS_NEVER;
 
     for (unsigned i = 0; i < f->nodes + f->gateways; i++) {
-        fleet_process(f, f->coordinators + i)->streams = any && (!mixed || i != older);
+        fleet_process(f, f->coordinators + i)->streams = all || (any && (!mixed || i != older));
     }
 }
 
@@ -66,15 +69,18 @@ static void trace_request(struct fleet *f, const struct net_end *end,
                           const struct stream_request *r)
 {
     const struct request_record record = {.kind = r->kind, .flags = r->flags, .body = r->body};
+    struct reader in = {.at = r->body.data, .left = r->body.size};
+    const bool of_account = r->kind == FLEET_KIND_ACCOUNT && (r->flags & REQUEST_CALL) == 0;
 
     TRACE(&f->world,
           end->me->name,
-          "   asks %.*s by name %llx, %u ms left: request %llu",
+          "   asks %.*s by name %llx, %u ms left: request %llu%s",
           (int)r->id.size,
           (const char *)r->id.data,
           (unsigned long long)r->rid,
           r->ttl_ms,
-          (unsigned long long)check_uid(&record));
+          (unsigned long long)(of_account ? get_u64(&in) : check_uid(&record)),
+          (r->flags & REQUEST_CALL) != 0 ? ", an actor's" : "");
 }
 
 /* Which requests a frame has, and which answers. */

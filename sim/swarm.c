@@ -30,6 +30,7 @@ static const struct {
     [PROFILE_COORDINATORS] = {"coordinators", 60, 55},
     [PROFILE_PAUSES] = {"pauses", 60, 55},
     [PROFILE_OPERATOR] = {"operator", 0, 50}, // campaign.c
+    [PROFILE_DURABLE] = {"durable", 0, 50},   // likewise
 };
 
 const char *profile_name(enum profile p)
@@ -249,6 +250,18 @@ static void draw_clocks(struct fleet *f)
     f->faults.store_slow_pm = world_between(&f->world, 50, 300);
 }
 
+/* Accounts change owners, and their nodes die. */
+static void draw_durable(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->node_calls = true;
+    x->change_us = world_between(&f->world, 300 * MS, 3 * S);
+    x->node_crash_us = maybe(f, 800, 500 * MS, 5 * S);
+    x->gateway_crash_us = maybe(f, 300, 1 * S, 8 * S);
+    x->store_slow_pm = maybe(f, 400, 2, 30);
+}
+
 /* What only this profile has, over what all have. */
 static void draw_of_profile(struct fleet *f)
 {
@@ -281,6 +294,9 @@ static void draw_of_profile(struct fleet *f)
     }
     if (f->profile == PROFILE_CLOCKS) {
         draw_clocks(f);
+    }
+    if (f->profile == PROFILE_DURABLE) {
+        draw_durable(f);
     }
 }
 

@@ -143,7 +143,9 @@ void inbox_seal(struct inbox *i, struct buffer *out)
     struct bytes all = buffer_bytes(&sealed);
     while (changes_next(&all, &c)) {
         c.of = CHANGE_TAKEN;
-        changes_put(out, &c);
+        if (!mutant(M_TAKENLOST)) {
+            changes_put(out, &c);
+        }
     }
     buffer_fini(&sealed);
 }

@@ -158,6 +158,9 @@ void durable_leave(struct rh_actor *a, bool good)
     }
     durable_alarms_seal(a, &d->sealed);
     durable_sends_seal(a, &d->sealed);
+    if (mutant(M_ANSWERAPART) && d->task == NULL && d->sealed.size > 0) {
+        commit(a);
+    }
     if (!a->broken) {
         durable_note_answer(a, changed);
     }

@@ -445,7 +445,9 @@ bool durable_alarms_load(struct rh_actor *a, struct bytes all)
     struct store_change c;
 
     while (fits && changes_next(&all, &c)) {
-        if (c.of == CHANGE_ALARM && !durable_is_inner_alarm(c.key)) {
+        const bool stays = mutant(M_ALARMSTAYS) && a->extra->durable->has_state;
+
+        if (c.of == CHANGE_ALARM && !durable_is_inner_alarm(c.key) && !stays) {
             struct durable_alarms *t = alarms_of(a);
             const struct durable_alarm alarm = {
                 .name = c.key,

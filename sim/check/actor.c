@@ -417,6 +417,7 @@ void check_node_crash(struct fleet *f, struct sim_node *n)
     record_process(f, HISTORY_CRASH, &n->process);
     check_down(f, n);
     check_trouble(f, n);
+    check_bank_death(f, n);
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         struct entity *e = &f->ledger.entity[i];
 

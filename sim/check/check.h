@@ -53,6 +53,10 @@
  *     session      a client's request runs once, in order, and is answered truly   player.c
  *     session      a kick, a refusal, the end of a session has a cause             player.c
  *     stuck        each client is bound, and has all, when all is quiet            player.c
+ *     bank         a durable actor's store has a history in which each request, send and
+ *                  alarm stands once, nothing is lost, and no alarm is early           bank.c
+ *     bank         a customer hears what is in the store, UNKNOWN only for a cause     bank.c
+ *     stuck        nothing is left to be answered, sent or to go off                   bank.c
  *     raft-state   replicas agree at every index                                model.c, group.c
  *     disk         after a crash a folder has what was confirmed               folder.c, group.c
  *     raft-term    no term has two leaders, in whatever generation                 group.c

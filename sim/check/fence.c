@@ -110,6 +110,7 @@ void check_fenced(struct fleet *f, const Rh__CommandFence *command)
     for (unsigned i = 0; i < f->nodes; i++) {
         if (f->node[i].last_incarnation == command->incarnation) {
             check_trouble(f, &f->node[i]);
+            check_bank_death(f, &f->node[i]);
             f->node[i].parted = command->clean ? command->incarnation : f->node[i].parted;
         }
         if (f->node[i].named == command->incarnation) {
@@ -153,6 +154,7 @@ void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint6
         if (n->last_incarnation == command->incarnation) {
             n->reassigned = command->incarnation;
             check_trouble(f, n);
+            check_bank_death(f, n);
             check_served(f, n);
         }
     }

@@ -318,5 +318,6 @@ const char *check_quiescence(struct fleet *f)
     }
     what = what == NULL ? plan_waits(f) : what;
     what = what == NULL ? roles_wait(f) : what;
+    what = what == NULL ? bank_waits(f) : what;
     return what == NULL ? sim_players_wait(f) : what;
 }

@@ -4,6 +4,8 @@
  */
 #include "sim/check/totals.h"
 
+#include "sim/bank/bank.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,11 +19,36 @@ static void count_voters(struct group_counts *t, struct group_counts more)
     t->unknown += more.unknown;
 }
 
+static void count_bank(struct totals *t, const struct fleet *f)
+{
+    if (f->bank != NULL) {
+        t->bank.commits += f->bank->total.commits;
+        t->bank.again += f->bank->total.again;
+        t->bank.saved += f->bank->total.saved;
+        t->bank.sends += f->bank->total.sends;
+        t->bank.refused += f->bank->total.refused;
+        t->bank.alarms += f->bank->total.alarms;
+        t->bank.unknown += f->bank->total.unknown;
+    }
+}
+
+static void add_bank(struct totals *t, const struct totals *more)
+{
+    t->bank.commits += more->bank.commits;
+    t->bank.again += more->bank.again;
+    t->bank.saved += more->bank.saved;
+    t->bank.sends += more->bank.sends;
+    t->bank.refused += more->bank.refused;
+    t->bank.alarms += more->bank.alarms;
+    t->bank.unknown += more->bank.unknown;
+}
+
 void totals_count(struct totals *t, const struct fleet *f)
 {
     t->seeds++;
     t->profile[f->profile]++;
     t->players += f->players != NULL;
+    count_bank(t, f);
     t->virtual_us += f->world.now_us;
     t->events += f->world.events;
     t->moves += f->ledger.moves;
@@ -74,6 +101,7 @@ void totals_add(struct totals *t, const struct totals *more)
         t->profile[i] += more->profile[i];
     }
     t->players += more->players;
+    add_bank(t, more);
     t->virtual_us += more->virtual_us;
     t->events += more->events;
     t->moves += more->moves;
@@ -228,4 +256,16 @@ void totals_print(const struct totals *t, double seconds)
                  t->stale,
                  t->twins);
     print_requests(t);
+    if (t->bank.commits > 0) {
+        (void)printf("accounts: commits %" PRIu64 ", sends taken %" PRIu64 ", refused %" PRIu64
+                     ", alarms %" PRIu64 ", requests that came again %" PRIu64
+                     ", of these answered from the store %" PRIu64 ", UNKNOWN %" PRIu64 "\n",
+                     t->bank.commits,
+                     t->bank.sends,
+                     t->bank.refused,
+                     t->bank.alarms,
+                     t->bank.again,
+                     t->bank.saved,
+                     t->bank.unknown);
+    }
 }

@@ -11,6 +11,7 @@ struct totals {
     uint64_t seeds;
     uint64_t profile[PROFILES];
     uint64_t players; /* seeds that have them */
+    struct bank_counts bank;
     uint64_t virtual_us;
     uint64_t events;
     uint64_t moves;

@@ -5,7 +5,6 @@
  */
 #include "base/mem.h"
 #include "sim/fleet.h"
-#include "sim/players/players.h"
 #include "wire/cursor.h"
 #include "wire/frame.h"
 
@@ -54,7 +53,7 @@ uint64_t check_uid(const struct request_record *r)
     const bool named = (r->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK;
     struct reader in = {.at = body.data, .left = body.size};
 
-    return sim_players_has(r->kind) || !named ? 0 : get_u64(&in);
+    return fleet_is_apart(r->kind) || !named ? 0 : get_u64(&in);
 }
 
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r)
@@ -143,7 +142,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
     const uint64_t uid = check_uid(r);
     struct sim_ask *a = ledger_find(f, uid);
 
-    if (sim_players_has(r->kind)) {
+    if (fleet_is_apart(r->kind)) {
         return;
     }
     if (a == NULL || r->hops > f->ledger.view_count - a->view) {
@@ -261,6 +260,7 @@ void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
                       n->process.name,
                       (unsigned long long)incarnation);
     }
+    check_bank_death(f, n);
     n->last_incarnation = incarnation;
     // The answer to its registration may come after all that it owned was given to others.
     const struct state_node *known = state_node_named(&f->raft.truth, process_says(&n->process));

@@ -708,9 +708,8 @@ static void two_deaths_with_one_request_are_enough(void **state)
     end_fleet(w);
 }
 
-/* An actor asks, by a record. Returns what the next owner got of it when the first was dead, asked
- * again for `cold`. */
-static struct queued asked_in_vain(struct world *w)
+/* An actor asks, by a record. Returns what the owner got of it. */
+static struct queued asks_by_record(struct world *w)
 {
     const uint64_t ticket = w->tickets++;
     const struct caller from = {.id = id_of(3)};
@@ -723,6 +722,14 @@ static struct queued asked_in_vain(struct world *w)
                                .id = id_of(0),
                                .body = bytes_of(&ticket, sizeof ticket)});
     assert_int_equal(w->queued[1], 1);
+    return w->queue[1][0];
+}
+
+/* Likewise. Returns what the next owner got of it when the first was dead, asked again for `cold`.
+ */
+static struct queued asked_in_vain(struct world *w)
+{
+    (void)asks_by_record(w);
     crash(w, 1);
     take_over(w, 1, true);
     assert_int_equal(w->queued[2], 1);
@@ -751,6 +758,38 @@ static void what_an_actor_asked_is_asked_again(void **state)
         assert_int_equal(reply_to(w, 0), replies[i]);
         end_fleet(w);
     }
+}
+
+/* fleet_sim --profile durable --seed 14: its answer was saved, and it heard UNKNOWN. */
+static void a_late_answer_of_a_fenced_owner_is_asked_for_again(void **state)
+{
+    struct world *w = fleet();
+    const uint64_t version = w->rig.leader.ring.version;
+    const struct queued first = asks_by_record(w);
+    const struct answer_record late = {.gateway = first.record.gateway,
+                                       .session = first.record.session,
+                                       .seq = first.record.seq,
+                                       .fence = version,
+                                       .version = version,
+                                       .code = ANSWER_OK,
+                                       .copy = first.record.copy,
+                                       .body = bytes_of(&first.ticket, sizeof first.ticket)};
+
+    (void)state;
+    take_over(w, 1, true);
+    step(w, (struct router_event){.type = ROUTER_ANSWER, .slot = 1, .answer = &late});
+    assert_int_equal(reply_to(w, 0), -1);
+    tick(w, 100);
+    assert_int_equal(w->queued[2], 1);
+    const struct queued second = w->queue[2][--w->queued[2]];
+    answer_record(w, 2, &second, ANSWER_COLD, w->rig.leader.ring.version);
+    tick(w, 100);
+    assert_int_equal(w->queued[2], 1);
+    const struct queued third = w->queue[2][--w->queued[2]];
+    assert_true(third.lost);
+    answer_record(w, 2, &third, ANSWER_OK, w->rig.leader.ring.version);
+    assert_int_equal(reply_to(w, 0), REPLY_OK);
+    end_fleet(w);
 }
 
 /* fleet_sim --profile sessions --seed 157000046: a client that had gone was told of for ever. */
@@ -1119,6 +1158,7 @@ static int all_cases(void)
         cmocka_unit_test(and_when_nodes_die),
         cmocka_unit_test(two_deaths_with_one_request_are_enough),
         cmocka_unit_test(what_an_actor_asked_is_asked_again),
+        cmocka_unit_test(a_late_answer_of_a_fenced_owner_is_asked_for_again),
         cmocka_unit_test(who_sleeps_has_nothing_to_hear),
         cmocka_unit_test(a_death_that_only_a_whole_configuration_tells_counts),
         cmocka_unit_test(a_silent_node_is_asked_little),

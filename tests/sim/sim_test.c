@@ -15,9 +15,9 @@ static void no_log(void *context, enum log_level level, const char *line)
 }
 
 /* Runs one seed; returns the hash of its history. */
-static uint64_t run(uint64_t seed)
+static uint64_t run_as(enum profile profile, uint64_t seed)
 {
-    const struct fleet_options options = {.seconds = 5};
+    const struct fleet_options options = {.seconds = 5, .profile = profile};
     struct fleet *f = mem_new(1, sizeof *f);
     uint64_t hash;
 
@@ -32,6 +32,11 @@ static uint64_t run(uint64_t seed)
     sim_fleet_fini(f);
     mem_free(f);
     return hash;
+}
+
+static uint64_t run(uint64_t seed)
+{
+    return run_as(PROFILE_DRAWN, seed);
 }
 
 static void one_seed_is_one_history(void **state)
@@ -51,11 +56,20 @@ static void a_handful_of_fleets_keep_every_rule(void **state)
     }
 }
 
+static void accounts_are_the_same_in_each_run_of_a_seed(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        assert_int_equal(run_as(PROFILE_DURABLE, seed), run_as(PROFILE_DURABLE, seed));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_seed_is_one_history),
         cmocka_unit_test(a_handful_of_fleets_keep_every_rule),
+        cmocka_unit_test(accounts_are_the_same_in_each_run_of_a_seed),
     };
 
     log_set_sink(no_log, NULL);
