@@ -45,6 +45,7 @@ static const enum mutant all[] = {
     M_NOSAVEDANSWER,
     M_ANSWERAPART,
     M_ANSWERGONE,
+    M_LATECOMMIT,
     M_TAKENLOST,
     M_ALARMSTAYS,
     // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
@@ -201,6 +202,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_NOSAVEDANSWER] = PROFILE_DURABLE,
         [M_ANSWERAPART] = PROFILE_DURABLE,
         [M_ANSWERGONE] = PROFILE_DURABLE,
+        [M_LATECOMMIT] = PROFILE_DURABLE,
         [M_TAKENLOST] = PROFILE_DURABLE,
         [M_ALARMSTAYS] = PROFILE_DURABLE,
         [M_NOTAGAIN] = PROFILE_DURABLE,
@@ -262,7 +264,6 @@ static const struct {
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
     {"M_DOUBTPASSED", "one seed in some hundred shows it: judge_test.c plants it"},
-    {"M_LATECOMMIT", "few commits come late here: remote_store_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
     {"M_OLDSTORE", "the store here has no line: remote_store_test.c plants it"},
