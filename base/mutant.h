@@ -273,6 +273,7 @@
     X(M_LATECOMMIT, "a commit that was told to be undone can be done later")             \
     X(M_OLDSTORE, "a store that went back in time is not noticed")                       \
     X(M_ANSWERAPART, "an answer is saved by another commit than what goes with it")      \
+    X(M_ANSWERGONE, "of the answers of an actor the last one alone is kept")             \
     X(M_TAKENLOST, "that a send was taken is not saved")                                 \
     X(M_ALARMSTAYS, "alarms stay behind when their actor moves")
 

@@ -42,7 +42,10 @@ static const enum mutant all[] = {
     M_ALARMEARLY,
     M_ALARMAPART,
     M_ALARMASLEEP,
+    M_NOSAVEDANSWER,
     M_ANSWERAPART,
+    M_ANSWERGONE,
+    M_LATECOMMIT,
     M_TAKENLOST,
     M_ALARMSTAYS,
     // Of streams, those that 200 seeds show; tests/stream/judge_test.c has all.
@@ -55,6 +58,7 @@ static const enum mutant all[] = {
     M_RELAY,
     M_FWAFTER,
     M_NOTAGAIN,
+    M_NAMEDANEW,
 };
 
 enum { COUNT = sizeof all / sizeof all[0] };
@@ -195,10 +199,14 @@ static enum profile hunting_ground(enum mutant m)
         [M_ALARMEARLY] = PROFILE_DURABLE,
         [M_ALARMAPART] = PROFILE_DURABLE,
         [M_ALARMASLEEP] = PROFILE_DURABLE,
+        [M_NOSAVEDANSWER] = PROFILE_DURABLE,
         [M_ANSWERAPART] = PROFILE_DURABLE,
+        [M_ANSWERGONE] = PROFILE_DURABLE,
+        [M_LATECOMMIT] = PROFILE_DURABLE,
         [M_TAKENLOST] = PROFILE_DURABLE,
         [M_ALARMSTAYS] = PROFILE_DURABLE,
         [M_NOTAGAIN] = PROFILE_DURABLE,
+        [M_NAMEDANEW] = PROFILE_DURABLE,
     };
 
     return ground[m];
@@ -255,11 +263,7 @@ static const struct {
      "a full link or a long hold at the victim of a circle is rare: host_story_test.c plants it"},
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
-    {"M_NAMEDANEW", "one seed in some hundred shows it: judge_test.c plants it"},
     {"M_DOUBTPASSED", "one seed in some hundred shows it: judge_test.c plants it"},
-    {"M_NOSAVEDANSWER",
-     "a node seldom dies between a commit and its answer: runtime_durable_test.c plants it"},
-    {"M_LATECOMMIT", "few commits come late here: remote_store_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
     {"M_HALFCOPY", "no store here is a file: store_tools_test.c plants it"},

@@ -5,6 +5,7 @@
 #include "node/durable/answers.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "storage/actors/changes.h"
 #include "wire/cursor.h"
 
@@ -15,8 +16,8 @@ enum {
     MARKS_KEY = 1,  /* bytes of the key of the row that has the marks */
     HEAD_SIZE = 10, /* of a row: order, enum answer_known, code */
     MARK_SIZE = 16,
-    SPARED = ANSWERS_MAX / 16, /* so many more are forgotten at once: marks are written seldom */
-    OLD_AT_ONCE = 64,          /* old ones that one commit forgets */
+    SPARED_OF = 16,   /* one of so many more is forgotten at once: marks are written seldom */
+    OLD_AT_ONCE = 64, /* old ones that one commit forgets */
 };
 
 struct saved_answer {
@@ -221,14 +222,15 @@ static void forget(struct answers *a, struct saved_answer *s, struct buffer *out
 /* The newest stays. */
 static void make_room(struct answers *a, uint64_t now_us, struct buffer *out)
 {
-    const bool full = a->count > ANSWERS_MAX || a->size > ANSWERS_SIZE_MAX;
+    const size_t most = mutant(M_ANSWERGONE) ? 1 : ANSWERS_MAX;
+    const bool full = a->count > most || a->size > ANSWERS_SIZE_MAX;
     struct saved_answer *s = oldest(a);
 
     for (size_t i = 0; i < OLD_AT_ONCE && !is_fresh(s->at_us, now_us); i++, s = oldest(a)) {
         forget(a, s, out);
     }
     while (full && a->count > 1 &&
-           (a->count > ANSWERS_MAX - SPARED || a->size > ANSWERS_SIZE_MAX - ANSWERS_BODY_MAX)) {
+           (a->count > most - most / SPARED_OF || a->size > ANSWERS_SIZE_MAX - ANSWERS_BODY_MAX)) {
         s = oldest(a);
         mark(a, s->name, now_us);
         forget(a, s, out);
