@@ -17,7 +17,8 @@
  *     gather, go            what comes between is sent as one frame
  *     drip                  from here on byte by byte
  *     strange               from here on with fields that no version knows yet
- *     leave                 the node ends the connection; the host comes again
+ *     leave [ID]            the node ends the connection; the host comes again, and that actor
+ * comes to life in the frame of the welcome
  */
 #ifndef CONFORM_HOST_H
 #define CONFORM_HOST_H

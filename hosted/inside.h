@@ -92,6 +92,7 @@ struct hosted_kind {
 struct hosted {
     struct hosted_options options;
     char token[HOSTED_TOKEN_MAX + 1];
+    char node[HOSTED_NAME_MAX + 1]; /* its name */
     struct hosted_kind kind[HOSTED_KINDS_MAX];
     size_t kind_count;
     size_t started_count; /* of these */

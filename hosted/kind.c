@@ -39,6 +39,7 @@ struct hosted *hosted_open(const struct hosted_options *options)
 
     h->options = *options;
     (void)snprintf(h->token, sizeof h->token, "%s", options->token);
+    (void)snprintf(h->node, sizeof h->node, "%s", options->node);
     (void)pthread_mutex_init(&h->lock, NULL);
     list_init(&h->links);
     h->now_us = clock_boottime_us();

@@ -306,7 +306,7 @@ static void say_welcome(struct hosted_link *l, const Rh__Host__Hello *hello)
         list[i] = &served[i];
     }
     welcome.version = HOSTED_VERSION;
-    welcome.node = (char *)(uintptr_t)l->hosted->options.node;
+    welcome.node = l->hosted->node;
     welcome.kinds = list;
     welcome.n_kinds = hello->n_kinds;
     welcome.silence_ms = l->hosted->options.silence_ms;

@@ -128,6 +128,7 @@ type link struct {
 	conn   net.Conn
 	kinds  map[uint16]*kind
 	actors map[uint64]*Actor // by activation; the reader's
+	first  []byte            // what came behind the welcome
 
 	mu     sync.Mutex
 	wake   sync.Cond
@@ -214,9 +215,9 @@ func (h *Host) hello() []byte {
 
 func (l *link) greet(in *bufio.Reader) error {
 	_ = l.conn.SetDeadline(time.Now().Add(helloTimeout))
-	frame := putWhole(make([]byte, 4), 1, putWhole(nil, 1, l.host.hello()))
-	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	if _, err := l.conn.Write(frame); err != nil {
+	hello := putWhole(make([]byte, 4), 1, putWhole(nil, 1, l.host.hello()))
+	binary.BigEndian.PutUint32(hello, uint32(len(hello)-4))
+	if _, err := l.conn.Write(hello); err != nil {
 		return err
 	}
 	answer, err := readFrame(in, nil)
@@ -224,10 +225,15 @@ func (l *link) greet(in *bufio.Reader) error {
 		return err
 	}
 	_ = l.conn.SetDeadline(time.Time{})
-	says := reader{rest: readData(answer, 1)}
+	frame := reader{rest: answer}
+	if !frame.next() || frame.field != 1 {
+		return errMalformed
+	}
+	says := reader{rest: frame.data}
 	if !says.next() {
 		return errMalformed
 	}
+	l.first = frame.rest // what waited for a host comes in the same frame
 	switch says.field {
 	case saysWelcome:
 		return l.welcome(says.data)
@@ -301,27 +307,33 @@ func readFrame(in *bufio.Reader, room []byte) ([]byte, error) {
 
 func (l *link) read(ctx context.Context, in *bufio.Reader) error {
 	var room []byte
-	for {
-		frame, err := readFrame(in, room)
-		if err != nil {
-			return err
-		}
-		r := reader{rest: frame}
-		for r.next() {
-			if r.field != 1 {
-				continue
-			}
-			if err := l.take(ctx, r.data); err != nil {
-				return err
-			}
-		}
-		if r.bad {
-			return errMalformed
-		}
-		if room = frame; cap(room) > 4<<20 {
+	err := l.takeFrame(ctx, l.first)
+	for l.first = nil; err == nil; err = l.takeFrame(ctx, room) {
+		if cap(room) > 4<<20 {
 			room = nil
 		}
+		if room, err = readFrame(in, room); err != nil {
+			return err
+		}
 	}
+	return err
+}
+
+// takeFrame takes what is in a frame, in order.
+func (l *link) takeFrame(ctx context.Context, frame []byte) error {
+	r := reader{rest: frame}
+	for r.next() {
+		if r.field != 1 {
+			continue
+		}
+		if err := l.take(ctx, r.data); err != nil {
+			return err
+		}
+	}
+	if r.bad {
+		return errMalformed
+	}
+	return nil
 }
 
 // take does what the node says.

@@ -363,6 +363,20 @@ func TestAnAlarmThatFailsIsUndone(t *testing.T) {
 	}
 }
 
+func TestWhatWaitedComesWithTheWelcome(t *testing.T) {
+	n, _ := serve(t, Options{}, keepers)
+	n.read()
+	served := putUint(putData(nil, 1, "keeper"), 2, 3)
+	welcome := putWhole(nil, saysWelcome, putWhole(putUint(nil, 1, version), 3, served))
+	ann := putWhole(nil, saysActivate, putData(putUint(putUint(putUint(nil, 1, 1), 2, 1), 3, 3), 4, "ann"))
+	frame := putWhole(putWhole(make([]byte, 4), 1, welcome), 1, ann)
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	n.write(frame)
+	if s := n.step(); s.activation != 1 || !s.done {
+		t.Fatalf("%+v", s)
+	}
+}
+
 func TestCallsGoSideBySide(t *testing.T) {
 	n := startKeeper(t, nil)
 	n.message(1, 2, "many")

@@ -196,9 +196,11 @@ static inline void hosted_rig_reply(struct hosted_rig *t, uint64_t activation, u
 {
     Rh__Host__Value value = RH__HOST__VALUE__INIT;
     Rh__Host__Done done = RH__HOST__DONE__INIT;
+    char copy[64];
 
     value.type_case = RH__HOST__VALUE__TYPE_TEXT;
-    value.text = (char *)(uintptr_t)text;
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    value.text = copy;
     done.reply = &value;
     hosted_rig_step(t, activation, turn, NULL, &done);
 }
