@@ -154,13 +154,15 @@ static bool put_all(const struct overview *o, struct admin *a, const char *known
 {
     Rh__AdminReply *status = ask_status(a);
     char version[STAMP_TEXT_SIZE];
+    uint64_t number = 0;
 
     if (status == NULL || status->error[0] != '\0') {
         admin_free(status);
         return false;
     }
     (void)stamp_text(status->version, version);
-    Rh__AdminReply *ring = strcmp(version, known) == 0 && status->pending == 0 ? NULL : ask_ring(a);
+    const bool same = stamp_parse(known, &number) && number == status->version;
+    Rh__AdminReply *ring = same && status->pending == 0 ? NULL : ask_ring(a);
     Rh__AdminReply *txns = ask_txns(a);
     if (ring != NULL) { // newer, maybe
         (void)stamp_text(ring->version, version);
