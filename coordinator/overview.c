@@ -217,6 +217,7 @@ static bool put_all(const struct overview *o, struct admin *a, const struct http
 {
     uint64_t trend_from;
     char version[STAMP_TEXT_SIZE];
+    uint64_t number = 0;
 
     if (!parse(look->trend, 0, UINT64_MAX, &trend_from)) {
         trend_from = 0; // as if it was not asked for
@@ -227,8 +228,8 @@ static bool put_all(const struct overview *o, struct admin *a, const struct http
         return false;
     }
     (void)stamp_text(status->version, version);
-    Rh__AdminReply *ring =
-        strcmp(version, look->known) == 0 && status->pending == 0 ? NULL : ask_ring(a);
+    const bool same = stamp_parse(look->known, &number) && number == status->version;
+    Rh__AdminReply *ring = same && status->pending == 0 ? NULL : ask_ring(a);
     Rh__AdminReply *txns = ask_txns(a);
     if (ring != NULL) { // newer, maybe
         (void)stamp_text(ring->version, version);

@@ -33,31 +33,46 @@ struct store_sqlite {
     bool doubt; /* a commit was in doubt, and the file could not be written since */
 };
 
-/* All rows of an actor are neighbours in one tree, so that a commit changes one page or two and a claim
- * reads them at one go; views give its parts the tables' names that they have in PostgreSQL. Part 0
- * is the actor itself, the others are changes of this kind, in their order. */
-static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS store (one INTEGER PRIMARY KEY CHECK (one = 1),"
-    " version INTEGER NOT NULL, read_back INTEGER NOT NULL);"
-    "INSERT OR IGNORE INTO store VALUES (1, 2, 0);"
-    "CREATE TABLE IF NOT EXISTS entry (kind INTEGER NOT NULL, id BLOB NOT NULL,"
-    " part INTEGER NOT NULL, key BLOB NOT NULL, bytes BLOB, fence INTEGER, number INTEGER,"
-    " due INTEGER, every INTEGER, PRIMARY KEY (kind, id, part, key)) WITHOUT ROWID;"
+/* All rows of an actor are neighbours in one tree, so that a commit changes one page or two and a
+ * claim reads them at one go. Part 0 is the actor itself, the others are changes of this kind, in
+ * their order. */
+#define TREE                                                                            \
+    "CREATE TABLE IF NOT EXISTS store (one INTEGER PRIMARY KEY CHECK (one = 1),"        \
+    " version INTEGER NOT NULL, read_back INTEGER NOT NULL);"                           \
+    "INSERT OR IGNORE INTO store VALUES (1, 2, 0);"                                     \
+    "CREATE TABLE IF NOT EXISTS entry (kind INTEGER NOT NULL, id BLOB NOT NULL,"        \
+    " part INTEGER NOT NULL, key BLOB NOT NULL DEFAULT x'', bytes BLOB, fence INTEGER," \
+    " number INTEGER, due INTEGER, every INTEGER, PRIMARY KEY (kind, id, part, key))"   \
+    " WITHOUT ROWID;"                                                                   \
     "CREATE INDEX IF NOT EXISTS alarm_due ON entry (kind, due, id, key) WHERE part = 3;"
-    "CREATE VIEW IF NOT EXISTS actor AS SELECT kind, id, fence, number FROM entry WHERE part = 0;"
-    "CREATE VIEW IF NOT EXISTS value AS SELECT kind, id, key, bytes AS value FROM entry"
-    " WHERE part = 1;"
-    "CREATE VIEW IF NOT EXISTS answer AS SELECT kind, id, key AS name, bytes AS answer FROM entry"
-    " WHERE part = 2;"
-    "CREATE VIEW IF NOT EXISTS alarm AS SELECT kind, id, key AS name, bytes AS payload, due, every"
-    " FROM entry WHERE part = 3;"
-    "CREATE VIEW IF NOT EXISTS send AS SELECT kind, id, key AS number, bytes AS message FROM entry"
-    " WHERE part = 4;"
-    "CREATE VIEW IF NOT EXISTS taken AS SELECT kind, id, key AS sender, bytes AS last FROM entry"
-    " WHERE part = 5;";
 
-/* Up to 64 MiB of log before its pages go to where they belong: most have changed again by then. The
- * cache is for those that do, 32 MiB. */
+/* A view that can be read and written as the table that it is in PostgreSQL: `names` of its columns
+ * behind kind and id, the columns of `entry` that they are, and the same of a new row; `key` is the
+ * name of the first of them, if that is the key. */
+#define VIEW(view, part, names, columns, values, key)                                        \
+    "CREATE VIEW IF NOT EXISTS " view " (kind, id, " names ") AS SELECT kind, id, " columns  \
+    " FROM entry WHERE part = " part ";"                                                     \
+    "CREATE TRIGGER IF NOT EXISTS " view "_insert INSTEAD OF INSERT ON " view                \
+    " BEGIN INSERT INTO entry (kind, id, part, " columns ") VALUES (NEW.kind, NEW.id, " part \
+    ", " values "); END;"                                                                    \
+    "CREATE TRIGGER IF NOT EXISTS " view "_update INSTEAD OF UPDATE ON " view                \
+    " BEGIN UPDATE entry SET (kind, id, " columns ") = (NEW.kind, NEW.id, " values ")"       \
+    " WHERE kind = OLD.kind AND id = OLD.id AND part = " part " AND key = " key "; END;"     \
+    "CREATE TRIGGER IF NOT EXISTS " view "_delete INSTEAD OF DELETE ON " view                \
+    " BEGIN DELETE FROM entry WHERE kind = OLD.kind AND id = OLD.id AND part = " part        \
+    " AND key = " key "; END;"
+#define PAIRS(view, part, key, bytes) \
+    VIEW(view, part, key ", " bytes, "key, bytes", "NEW." key ", NEW." bytes, "OLD." key)
+
+static const char schema[] =
+    TREE VIEW("actor", "0", "fence, number", "fence, number", "NEW.fence, NEW.number", "x''")
+        PAIRS("value", "1", "key", "value") PAIRS("answer", "2", "name", "answer")
+            VIEW("alarm", "3", "name, payload, due, every", "key, bytes, due, every",
+                 "NEW.name, NEW.payload, NEW.due, NEW.every", "OLD.name")
+                PAIRS("send", "4", "number", "message") PAIRS("taken", "5", "sender", "last");
+
+/* Up to 64 MiB of log before its pages go to where they belong: most have changed again by then.
+ * The cache is for those that do, 32 MiB. */
 static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                                "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = -32768;";
 
@@ -155,9 +170,10 @@ static struct store_change row_of(sqlite3_stmt *row)
 
 static bool load(struct store_sqlite *s, struct store_task *t)
 {
-    struct prepared q = step_of(s,
-                                "SELECT part, key, bytes, due, every FROM entry"
-                                " WHERE kind = ? AND id = ? AND part BETWEEN 1 AND 5 ORDER BY part, key");
+    struct prepared q =
+        step_of(s,
+                "SELECT part, key, bytes, due, every FROM entry"
+                " WHERE kind = ? AND id = ? AND part BETWEEN 1 AND 5 ORDER BY part, key");
 
     buffer_clear(&t->bytes);
     put_name(&q, t);
