@@ -49,9 +49,11 @@ static void kinds_beyond_the_rows_share_one(void **state)
 
     (void)state;
     memset(&all, 0, sizeof all);
-    for (uint16_t kind = 0; kind < LATENCY_KINDS; kind++) {
+    for (unsigned i = 0; i < LATENCY_KINDS; i++) {
+        const uint16_t kind = (uint16_t)i;
+
         assert_int_equal(latencies_find(&all, kind), 0);
-        assert_int_equal(latencies_row(&all, kind), kind + 1);
+        assert_int_equal(latencies_row(&all, kind), i + 1);
     }
     assert_int_equal(latencies_row(&all, 1000), 0);
     assert_int_equal(latencies_row(&all, 3), 4); // as before
