@@ -64,12 +64,16 @@ struct store_sqlite {
 #define PAIRS(view, part, key, bytes) \
     VIEW(view, part, key ", " bytes, "key, bytes", "NEW." key ", NEW." bytes, "OLD." key)
 
-static const char schema[] =
-    TREE VIEW("actor", "0", "fence, number", "fence, number", "NEW.fence, NEW.number", "x''")
-        PAIRS("value", "1", "key", "value") PAIRS("answer", "2", "name", "answer")
-            VIEW("alarm", "3", "name, payload, due, every", "key, bytes, due, every",
-                 "NEW.name, NEW.payload, NEW.due, NEW.every", "OLD.name")
-                PAIRS("send", "4", "number", "message") PAIRS("taken", "5", "sender", "last");
+static const char *const schema[] = {
+    TREE,
+    VIEW("actor", "0", "fence, number", "fence, number", "NEW.fence, NEW.number", "x''"),
+    PAIRS("value", "1", "key", "value"),
+    PAIRS("answer", "2", "name", "answer"),
+    VIEW("alarm", "3", "name, payload, due, every", "key, bytes, due, every",
+         "NEW.name, NEW.payload, NEW.due, NEW.every", "OLD.name"),
+    PAIRS("send", "4", "number", "message"),
+    PAIRS("taken", "5", "sender", "last"),
+};
 
 /* Up to 64 MiB of log before its pages go to where they belong: most have changed again by then.
  * The cache is for those that do, 32 MiB. */
@@ -519,13 +523,22 @@ static bool may_be_ours(struct store_sqlite *s)
     return ours;
 }
 
+static bool make_schema(struct store_sqlite *s)
+{
+    bool made = true;
+
+    for (size_t i = 0; i < sizeof schema / sizeof schema[0] && made; i++) {
+        made = sqlite3_exec(s->db, schema[i], NULL, NULL, NULL) == SQLITE_OK;
+    }
+    return made;
+}
+
 /* Several nodes may begin with one file at the same time. */
 static bool found(struct store_sqlite *s)
 {
-    const bool made =
-        sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
-        (!may_be_ours(s) || sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK) &&
-        sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    const bool made = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+                      (!may_be_ours(s) || make_schema(s)) &&
+                      sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 
     if (!made && sqlite3_get_autocommit(s->db) == 0) {
         (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

@@ -115,12 +115,13 @@ static void a_check_names_each_row_that_breaks_a_rule(void **state)
     open_store(&f);
     assert_string_equal(found(&f, f.path), "");
     writes(f.path,
-           "INSERT INTO entry (kind, id, part, key, bytes) VALUES (3, X'626f62', 1, X'6b', X'00'),"
-           " (3, X'616e6e', 1, X'', X'00'), (3, X'616e6e', 1, X'01', zeroblob(1048577));"
-           "INSERT INTO entry VALUES (3, X'616e6e', 3, X'77', 'text', NULL, NULL, 'soon', 0),"
-           " (70000, X'78', 0, X'', NULL, 1, 1, NULL, NULL),"
-           " (3, X'616e6e', 4, X'0000000000010001', X'0000', NULL, NULL, NULL, NULL),"
-           " (3, X'616e6e', 4, X'0000000000020001', X'0000', NULL, NULL, NULL, NULL);");
+           "INSERT INTO value VALUES (3, X'626f62', X'6b', X'00');"
+           "INSERT INTO value VALUES (3, X'616e6e', X'', X'00');"
+           "INSERT INTO value VALUES (3, X'616e6e', X'01', zeroblob(1048577));"
+           "INSERT INTO alarm VALUES (3, X'616e6e', X'77', 'text', 'soon', 0);"
+           "INSERT INTO actor VALUES (70000, X'78', 1, 1);"
+           "INSERT INTO send VALUES (3, X'616e6e', X'0000000000010001', X'0000');"
+           "INSERT INTO send VALUES (3, X'616e6e', X'0000000000020001', X'0000');");
     assert_string_equal(found(&f, f.path),
                         "actor 70000/x: its kind is not 0 to 65535, or its id not 1 to 255 bytes\n"
                         "actor 3/bob, key k: a row of value has no actor\n"
@@ -143,7 +144,7 @@ static void a_check_finds_what_the_database_does(void **state)
     stop_node(&f);
     // An index that lacks a row of its table.
     writes(f.path,
-           "INSERT INTO entry VALUES (3, X'616e6e', 3, X'77', X'78', NULL, NULL, 5, 0);"
+           "INSERT INTO alarm VALUES (3, X'616e6e', X'77', X'78', 5, 0);"
            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX alarm_due ON"
            " entry (every)' WHERE name = 'alarm_due';");
     assert_non_null(strstr(found(&f, f.path), "alarm_due"));
@@ -158,8 +159,8 @@ static void figures_count_what_is_there(void **state)
     (void)state;
     open_store(&f);
     writes(f.path,
-           "INSERT INTO entry VALUES (3, X'616e6e', 3, X'77', X'78', NULL, NULL, 5, 0),"
-           " (3, X'616e6e', 4, X'01', X'0203', NULL, NULL, NULL, NULL);");
+           "INSERT INTO alarm VALUES (3, X'616e6e', X'77', X'78', 5, 0);"
+           "INSERT INTO send VALUES (3, X'616e6e', X'01', X'0203');");
     assert_int_equal(store_tools_stats(f.path, &figures, f.why), ERR_OK);
     assert_true(figures.actors == 1 && figures.values == 1 && figures.value_bytes == 5);
     assert_true(figures.alarms == 1 && figures.alarm_bytes == 2 && figures.next_due_ms == 5 &&
