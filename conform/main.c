@@ -155,6 +155,31 @@ static const char details[] = "HOST:PORT is a gateway's --frames, ws://HOST:PORT
                               "(docs/host-protocol.md).\n"
                               "Exit code: 0 all passed, 2 a vector failed, 1 it could not begin.";
 
+/* With the options read: what the words behind them ask for. */
+static int conform(struct conform_args *w, const char *const *words, int count)
+{
+    if (w->list) {
+        list();
+        return 0;
+    }
+    if (count == 2 && strcmp(words[0], "host") == 0) {
+        return conform_host(words[1]);
+    }
+    if (count != 1) {
+        (void)fprintf(stderr,
+                      "ringhold conform: HOST:PORT is missing (see ringhold conform --help)\n");
+        return 1;
+    }
+    if (where_parse(words[0], &w->target.where) != ERR_OK) {
+        (void)fprintf(
+            stderr,
+            "ringhold conform: '%s' is not HOST:PORT, ws://HOST:PORT/PATH or skynet://HOST:PORT\n",
+            words[0]);
+        return 1;
+    }
+    return settle(w) ? run(w) : 1;
+}
+
 static int cmd_conform(int argc, char **argv)
 {
     static struct conform_args w;
@@ -216,29 +241,7 @@ static int cmd_conform(int argc, char **argv)
     int count = 0;
     const int code = options_parse(&command, argc, argv, arguments, &count);
 
-    if (code >= 0) {
-        return code;
-    }
-    if (w.list) {
-        list();
-        return 0;
-    }
-    if (count == 2 && strcmp(arguments[0], "host") == 0) {
-        return conform_host(arguments[1]);
-    }
-    if (count != 1) {
-        (void)fprintf(stderr,
-                      "ringhold conform: HOST:PORT is missing (see ringhold conform --help)\n");
-        return 1;
-    }
-    if (where_parse(arguments[0], &w.target.where) != ERR_OK) {
-        (void)fprintf(
-            stderr,
-            "ringhold conform: '%s' is not HOST:PORT, ws://HOST:PORT/PATH or skynet://HOST:PORT\n",
-            arguments[0]);
-        return 1;
-    }
-    return settle(&w) ? run(&w) : 1;
+    return code >= 0 ? code : conform(&w, arguments, count);
 }
 
 int main(int argc, char **argv)

@@ -116,6 +116,7 @@ static void give_back(struct parcel *p)
 /* In the order of their keys. */
 static void read_row(const struct entity *e, struct buffer *out)
 {
+    ASSERT(e != NULL);
     for (size_t i = 0; i < e->row.count; i++) {
         uint8_t key[STORE_PLACE_SIZE];
         uint8_t value[8];
@@ -136,6 +137,7 @@ static void raise(const struct parcel *p)
 {
     struct store_task *t = p->task;
 
+    ASSERT(p->entity != NULL);
     t->result = t->fence >= p->entity->token ? STORE_DONE : STORE_FENCED;
     if (t->result == STORE_DONE) {
         p->entity->token = t->fence;

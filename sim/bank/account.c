@@ -37,10 +37,7 @@ struct bytes account_alarm(uint64_t slot)
 
 void entry_key(uint8_t key[ENTRY_KEY_SIZE], uint64_t id)
 {
-    struct writer w = {.at = key, .left = ENTRY_KEY_SIZE};
-
-    put_u8(&w, 'e');
-    put_u64(&w, id);
+    (void)store_u64(store_u8(key, 'e'), id);
 }
 
 bool entry_get(struct bytes key, struct bytes value, struct entry *out)
@@ -283,7 +280,7 @@ static void call(struct rh_actor *actor, struct owner *o, uint64_t id)
                                (uint32_t)a->delay_ms + 1,
                                0,
                                on_answer,
-                               (void *)(uintptr_t)id);
+                               (void *)(uintptr_t)id); // NOLINT(performance-no-int-to-ptr)
     ASSERT(result == RH_OK);
 }
 

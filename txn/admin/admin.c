@@ -129,23 +129,28 @@ static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number
     admin_set_text(&reply->error, text);
 }
 
+static void add_status(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminStatus *in)
+{
+    admin_add_nodes(c, reply);
+    admin_gateways(c, reply);
+    admin_add_voters(c, reply);
+    admin_add_roles(c, reply);
+    admin_add_quarantine(c, reply);
+    admin_add_obstacles(c, reply);
+    pin_count(c, reply);
+    remembered_count(c, reply);
+    admin_add_balance(c, reply);
+    admin_add_hour(c, reply, in->trend_from);
+    upgrade_tell(c, reply);
+}
+
 /* True: it is answered later. */
 static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__Admin *in)
 {
     switch (in->what_case) {
     case RH__ADMIN__WHAT_STATUS:
-        admin_add_nodes(c, reply);
-        admin_gateways(c, reply);
-        admin_add_voters(c, reply);
-        admin_add_roles(c, reply);
-        admin_add_quarantine(c, reply);
-        admin_add_obstacles(c, reply);
-        pin_count(c, reply);
-        remembered_count(c, reply);
-        admin_add_balance(c, reply);
-        admin_add_hour(c, reply, in->status->trend_from);
-        upgrade_tell(c, reply);
+        add_status(c, reply, in->status);
         return false;
     case RH__ADMIN__WHAT_UPGRADE:
         return wish_upgrade(c, peer, reply, in->upgrade);

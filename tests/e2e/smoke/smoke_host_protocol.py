@@ -117,12 +117,21 @@ def a_host_that_is_killed_comes_back(program, binary):
         healthy(fleet)
 
 
+def stands_still(pid):
+    states = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8") as file:
+            states.append(file.read().rpartition(")")[2].split()[0])
+    return set(states) == {"T"}
+
+
 def a_host_that_hangs_is_noticed(program, binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, program)
         assert game("ann", "add sword 1") == "1"
         assert game("ann", "join lobby") == "joined"
         old = fleet.process("host-n1").kill(signal.SIGSTOP)
+        until("all its threads stand still", lambda: stands_still(old.popen.pid))
         assert game.error("ann", "add sword 1").startswith("UNKNOWN outcome")  # it may have run there
         assert game.figure("n1", 'ringhold_node_hosts_ended_total{reason="hung"}') == 1
         game.host("n1")
