@@ -5,12 +5,10 @@
 #include "coordinator/overview.h"
 
 #include "base/history.h"
+#include "base/stamp.h"
 #include "coordinator/actor_of.h"
 #include "daemon/json.h"
 #include "wire/control.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { ASK_MS = 1000 };
 
@@ -48,7 +46,6 @@ static void put_life(struct admin *a, const Rh__AdminWhere *whom, const char *no
 static void put_vnode(const Rh__VnodeRow *v, struct buffer *out)
 {
     char word[HISTORY_WORD_SIZE] = "";
-    char number[24];
 
     if (v->tag.len > 0) {
         (void)history_word(bytes_of(v->tag.data, v->tag.len), word);
@@ -56,8 +53,7 @@ static void put_vnode(const Rh__VnodeRow *v, struct buffer *out)
     json_text(out, "node", v->owner);
     json_text(out, "role", role_text(v->role));
     json_number(out, "vnode", v->id);
-    (void)snprintf(number, sizeof number, "%" PRIu64, v->generation);
-    json_text(out, "fence", number); // of the actor, while that node owns the vnode
+    json_text(out, "fence", STAMP(v->generation)); // of the actor, while that node owns the vnode
     json_text(out, "moving_to", v->txn == 0 ? "" : v->to_node);
     json_text(out, "tag", word);
     json_text(out, "moved_from", v->moved_from);

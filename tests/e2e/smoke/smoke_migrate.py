@@ -170,7 +170,7 @@ def goes_round(game, stores):
     rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)"
     sql(first, rows + " INSERT INTO actor SELECT 0, CAST('k' || i AS BLOB), 0, i FROM n")
     sql(first, "INSERT INTO value SELECT 0, id, CAST('gold' AS BLOB), CAST(number AS BLOB) FROM actor WHERE fence = 0")
-    assert "schema version 1" in game.store("migrate", "--from", first.option)
+    assert "schema version 2" in game.store("migrate", "--from", first.option)
     what_is_cut_off_is_begun_anew(game, first, stores[1])
     assert "not empty" in game.migrates(first, stores[1], code=1)
     for i, store in enumerate(stores[1:]):

@@ -132,7 +132,7 @@ def an_actor_is_found(binary):
         status, _, told = page.get("/where?id=0/ada")
         where = fleet.ask("where", "ada")
         assert (told["kind"], told["id"], told["node"], told["vnode"]) == (0, "ada", where["node"], where["vnode"]), (told, where)
-        assert told["fence"] == str(where["generation"]) and told["state"] == "idle" and told["came"] == "start", (told, where)
+        assert told["fence"] == where["generation"] and told["state"] == "idle" and told["came"] == "start", (told, where)
         assert told["moving_to"] == "" and told["here_ms"] >= 0, told
         for bad in ("", "?id=", "?id=" + "a" * 256, "?id=%2541%25", "?name=ada"):
             status, _, told = page.get(f"/where{bad}")
