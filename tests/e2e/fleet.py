@@ -418,7 +418,8 @@ def commands(binary):
 
 def main(cases):
     """Run the cases: functions of the binary's path, or of nothing. Prints TAP."""
-    os.environ["XDG_CONFIG_HOME"] = "/nonexistent"  # who runs the tests may use contexts, too
+    config = tempfile.TemporaryDirectory(prefix="ringhold-config-")  # who runs the tests may use contexts, too
+    os.environ["XDG_CONFIG_HOME"] = config.name
     for name in ("RINGHOLD_CONTEXT", "RINGHOLD_COORDINATORS", "RINGHOLD_GATEWAY"):
         os.environ.pop(name, None)
     binary = sys.argv[1]
@@ -436,4 +437,5 @@ def main(cases):
             failed += 1
             print(f"not ok - {name}")
             print("\n".join("# " + line for line in traceback.format_exc().splitlines()), flush=True)
+    config.cleanup()
     sys.exit(1 if failed else 0)
