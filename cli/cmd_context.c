@@ -45,10 +45,11 @@ static bool make_whole(struct context *c, enum context_key key)
     }
     if (value[0] != '/') {
         (void)snprintf(whole, sizeof whole, "%s/%s", folder, value);
-        if (strlen(whole) >= CONTEXT_VALUE_SIZE) {
+        const size_t size = strlen(whole) + 1;
+        if (size > CONTEXT_VALUE_SIZE) {
             return complain(context_key_name(key), "its whole path is too long");
         }
-        (void)snprintf(value, CONTEXT_VALUE_SIZE, "%s", whole);
+        memcpy(value, whole, size);
     }
     return true;
 }
