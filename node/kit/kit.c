@@ -497,8 +497,8 @@ static bool store_one(struct rh_test *t)
         t->store->perform(t->store, &task, 1);
     }
     if (t->killed) {
+        crash(t); // its actor knows the task to the end
         store_task_free(task);
-        crash(t);
     } else {
         runtime_stored(task);
         runtime_tick(t->runtime, t->now_us);

@@ -89,7 +89,7 @@ def circles_are_refused(fleet, redis):
             assert not_made(error), f"{way}: {error}"
     assert redis("CALL", a, "balance") == str(START), redis("CALL", a, "balance")
     log = fleet.process(pairs(redis("WHERE", c))["node"])
-    assert log.log_has("deadlock") and log.log_has(f"id={c}"), log.tail()
+    assert log.log_has("deadlock") and log.log_has(f"actor=0/{c}"), log.tail()
 
 
 def share(times, part):
