@@ -253,7 +253,7 @@ enum { RH_SEND_ONCE_MAX = 1024 * 1024 - 512 /* bytes of a payload */ };
  * The receiver gets a message with RH_NO_REPLY, `from` the sender. If it answers an error, calls
  * rh_fail(), or can't be reached, the send is not taken: what its callback changed is undone, and
  * the send comes again, with a back-off of up to 5 s, as long as it takes. If it waits for others,
- * it is taken with what its first callback changed.
+ * it is taken with the first that it changes or asks, or else when it ends.
  *
  * Callbacks that may call rh_state_put() may call it. RH_INVALID: wrong callback, not durable, or a
  * wrong argument; RH_TOO_BIG: the payload is over RH_SEND_ONCE_MAX, or the actor's own id over 253

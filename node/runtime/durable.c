@@ -139,7 +139,7 @@ void durable_leave(struct rh_actor *a, bool good)
         withheld_say(a, &d->said);
     }
     if (a->broken && (named_values_are_changed(&d->values) || durable_alarms_are_changed(d) ||
-                      durable_sends_are_changed(d))) {
+                      durable_sends_are_changed(d) || d->taking.size > 0)) {
         withheld_deny(a, &d->said);
     }
     if (a->broken || (good && !stays)) {
@@ -150,8 +150,9 @@ void durable_leave(struct rh_actor *a, bool good)
         durable_alarms_undo(d);
         durable_sends_undo(d);
     }
-    const bool changed = named_values_are_changed(&d->values) || durable_alarms_are_changed(d) ||
-                         durable_sends_are_changed(d);
+    bool changed = named_values_are_changed(&d->values) || durable_alarms_are_changed(d) ||
+                   durable_sends_are_changed(d);
+    changed = durable_sends_take(d, changed) || changed;
     named_values_seal(&d->values, &d->sealed);
     if (mutant(M_ALARMAPART) && d->task == NULL && d->sealed.size > 0) {
         commit(a);

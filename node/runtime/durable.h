@@ -43,6 +43,7 @@ struct durable {
     struct inbox inbox;
     struct timer again;        /* of the outbox: the next try */
     struct values_batch batch; /* of an operator */
+    struct buffer taking;      /* of what runs, a send: kind, number, sender; not noted yet */
     struct buffer sealed;      /* changes of callbacks that are through, for the next commit */
     struct store_task *task;   /* at the store, which owns it; NULL = none is on its way */
     uint64_t number;           /* of the last commit that is known to be done */
@@ -84,6 +85,10 @@ static inline bool durable_is_inner_alarm(struct bytes name)
 bool durable_sends_are_changed(const struct durable *d);
 void durable_sends_seal(struct rh_actor *a, struct buffer *out);
 void durable_sends_undo(struct durable *d);
+/* Note that the send that runs is taken, if it has come to something: then it goes with that, and
+ * if it has not, but goes on, it comes again as long as it has not. Return true if it is noted now.
+ */
+bool durable_sends_take(struct durable *d, bool changed);
 bool durable_sends_load(struct rh_actor *a, struct bytes all);
 void durable_sends_free(struct rh_actor *a);
 /* ---- durable_alarms.c: as those of named values (node/durable/values.h) */

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "storage/actors/changes.h"
+#include "wire/cursor.h"
 #include "wire/session.h"
 
 #include <stdatomic.h>
@@ -65,8 +66,25 @@ void durable_sends_seal(struct rh_actor *a, struct buffer *out)
     }
 }
 
+bool durable_sends_take(struct durable *d, bool changed)
+{
+    struct reader in = {.at = d->taking.data, .left = d->taking.size};
+    const bool counts = changed || withheld_find(&d->said, VERB_RUN) != NULL ||
+                        withheld_find(&d->said, VERB_CALL) != NULL;
+
+    if (d->taking.size == 0 || !counts) {
+        return false;
+    }
+    const uint16_t kind = get_u16(&in);
+    const uint64_t number = get_u64(&in);
+    inbox_take(&d->inbox, kind, bytes_of(in.at, in.left), number);
+    buffer_clear(&d->taking);
+    return true;
+}
+
 void durable_sends_undo(struct durable *d)
 {
+    buffer_clear(&d->taking);
     outbox_undo(&d->outbox);
     inbox_undo(&d->inbox);
 }
@@ -90,6 +108,7 @@ void durable_sends_free(struct rh_actor *a)
     alarms_unset(&a->runtime->alarms, &d->again.alarm);
     outbox_fini(&d->outbox);
     inbox_fini(&d->inbox);
+    buffer_fini(&d->taking);
 }
 
 /* ---- out ---- */
@@ -188,8 +207,14 @@ bool durable_has_taken(const struct rh_actor *a, const struct caller *from, uint
 
 void durable_take_send(struct rh_actor *a, const struct caller *from, uint64_t number)
 {
-    if (a->extra->durable != NULL) {
-        inbox_take(&a->extra->durable->inbox, from->kind, from->id, number);
+    struct durable *d = a->extra->durable;
+    uint8_t head[2 + 8];
+
+    if (d != NULL) {
+        (void)store_u64(store_u16(head, from->kind), number);
+        buffer_clear(&d->taking);
+        buffer_put(&d->taking, head, sizeof head);
+        buffer_put(&d->taking, from->id.data, from->id.size);
     }
 }
 

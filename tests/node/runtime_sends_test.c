@@ -43,6 +43,17 @@ static void put_gold(struct rh_actor *actor, long gold)
                      RH_OK);
 }
 
+/* What "wait" does then. */
+static bool waits_in_vain;
+
+static void waited(struct rh_actor *actor, void *instance, void *argument)
+{
+    (void)instance;
+    (void)argument;
+    put_gold(actor, gold_of(actor) + 1);
+    (void)rh_reply(actor, waits_in_vain ? rh_error("FULL") : rh_nil());
+}
+
 static void message(struct rh_actor *actor, void *instance, const struct rh_message *m)
 {
     char word[32];
@@ -56,6 +67,9 @@ static void message(struct rh_actor *actor, void *instance, const struct rh_mess
         assert_true((m->flags & RH_NO_REPLY) != 0);
         assert_int_equal(m->from_kind, KIND);
         put_gold(actor, gold_of(actor) + 1);
+    } else if (strcmp(word, "wait") == 0) {
+        (void)rh_defer(actor);
+        (void)rh_after(actor, 100, waited, NULL);
     } else if (strcmp(word, "refuse") == 0) {
         put_gold(actor, gold_of(actor) + 1);
         assert_int_equal(rh_send_once(actor, KIND, of("cid"), of("never")), RH_OK);
@@ -338,6 +352,49 @@ static void what_is_refused_changes_nothing_and_comes_again(void **state)
     refuses("fail");
 }
 
+/* Bob gets ann's send as "wait": he has changed nothing yet. */
+static void makes_wait(struct purse *bob, struct purse *ann)
+{
+    keep_send(ann, "bob");
+    ann->note.size -= strlen("take");
+    buffer_put(&ann->note, "wait", 4);
+    runtime_rig_run(&bob->t, REQUEST_SESSION | REQUEST_CALL, buffer_bytes(&ann->note));
+    assert_int_equal(memory_store_waiting(&bob->store), 0);
+}
+
+/* As every message of an actor whose code is at a host does. */
+static void one_that_waits_is_taken_with_what_it_comes_to(void **state)
+{
+    struct purse ann;
+    struct purse bob;
+
+    (void)state;
+    waits_in_vain = false;
+    open_purse(&ann);
+    open_purse(&bob);
+    gives(&ann);
+    makes_wait(&bob, &ann);
+    takes_over(&bob); // his node dies: nothing of it was saved
+    assert_int_equal(rows(&bob, CHANGE_TAKEN), 0);
+    waits_in_vain = true;
+    makes_wait(&bob, &ann);
+    tick(&bob, 100);
+    saves(&bob);
+    assert_int_equal(bob.t.answers, 1);
+    assert_int_equal(bob.t.answer.size, 0); // an error: it is not taken
+    assert_int_equal(gold(&bob) + rows(&bob, CHANGE_TAKEN), 0);
+    waits_in_vain = false;
+    makes_wait(&bob, &ann);
+    tick(&bob, 100);
+    saves(&bob);
+    assert_int_equal(bob.t.answers, 2);
+    assert_int_equal(bob.t.answer.size, 1);
+    assert_int_equal(gold(&bob), 1);
+    assert_int_equal(rows(&bob, CHANGE_TAKEN), 1);
+    close_purse(&bob);
+    close_purse(&ann);
+}
+
 static void one_with_an_outbox_does_not_sleep(void **state)
 {
     struct purse ann;
@@ -473,6 +530,7 @@ static int all_cases(void)
         cmocka_unit_test(one_that_moves_says_nothing_more),
         cmocka_unit_test(what_stands_behind_a_commit_that_fails_is_not_saved),
         cmocka_unit_test(who_does_not_sleep_says_so_whatever_becomes_of_a_commit),
+        cmocka_unit_test(one_that_waits_is_taken_with_what_it_comes_to),
         cmocka_unit_test(a_saved_answer_waits_for_no_commit),
     };
 
