@@ -117,7 +117,7 @@ def a_host_that_is_killed_comes_back(binary):
         # The code of a player ends the whole process amidst a request.
         assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
         assert fleet.process("host-n1").wait() == 3
-        until("the node knows", lambda: fleet.process("n1").log_has("failed actor=0/ann"))
+        until("ann has ended, too", lambda: fleet.process("n1").log_has("failed actor=0/ann"))
         waits = Resp(game.gateway)
         waits.send(("CALL", "ann", "bag"))  # for the host that comes
         game.host("n1")
