@@ -103,6 +103,7 @@ def a_host_that_is_killed_comes_back(program, binary):
         # The code of a player ends the whole process amidst a request.
         assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
         assert fleet.process("host-n1").wait() == 3
+        until("ann has ended, too", lambda: fleet.process("n1").log_has("failed actor=0/ann"))
         waits = Resp(game.gateway)
         waits.send(("CALL", "ann", "bag"))  # for the host that comes
         game.host("n1")
