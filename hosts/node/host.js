@@ -151,7 +151,8 @@ export class Host {
   }
 }
 
-function whereIs(address) {
+function whereIs(said) {
+  const address = String(said);
   if (address.startsWith("unix:")) return { path: address.slice(5) };
   const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(address) ?? [];
   if (host === undefined) throw new TypeError(`the address ${address} is not unix:PATH or HOST:PORT`);

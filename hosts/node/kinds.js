@@ -105,7 +105,7 @@ export class Kind {
     this.alarms = typeof Code.prototype?.alarm === "function";
     this.sessions = typeof Code.prototype?.session === "function";
     this.flush = typeof Code.prototype?.flush === "function";
-    if (typeof Code.prototype?.message !== "function") throw new TypeError(`the kind ${name} has no message()`);
+    if (typeof Code.prototype?.message !== "function") throw new TypeError(`the class of the kind ${name} has no method message()`);
     if (durable && this.flush) throw new TypeError(`the kind ${name} is durable, so it has no flush()`);
     if (this.alarms && !durable) throw new TypeError(`the kind ${name} has alarm(), so it must be durable`);
   }

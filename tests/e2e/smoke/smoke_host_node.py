@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Actors in a program of Node.js (hosts/node), beside a real node: the library's own tests, the vectors of `conform host`,
-and examples/trade.js, which is asked, pushes, is killed and comes back, over a socket of Unix and over TCP.
+and examples/trade.js, which is asked, pushes, is killed and comes back, and moves: over a socket
+of Unix and over TCP.
 
 Where Node.js is missing, the cases are skipped: they say so."""
 import os
@@ -15,6 +16,7 @@ from fleet import Fleet, Resp, RespError, free_port, healthy, main, succeeds, un
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 LIBRARY = os.path.join(ROOT, "hosts", "node")
 NODE = shutil.which("node") or shutil.which("nodejs")
+TOKEN = "0123456789abcdef"
 KINDS = ["--kind", "0:host=player,durable,alarms,sessions=kick", "--kind", "4:host=room"]
 
 
@@ -23,27 +25,30 @@ def example(name):
 
 
 class Game:
-    """One coordinator, one node with a store and a host, a gateway."""
+    """One coordinator, a gateway, nodes with a host each, and one store."""
 
-    def __init__(self, fleet, tcp=False):
+    def __init__(self, fleet, nodes=1, tcp=False):
         self.fleet = fleet
+        self.tcp = tcp
+        self.addresses = {}
         fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
-        self.address, self.token, words = "unix:" + fleet.data("host.sock"), "", []
-        if tcp:
-            self.address, self.token = f"127.0.0.1:{free_port()}", "0123456789abcdef"
-            words = ["--host-token", fleet.data("token")]
-            with open(fleet.data("token"), "w", encoding="ascii") as file:
-                file.write(self.token + "\n")
-            os.chmod(fleet.data("token"), 0o600)
-        store = ["--store", "sqlite:" + fleet.data("game.db")]
-        fleet.node("n1", [*KINDS, *store, "--host", self.address, *words])
-        self.host()
+        with open(fleet.data("token"), "w", encoding="ascii") as file:
+            file.write(TOKEN + "\n")
+        os.chmod(fleet.data("token"), 0o600)
+        for i in range(1, nodes + 1):
+            self.addresses[f"n{i}"] = f"127.0.0.1:{free_port()}" if tcp else f"unix:{fleet.data(f'n{i}.sock')}"
+            self.node(f"n{i}")
+            self.host(f"n{i}")
         self.gateway = fleet.gateway("g1", ["--deadline-ms", "30000"]).resp
         self.redis = Resp(self.gateway)
 
-    def host(self):
-        words, env = [example("trade.js"), self.address], {"RINGHOLD_HOST_TOKEN": self.token}
-        return self.fleet.start("host", words, env, ready=False, program=NODE)
+    def node(self, name):
+        where = ["--host", self.addresses[name], *(["--host-token", self.fleet.data("token")] if self.tcp else [])]
+        return self.fleet.node(name, [*KINDS, "--store", "sqlite:" + self.fleet.data("game.db"), *where])
+
+    def host(self, name):
+        env = {"RINGHOLD_HOST_TOKEN": TOKEN if self.tcp else ""}
+        return self.fleet.start(f"host-{name}", [example("trade.js"), self.addresses[name]], env, ready=False, program=NODE)
 
     def __call__(self, id, payload):
         return self.redis("CALL", id, payload)
@@ -63,7 +68,8 @@ class Game:
 
 def the_library_tests_itself_and_conforms(binary):
     tested = subprocess.run([NODE, "--test"], cwd=LIBRARY, capture_output=True, text=True, timeout=120, check=False)
-    assert tested.returncode == 0 and "# fail 0" in tested.stdout, tested.stdout + tested.stderr
+    passed = "fail 0" in tested.stdout and "pass 0" not in tested.stdout
+    assert tested.returncode == 0 and passed, tested.stdout + tested.stderr
     with tempfile.TemporaryDirectory(prefix="ringhold-node-") as folder:
         address = f"unix:{folder}/conform.sock"
         with subprocess.Popen([binary, "conform", "host", address], stdout=subprocess.PIPE, text=True) as judge:
@@ -107,22 +113,34 @@ def a_host_that_is_killed_comes_back(binary):
         assert game("ann", "join lobby") == "joined"
         # The code of a player ends the whole process amidst a request.
         assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
-        assert fleet.process("host").wait() == 3
+        assert fleet.process("host-n1").wait() == 3
         waits = Resp(game.gateway)
         waits.send(("CALL", "ann", "bag"))  # for the host that comes
-        game.host()
+        game.host("n1")
         assert waits.read() == "sword=2"
         until("the room is there, afresh", lambda: succeeds(game, "@4/lobby", "who") == ", 0 said")
-        fleet.process("host").kill().wait()
-        game.host()
+        fleet.process("host-n1").kill().wait()
+        game.host("n1")
         until("it answers", lambda: succeeds(game, "ann", "bag") == "sword=2")
         # The node is killed: its host finds the next one at the same place.
-        node = fleet.process("n1")
-        words = node.words
-        node.kill().wait()
-        fleet.node("n1", words[words.index("--kind") :])
+        fleet.process("n1").kill().wait()
+        game.node("n1")
         until("it answers again", lambda: succeeds(game, "ann", "bag") == "sword=2")
-        assert fleet.process("host").running
+        assert fleet.process("host-n1").running
+        healthy(fleet)
+
+
+def rooms_move_with_what_they_remember(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, nodes=2)
+        fleet.settled(["n1", "n2"])
+        rooms = [f"room-{i}" for i in range(12)]
+        for i, room in enumerate(rooms):
+            assert game(f"p{i}", f"join {room}") == "joined"
+            assert game(f"p{i}", f"say {room} hi") == "said to 1"
+        fleet.tell("node", "drain", game.redis("WHERE", f"@4/{rooms[0]}")[1], "--wait", "60")
+        for i, room in enumerate(rooms):
+            assert game(f"@4/{room}", "who") == f"p{i}, 1 said"
         healthy(fleet)
 
 
@@ -141,4 +159,5 @@ main([with_node(case) for case in (
     the_library_tests_itself_and_conforms,
     players_give_and_rooms_push,
     a_host_that_is_killed_comes_back,
+    rooms_move_with_what_they_remember,
 )])  # fmt: skip
