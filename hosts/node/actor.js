@@ -3,14 +3,15 @@
 /* Actors and their turns. An actor has one turn at a time; what it does in it is gathered and said as a step. */
 
 import { BUSY, COLD, CallError, OverError, ReplyError, Status, errorText, errorValue, valueOf } from "./kinds.js";
-import { EMPTY, Effects, Reader, Tells, bool, copied, data, fieldsOf, message, toBytes, toName, uint, whole } from "./wire.js";
+import {
+  EMPTY, Effects, Reader, Tells, allOf, bool, copied, data, fieldsOf, message, toBytes, toName, uint, whole,
+} from "./wire.js";
 
 const CALL_MS = 5000;
 const STEP_ROOM = 64; // of a frame: what is around a step
 const Result = Object.freeze({ OK: 0, FAILED: 1, BUSY: 2, COLD: 3 });
 
-function alarmOf(bytes, [name, payload, dueMs, everyMs]) {
-  const f = fieldsOf(bytes);
+function alarmOf(f, [name, payload, dueMs, everyMs]) {
   return Object.freeze({
     name: toName(f.data(name)),
     payload: copied(f.data(payload)),
@@ -293,12 +294,8 @@ export class Turn {
 
 const decoder = new TextDecoder();
 
-function messageOf(bytes) {
-  const f = fieldsOf(bytes);
-  const args = [];
-  for (const r = new Reader(bytes); r.next();) {
-    if (r.field === 4) args.push(copied(r.data));
-  }
+function messageOf(f) {
+  const args = f.has(4) ? allOf(f.bytes, 4).map(copied) : [];
   const payload = copied(f.data(3));
   const from = f.data(8);
   return {
@@ -327,8 +324,7 @@ export class Life {
   #why; // it ended so while that ran
 
   /** Of an Activate. */
-  constructor(link, bytes) {
-    const f = fieldsOf(bytes);
+  constructor(link, f) {
     this.link = link;
     this.activation = f.uint(1);
     this.number = f.uint(3);
@@ -336,12 +332,12 @@ export class Life {
     this.id = toName(f.data(4));
     this.fence = BigInt(f.uint(5));
     this.#state = f.uint(6) === 0 ? undefined : copied(f.data(7));
-    for (const r = new Reader(bytes); r.next();) {
+    for (const r = new Reader(f.bytes); r.next();) {
       if (r.field === 9) {
         const pair = fieldsOf(r.data);
         this.values.set(toName(pair.data(1)), copied(pair.data(2)));
       } else if (r.field === 10) {
-        const alarm = alarmOf(r.data, [1, 4, 2, 3]);
+        const alarm = alarmOf(fieldsOf(r.data), [1, 4, 2, 3]);
         this.alarms.set(alarm.name, alarm);
       }
     }
@@ -357,25 +353,25 @@ export class Life {
 
   /* Turns: what runs, how it ends, and how if a ReplyError is thrown. Whatever else is thrown breaks the actor. */
 
-  activate(bytes) {
+  activate(f) {
     this.actor = new Actor(this);
     const state = this.#state;
     this.#state = undefined;
-    this.#run(bytes, (turn) => {
+    this.#run(f, (turn) => {
       this.#code = new this.kind.Code(this.actor);
       return this.#code.activate?.(turn, state);
     }, () => ({}), { no: () => ({ result: Result.FAILED }) });
   }
 
-  message(bytes) {
-    const m = messageOf(bytes);
-    this.#run(bytes, (turn) => this.#code.message(turn, m), (answer) => ({ reply: valueOf(answer) }),
+  message(f) {
+    const m = messageOf(f);
+    this.#run(f, (turn) => this.#code.message(turn, m), (answer) => ({ reply: valueOf(answer) }),
       { no: (error) => ({ reply: errorValue(error) }) });
   }
 
-  timer(bytes) {
-    const number = fieldsOf(bytes).uint(3);
-    this.#run(bytes, (turn) => this.#code.timer?.(turn, number), () => ({}), {
+  timer(f) {
+    const number = f.uint(3);
+    this.#run(f, (turn) => this.#code.timer?.(turn, number), () => ({}), {
       no: (error) => {
         this.#log("a timer", error);
         return {};
@@ -383,10 +379,10 @@ export class Life {
     });
   }
 
-  alarm(bytes) {
-    const alarm = alarmOf(bytes, [3, 4, 5, 6]);
+  alarm(f) {
+    const alarm = alarmOf(f, [3, 4, 5, 6]);
     const held = this.alarms.get(alarm.name);
-    this.#run(bytes, (turn) => this.#code.alarm(turn, alarm), () => {
+    this.#run(f, (turn) => this.#code.alarm(turn, alarm), () => {
       if (alarm.everyMs === 0 && this.alarms.get(alarm.name) === held) this.alarms.delete(alarm.name); // not set anew
       return {};
     }, {
@@ -397,17 +393,16 @@ export class Life {
     });
   }
 
-  session(bytes) {
-    const f = fieldsOf(bytes);
+  session(f) {
     const session = { event: f.uint(3), why: f.uint(4), number: BigInt(f.uint(5)), former: BigInt(f.uint(6)) };
-    this.#run(bytes, (turn) => this.#code.session(turn, session), () => ({}),
+    this.#run(f, (turn) => this.#code.session(turn, session), () => ({}),
       { no: () => ({ result: Result.FAILED }) });
   }
 
   /** What can't be saved is asked for again, whatever was thrown. */
-  flush(bytes) {
-    const why = fieldsOf(bytes).uint(3);
-    this.#run(bytes, (turn) => this.#code.flush(turn, why), () => ({}), {
+  flush(f) {
+    const why = f.uint(3);
+    this.#run(f, (turn) => this.#code.flush(turn, why), () => ({}), {
       all: true,
       no: (error) => {
         this.#log("flush", error);
@@ -416,9 +411,9 @@ export class Life {
     });
   }
 
-  handoff(bytes) {
+  handoff(f) {
     const run = (turn) => (this.#code.handoff === undefined ? COLD : this.#code.handoff(turn));
-    this.#run(bytes, run, (state) => {
+    this.#run(f, run, (state) => {
       if (state === BUSY) return { result: Result.BUSY };
       if (state === COLD || state === undefined || state === null) return { result: Result.COLD };
       return { state: toBytes(state) };
@@ -427,8 +422,7 @@ export class Life {
 
   /* Beside turns. */
 
-  answer(bytes) {
-    const f = fieldsOf(bytes);
+  answer(f) {
     const call = this.calls.get(f.uint(2));
     this.calls.delete(f.uint(2));
     if (f.uint(3) === Status.OK) call?.resolve(copied(f.data(4)));
@@ -448,8 +442,8 @@ export class Life {
     if (this.#open === undefined) this.#through();
   }
 
-  #run(bytes, run, end, { no, all = false }) {
-    const book = new Book(this, fieldsOf(bytes).uint(2));
+  #run(f, run, end, { no, all = false }) {
+    const book = new Book(this, f.uint(2));
     const bad = (error) => this.#finish(book, () => {
       if (all || error instanceof ReplyError) return no(error, book);
       if (!this.ended) this.#log("it broke", error);

@@ -284,10 +284,11 @@ class Link {
   }
 
   #activate(bytes) {
-    const life = new Life(this, bytes);
+    const f = fieldsOf(bytes);
+    const life = new Life(this, f);
     if (life.kind === undefined) throw new Malformed();
     this.lives.set(life.activation, life);
-    life.activate(bytes);
+    life.activate(f);
   }
 
   #tell(body, bytes) {
@@ -296,25 +297,25 @@ class Link {
     if (life === undefined) return; // it failed to come to life
     switch (body) {
       case Says.MESSAGE:
-        life.message(bytes);
+        life.message(f);
         break;
       case Says.TIMER:
-        life.timer(bytes);
+        life.timer(f);
         break;
       case Says.ALARM:
-        life.alarm(bytes);
+        life.alarm(f);
         break;
       case Says.SESSION:
-        life.session(bytes);
+        life.session(f);
         break;
       case Says.FLUSH:
-        life.flush(bytes);
+        life.flush(f);
         break;
       case Says.HANDOFF:
-        life.handoff(bytes);
+        life.handoff(f);
         break;
       case Says.ANSWER:
-        life.answer(bytes);
+        life.answer(f);
         break;
       case Says.RESUME:
         life.resume();

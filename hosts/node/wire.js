@@ -61,7 +61,11 @@ export function copied(bytes) {
 
 /* ---- writing ---- */
 
+/* Of one byte: nearly all are. */
+const SHORT = Array.from({ length: 0x80 }, (_, value) => Buffer.of(value));
+
 function varint(value) {
+  if (value < 0x80) return SHORT[Number(value)];
   const out = [];
   let rest = value;
   if (typeof rest === "bigint") {
@@ -160,11 +164,6 @@ export class Reader {
     return true;
   }
 
-  /** What no next() has gone through. */
-  rest() {
-    return this.#all.subarray(this.#at);
-  }
-
   #take(size) {
     const end = this.#at + size;
     if (end > this.#all.length) throw new Malformed();
@@ -191,19 +190,37 @@ export class Reader {
   }
 }
 
-/** The fields of a message, by number: of one that comes again, the last. */
-export function fieldsOf(bytes) {
-  const r = new Reader(bytes);
-  const found = { values: new Map(), data: new Map() };
-  while (r.next()) {
-    found.values.set(r.field, r.value);
-    found.data.set(r.field, r.data);
+const FIELD_MAX = 31; // of those that are known
+
+class Fields {
+  #values = [];
+  #data = [];
+
+  constructor(bytes) {
+    this.bytes = bytes;
+    for (const r = new Reader(bytes); r.next();) {
+      if (r.field > FIELD_MAX) continue;
+      this.#values[r.field] = r.value;
+      this.#data[r.field] = r.data;
+    }
   }
-  return {
-    uint: (field) => found.values.get(field) ?? 0,
-    data: (field) => found.data.get(field) ?? EMPTY,
-    has: (field) => found.values.has(field),
-  };
+
+  uint(field) {
+    return this.#values[field] ?? 0;
+  }
+
+  data(field) {
+    return this.#data[field] ?? EMPTY;
+  }
+
+  has(field) {
+    return this.#values[field] !== undefined;
+  }
+}
+
+/** The fields of a message, by number: of one that comes again, the last. What is missing is 0, or empty. */
+export function fieldsOf(bytes) {
+  return new Fields(bytes);
 }
 
 /** All that a field that may be repeated has. */
