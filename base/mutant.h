@@ -255,8 +255,8 @@
     X(M_GAPLOST, "what is missing among pushes is not waited for")
 
 /* Of durable actors: the simulator, tests/node/runtime_durable_test.c, runtime_alarms_test.c,
- * alarms_test.c, outbox_test.c, operate_test.c, and tests/storage/actor_store_test.c,
- * remote_store_test.c and store_tools_test.c, with --mutants. */
+ * runtime_sends_test.c, alarms_test.c, outbox_test.c, operate_test.c, and
+ * tests/storage/actor_store_test.c, remote_store_test.c and store_tools_test.c, with --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
     X(M_OUTBOXLOST, "what an owner before has not delivered is not sent again")          \
@@ -275,7 +275,8 @@
     X(M_ANSWERAPART, "an answer is saved by another commit than what goes with it")      \
     X(M_ANSWERGONE, "of the answers of an actor the last one alone is kept")             \
     X(M_TAKENLOST, "that a send was taken is not saved")                                 \
-    X(M_ALARMSTAYS, "alarms stay behind when their actor moves")
+    X(M_ALARMSTAYS, "alarms stay behind when their actor moves")                         \
+    X(M_TAKENEARLY, "a send is taken before anything came of it")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")

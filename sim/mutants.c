@@ -264,6 +264,8 @@ static const struct {
     {"M_EARLIERCOUNTS",
      "a grant is seldom later than an election and the next one: tests/txn/lease_test.c plants it"},
     {"M_DOUBTPASSED", "one seed in some hundred shows it: judge_test.c plants it"},
+    {"M_TAKENEARLY",
+     "no account here waits before it has changed anything: runtime_sends_test.c plants it"},
     {"M_HALFBATCH", "no operator here asks for values: operate_test.c plants it"},
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
     {"M_HALFCOPY", "no store here is a file: store_tools_test.c plants it"},

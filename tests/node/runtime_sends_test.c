@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "tests/node/memory_store.h"
 #include "tests/node/runtime_rig.h"
+#include "tests/planted.h"
 #include "wire/session.h"
 
 enum { FENCE = 7, KIND = 3 };
@@ -537,7 +538,9 @@ static int all_cases(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    return all_cases();
+    static const enum mutant all[] = {M_TAKENEARLY};
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
