@@ -392,7 +392,7 @@ func TestCallsGoSideBySide(t *testing.T) {
 	n.step()
 	failed := putData(putUint(putUint(putUint(nil, 1, 1), 2, 3), 3, 9), 4, "TIMEOUT no answer")
 	n.write(says(saysAnswer, failed))
-	if s := n.step(); replyText(s) != "ERR TIMEOUT no answer" {
+	if s := n.step(); replyText(s) != "TIMEOUT no answer" {
 		t.Fatalf("%q", replyText(s))
 	}
 }

@@ -133,12 +133,16 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// errorText is how an error is told: an Error as it is, others behind "ERR".
+// errorText is how an error is told: an Error as it is, and so a CallError, whose text begins with
+// a code of its own; others behind "ERR".
 func errorText(err error) string {
 	var own Error
 	text := "ERR " + err.Error()
+	var called *CallError
 	if errors.As(err, &own) {
 		text = string(own)
+	} else if errors.As(err, &called) {
+		text = called.Text
 	}
 	return strings.NewReplacer("\r", " ", "\n", " ", "\x00", " ").Replace(text)
 }

@@ -11,7 +11,8 @@ import sys
 import tempfile
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, free_port, healthy, main, succeeds, until
+from fleet import Fleet, Resp, free_port, healthy, main, succeeds, until
+from trade_game import TradeGame, gives_and_pushes
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 LIBRARY = os.path.join(ROOT, "hosts", "node")
@@ -24,23 +25,15 @@ def example(name):
     return os.path.join(LIBRARY, "examples", name)
 
 
-class Game:
-    """One coordinator, a gateway, nodes with a host each, and one store."""
-
+class Game(TradeGame):
     def __init__(self, fleet, nodes=1, tcp=False):
-        self.fleet = fleet
+        names = [f"n{i}" for i in range(1, nodes + 1)]
         self.tcp = tcp
-        self.addresses = {}
-        fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
+        self.addresses = {n: f"127.0.0.1:{free_port()}" if tcp else f"unix:{fleet.data(f'{n}.sock')}" for n in names}
         with open(fleet.data("token"), "w", encoding="ascii") as file:
             file.write(TOKEN + "\n")
         os.chmod(fleet.data("token"), 0o600)
-        for i in range(1, nodes + 1):
-            self.addresses[f"n{i}"] = f"127.0.0.1:{free_port()}" if tcp else f"unix:{fleet.data(f'n{i}.sock')}"
-            self.node(f"n{i}")
-            self.host(f"n{i}")
-        self.gateway = fleet.gateway("g1", ["--deadline-ms", "30000"]).resp
-        self.redis = Resp(self.gateway)
+        super().__init__(fleet, *names)
 
     def node(self, name):
         where = ["--host", self.addresses[name], *(["--host-token", self.fleet.data("token")] if self.tcp else [])]
@@ -49,21 +42,6 @@ class Game:
     def host(self, name):
         env = {"RINGHOLD_HOST_TOKEN": TOKEN if self.tcp else ""}
         return self.fleet.start(f"host-{name}", [example("trade.js"), self.addresses[name]], env, ready=False, program=NODE)
-
-    def __call__(self, id, payload):
-        return self.redis("CALL", id, payload)
-
-    def error(self, id, payload):
-        try:
-            answer = self(id, payload)
-        except RespError as error:
-            return str(error)
-        raise AssertionError(f"{id} {payload}: {answer} is no error")
-
-    def bound(self, id):
-        client = Resp(self.gateway)
-        assert client("BIND", id) == "OK"
-        return client
 
 
 def the_library_tests_itself_and_conforms(binary):
@@ -83,26 +61,7 @@ def the_library_tests_itself_and_conforms(binary):
 def players_give_and_rooms_push(binary):
     with Fleet(binary) as fleet:
         game = Game(fleet)
-        assert game("ann", "add sword 2") == "2"
-        assert game("ann", "bag") == "sword=2"
-        assert game.error("ann", "dance") == "ERR add, bag, give, join, say, remind"
-        bob = game.bound("bob")
-        assert game("ann", "give bob sword 1") == "1"
-        assert bob.read() == ["message", "bob", "* ann gave you sword 1"]
-        assert game.error("ann", "give bob sword 9") == "NOITEM you have only 1"
-        assert (game("ann", "bag"), game("bob", "bag")) == ("sword=1", "sword=1")
-        assert game.error("ann", "say lobby hello") == "NOTHERE join first"  # what the room answered
-        assert game("ann", "join lobby") == "joined"
-        assert game("bob", "join lobby") == "joined"
-        assert game("ann", "say lobby hello there") == "said to 2"
-        assert bob.read() == ["message", "bob", "lobby ann: hello there"]
-        assert game("@4/lobby", "tick") == "OK"
-        until("the timer rang", lambda: game("@4/lobby", "who") == "ann bob, 2 said")
-        assert game("bob", "remind 0.2 tea") == "OK"
-        assert bob.read() == ["message", "bob", "* tea, 1"]
-        # Many at once, of many actors.
-        game.redis.send(*[("CALL", f"p{i % 50}", "add coin 1") for i in range(1000)])
-        assert [game.redis.read() for _ in range(1000)] == [str(i // 50 + 1) for i in range(1000)]
+        gives_and_pushes(game)
         healthy(fleet)
 
 
@@ -114,6 +73,7 @@ def a_host_that_is_killed_comes_back(binary):
         # The code of a player ends the whole process amidst a request.
         assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
         assert fleet.process("host-n1").wait() == 3
+        game.has_ended("ann")
         waits = Resp(game.gateway)
         waits.send(("CALL", "ann", "bag"))  # for the host that comes
         game.host("n1")

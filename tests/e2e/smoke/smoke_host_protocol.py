@@ -14,48 +14,27 @@ import tempfile
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, free_port, healthy, main, succeeds, until
+from fleet import Fleet, Resp, free_port, healthy, main, succeeds, until
+from trade_game import TradeGame, gives_and_pushes, stands_still
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 GO = os.path.join(ROOT, "hosts", "go")
 KINDS = ["--kind", "0:host=player,durable,alarms,sessions=kick", "--kind", "4:host=room,turn=2"]
 
 
-class Game:
-    """One coordinator, a gateway, nodes with a host each, and one store."""
-
-    def __init__(self, fleet, program, nodes=1, extra=()):
-        self.fleet, self.program, self.extra = fleet, program, list(extra)
-        fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
-        for i in range(1, nodes + 1):
-            self.node(f"n{i}")
-            self.host(f"n{i}")
-        self.gateway = fleet.gateway("g1", ["--deadline-ms", "30000"]).resp
-        self.redis = Resp(self.gateway)
+class Game(TradeGame):
+    def __init__(self, fleet, program, nodes=1):
+        self.program = program
+        super().__init__(fleet, *[f"n{i}" for i in range(1, nodes + 1)])
 
     def node(self, name):
         store = ["--store", "sqlite:" + self.fleet.data("game.db"), "--admin", f"127.0.0.1:{free_port()}"]
         where = ["--host", "unix:" + self.fleet.data(name + ".sock"), "--host-silence", "1s"]
-        return self.fleet.node(name, [*KINDS, *store, *where, *self.extra])
+        return self.fleet.node(name, [*KINDS, *store, *where])
 
     def host(self, name):
         address = "unix:" + self.fleet.data(name + ".sock")
         return self.fleet.start(f"host-{name}", [address], program=self.program, ready=False)
-
-    def __call__(self, id, payload):
-        return self.redis("CALL", id, payload)
-
-    def error(self, id, payload):
-        try:
-            answer = self(id, payload)
-        except RespError as error:
-            return str(error)
-        raise AssertionError(f"{id} {payload}: {answer} is no error")
-
-    def bound(self, id):
-        client = Resp(self.gateway)
-        assert client("BIND", id) == "OK"
-        return client
 
     def owner(self, id):
         return self.redis("WHERE", id)[1]
@@ -71,25 +50,7 @@ class Game:
 def players_give_and_rooms_push(program, binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, program)
-        assert game("ann", "add sword 2") == "2"
-        assert game("ann", "bag") == "sword=2"
-        assert game.error("ann", "dance") == "ERR add, bag, give, join, say, remind"
-        bob = game.bound("bob")
-        assert game("ann", "give bob sword 1") == "1"
-        assert bob.read() == ["message", "bob", "* ann gave you sword 1"]
-        assert game.error("ann", "give bob sword 9") == "NOITEM you have only 1"
-        assert (game("ann", "bag"), game("bob", "bag")) == ("sword=1", "sword=1")
-        assert game("ann", "join lobby") == "joined"
-        assert game("bob", "join lobby") == "joined"
-        assert game("ann", "say lobby hello there") == "said to 2"
-        assert bob.read() == ["message", "bob", "lobby ann: hello there"]
-        assert game("@4/lobby", "tick") == "OK"
-        until("the timer rang", lambda: game("@4/lobby", "who") == "ann bob, 2 said")
-        assert game("bob", "remind 0.2 tea") == "OK"
-        assert bob.read() == ["message", "bob", "* tea, 1"]
-        # Many at once, of many actors.
-        game.redis.send(*[("CALL", f"p{i % 50}", "add coin 1") for i in range(1000)])
-        assert [game.redis.read() for _ in range(1000)] == [str(i // 50 + 1) for i in range(1000)]
+        gives_and_pushes(game)
         assert game.figure("n1", "ringhold_node_hosts ") == 1
         assert game.figure("n1", "ringhold_node_host_dropped_total") == 0
         healthy(fleet)
@@ -103,7 +64,7 @@ def a_host_that_is_killed_comes_back(program, binary):
         # The code of a player ends the whole process amidst a request.
         assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
         assert fleet.process("host-n1").wait() == 3
-        until("ann has ended, too", lambda: fleet.process("n1").log_has("failed actor=0/ann"))
+        game.has_ended("ann")
         waits = Resp(game.gateway)
         waits.send(("CALL", "ann", "bag"))  # for the host that comes
         game.host("n1")
@@ -116,14 +77,6 @@ def a_host_that_is_killed_comes_back(program, binary):
         assert game.figure("n1", 'ringhold_node_hosts_ended_total{reason="closed"}') == 4
         assert fleet.process("n1").running
         healthy(fleet)
-
-
-def stands_still(pid):
-    states = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8") as file:
-            states.append(file.read().rpartition(")")[2].split()[0])
-    return set(states) == {"T"}
 
 
 def a_host_that_hangs_is_noticed(program, binary):

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, free_port, healthy, main, succeeds, until
+from fleet import Fleet, Resp, free_port, healthy, main, succeeds, until
+from trade_game import TradeGame, gives_and_pushes, stands_still
 
 LIBRARY = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "hosts", "python"))
 FOUND = {"PYTHONPATH": LIBRARY, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -19,19 +20,11 @@ def python(*words, **more):
     return subprocess.Popen([sys.executable, *words], env={**os.environ, **FOUND}, **more)
 
 
-class Game:
-    """One coordinator, a gateway, nodes with a host each, and one store."""
-
+class Game(TradeGame):
     def __init__(self, fleet, *names, token=None):
-        self.fleet = fleet
         self.addresses = {}
         self.token = token
-        fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
-        for name in names:
-            self.node(name)
-            self.host(name)
-        self.gateway = fleet.gateway("g1", ["--deadline-ms", "30000"]).resp
-        self.redis = Resp(self.gateway)
+        super().__init__(fleet, *names)
 
     def node(self, name):
         where = ["--host", "unix:" + self.fleet.data(name + ".sock")]
@@ -45,21 +38,6 @@ class Game:
         words = [os.path.join(LIBRARY, "examples", "trade.py"), self.addresses[name]]
         env = {**FOUND, "RINGHOLD_HOST_TOKEN": token if self.token else ""}
         return self.fleet.start(f"{log}-{name}", words, env=env, ready=False, program=sys.executable)
-
-    def __call__(self, id, payload):
-        return self.redis("CALL", id, payload)
-
-    def error(self, id, payload):
-        try:
-            answer = self(id, payload)
-        except RespError as error:
-            return str(error)
-        raise AssertionError(f"{id} {payload}: {answer} is no error")
-
-    def bound(self, id):
-        client = Resp(self.gateway)
-        assert client("BIND", id) == "OK"
-        return client
 
 
 def its_own_tests_pass(_):
@@ -82,29 +60,10 @@ def it_conforms(binary):
 def players_give_and_rooms_push(binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, "n1")
-        assert game("ann", "add sword 2") == "2"
-        assert game("ann", "bag") == "sword=2"
-        assert game.error("ann", "dance") == "ERR add, bag, give, join, say, remind"
-        bob = game.bound("bob")
-        assert game("ann", "give bob sword 1") == "1"
-        assert bob.read() == ["message", "bob", "* ann gave you sword 1"]
-        assert game.error("ann", "give bob sword 9") == "NOITEM you have only 1"
-        assert (game("ann", "bag"), game("bob", "bag")) == ("sword=1", "sword=1")
-        assert game("ann", "join lobby") == "joined"
-        assert game.error("bob", "say lobby hi") == "NOTHERE join first"
-        assert game("bob", "join lobby") == "joined"
-        assert game("ann", "say lobby hello there") == "said to 2"
-        assert bob.read() == ["message", "bob", "lobby ann: hello there"]
-        assert game("@4/lobby", "tick") == "OK"
-        until("the timer rang", lambda: game("@4/lobby", "who") == "ann bob, 2 said")
-        assert game("bob", "remind 0.2 tea") == "OK"
-        assert bob.read() == ["message", "bob", "* tea, 1"]
+        gives_and_pushes(game)
         # What a client says wrongly is an answer, and breaks nobody.
         for wrong in ("remind nan x", "remind x y", "add x 0", "add x ²", "give bob x -1", "give", b"\xff", ""):
             assert game.error("ann", wrong).startswith("ERR "), wrong
-        # Many at once, of many actors.
-        game.redis.send(*[("CALL", f"p{i % 50}", "add coin 1") for i in range(1000)])
-        assert [game.redis.read() for _ in range(1000)] == [str(i // 50 + 1) for i in range(1000)]
         assert not fleet.process("host-n1").log_has("Traceback")
         healthy(fleet)
 
@@ -117,7 +76,7 @@ def a_host_that_is_killed_comes_back(binary):
         # The code of a player ends the whole process amidst a request.
         assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
         assert fleet.process("host-n1").wait() == 3
-        until("ann has ended, too", lambda: fleet.process("n1").log_has("failed actor=0/ann"))
+        game.has_ended("ann")
         waits = Resp(game.gateway)
         waits.send(("CALL", "ann", "bag"))  # for the host that comes
         game.host("n1")
@@ -132,6 +91,7 @@ def a_host_that_is_killed_comes_back(binary):
         assert game("ann", "bag") == "sword=2"
         # Another one takes over from one that hangs, and the old one, when it wakes, is told so.
         old = fleet.process("host-n1").kill(signal.SIGSTOP)
+        until("it stands still", lambda: stands_still(old.popen.pid))
         game.host("n1", "other")
         until("another one serves", lambda: succeeds(game, "ann", "bag") == "sword=2")
         old.kill(signal.SIGCONT)
