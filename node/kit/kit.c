@@ -88,9 +88,16 @@ static _Noreturn void wrong(const char *what)
     abort();
 }
 
+static void is_a_test(const struct rh_test *t)
+{
+    if (t == NULL) {
+        wrong("there is no test");
+    }
+}
+
 static struct bytes bytes_of_text(const char *text)
 {
-    return bytes_of(text, strlen(text));
+    return bytes_of(text, text == NULL ? 0 : strlen(text));
 }
 
 static const char *text_of(struct rh_test *t, struct bytes bytes)
@@ -129,18 +136,21 @@ static struct puppet *puppet_of(struct rh_test *t, uint16_t kind, struct bytes i
     return s;
 }
 
-static struct puppet *named(struct rh_test *t, uint16_t kind, const char *id)
+static struct bytes id_of(const struct rh_test *t, uint16_t kind, const char *id)
 {
-    if (t == NULL) {
-        wrong("there is no test");
-    }
+    is_a_test(t);
     if (id == NULL || id[0] == '\0' || strlen(id) > RH_ID_MAX) {
         wrong("an id has 1 to 255 bytes");
     }
     if (kinds_find(&t->kinds, kind) == NULL) {
         wrong("no such kind is hosted");
     }
-    return puppet_of(t, kind, bytes_of_text(id));
+    return bytes_of_text(id);
+}
+
+static struct puppet *named(struct rh_test *t, uint16_t kind, const char *id)
+{
+    return puppet_of(t, kind, id_of(t, kind, id));
 }
 
 static void letter_free(struct letter *l)
@@ -389,6 +399,7 @@ static void start_node(struct rh_test *t)
 
 static void start_all(struct rh_test *t)
 {
+    is_a_test(t);
     if (t->started) {
         return;
     }
@@ -784,7 +795,8 @@ int rh_test_host(struct rh_test *t, uint16_t kind, const struct rh_actor_ops *op
 {
     const struct rh_kind hosted = {.number = kind, .ops = ops, .argument = argument};
 
-    if (t == NULL || t->started) {
+    is_a_test(t);
+    if (t->started) {
         wrong("kinds are hosted before the first actor lives");
     }
     return kinds_add(&t->kinds, &hosted) == ERR_OK && kinds_start(&t->kinds, "test") == ERR_OK
@@ -826,6 +838,7 @@ void rh_test_advance(struct rh_test *t, uint32_t ms)
 
 uint64_t rh_test_clock(const struct rh_test *t)
 {
+    is_a_test(t);
     return BEGIN_MS + (t->now_us - 1000000) / 1000;
 }
 
@@ -855,7 +868,7 @@ int rh_test_move(struct rh_test *t, uint16_t kind, const char *id)
 
 int rh_test_lives(const struct rh_test *t, uint16_t kind, const char *id)
 {
-    const struct puppet *s = find(t, kind, bytes_of_text(id));
+    const struct puppet *s = find(t, kind, id_of(t, kind, id));
 
     return s != NULL && s->actor != NULL && s->task != VERB_ACTIVATE ? 1 : 0;
 }
@@ -868,6 +881,7 @@ void rh_test_crash(struct rh_test *t)
 
 void rh_test_commits(struct rh_test *t, enum rh_test_commits how, uint32_t count)
 {
+    is_a_test(t);
     t->how = how;
     t->how_many = how == RH_TEST_COMMITS_GOOD ? 0 : count;
 }
