@@ -507,20 +507,16 @@ static uint64_t version_of(struct store_sqlite *s)
     return version;
 }
 
-/* It is new, or a store already; not the file of another program. */
-static bool may_be_ours(struct store_sqlite *s)
+/* Another program's file, and a store of another version, stay as they are. */
+static bool is_new(struct store_sqlite *s)
 {
     sqlite3_stmt *stmt = NULL;
-    const bool ours = sqlite3_prepare_v2(s->db,
-                                         "SELECT 1 FROM sqlite_schema WHERE NOT EXISTS"
-                                         " (SELECT 1 FROM sqlite_schema WHERE name = 'store')",
-                                         -1,
-                                         &stmt,
-                                         NULL) == SQLITE_OK &&
-                      sqlite3_step(stmt) == SQLITE_DONE;
+    const bool empty =
+        sqlite3_prepare_v2(s->db, "SELECT 1 FROM sqlite_schema", -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_DONE;
 
     (void)sqlite3_finalize(stmt);
-    return ours;
+    return empty;
 }
 
 static bool make_schema(struct store_sqlite *s)
@@ -537,7 +533,7 @@ static bool make_schema(struct store_sqlite *s)
 static bool found(struct store_sqlite *s)
 {
     const bool made = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
-                      (!may_be_ours(s) || make_schema(s)) &&
+                      (!is_new(s) || make_schema(s)) &&
                       sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 
     if (!made && sqlite3_get_autocommit(s->db) == 0) {

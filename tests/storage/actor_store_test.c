@@ -620,6 +620,13 @@ static void what_is_no_store_is_refused(void **state)
     (void)fputs("this is no database, but a text that is long enough to be taken for one\n", file);
     (void)fclose(file);
     assert_null(actor_store_open(f.name));
+    assert_int_equal(truncate(f.path, 0), 0);
+    // What a build with a tree for each table has made: not half of it is changed.
+    runs_sql(f.path,
+             "CREATE TABLE store (one INTEGER PRIMARY KEY, version INTEGER, read_back INTEGER);"
+             "INSERT INTO store VALUES (1, 1, 0); CREATE TABLE actor (kind, id, fence, number)");
+    assert_null(actor_store_open(f.name));
+    runs_sql(f.path, "CREATE TABLE entry (is_not_there)");
     assert_null(actor_store_open("redis:somewhere"));
     assert_null(actor_store_open("redis:127.0.0.1:1"));
     assert_null(actor_store_open("redis:unix:/nowhere/at/all"));
