@@ -7,6 +7,7 @@ is in the store.
 """
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -75,6 +76,15 @@ class SqliteReader:
         self.db.close()
 
 
+def state(pid):
+    """As in /proc: R, S, T (stopped), Z (it has ended) ...; X: there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
 class Server:
     """What those with a process have in common, besides stores.Server."""
 
@@ -103,13 +113,17 @@ class Postgres(Server, stores.Postgres):
         return "postgres:" + self.where.replace(f"port={self.port}", f"port={port}")
 
     def kill(self):
-        """As when the machine dies, but for its disk."""
-        for pid in self.processes():
+        """As when the machine dies, but for its disk: the next one starts only when nobody has its memory any more."""
+        self.process.send_signal(signal.SIGSTOP)
+        until("it forks nobody", lambda: state(self.process.pid) in "TZ")
+        pids = self.processes()
+        for pid in pids:
             try:
-                os.kill(pid, 9)
+                os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it was a short one
         self.process.wait(30)
+        until("all of it has ended", lambda: all(state(pid) in "ZX" for pid in pids))
 
     def reader(self):
         return PsqlReader(self)
