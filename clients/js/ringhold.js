@@ -231,7 +231,8 @@ function tcpLine(url, on) {
     (net) => {
       if (!open) return;
       const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-      socket = net.connect({ host, port: Number(url.port), ...(module === "node:tls" ? { servername: host } : {}) });
+      const named = module === "node:tls" && !/^[\d.]+$|:/.test(host); // an address has no SNI
+      socket = net.connect({ host, port: Number(url.port), ...(named ? { servername: host } : {}) });
       socket.setNoDelay(true);
       socket.on(module === "node:tls" ? "secureConnect" : "connect", () => open && on.open());
       socket.on("data", (data) => open && on.bytes(new Uint8Array(data)));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The clients that games are given, in C and in JavaScript: asked, pushed to, kicked, and gateways replaced under them."""
+"""The clients that games are given, in C, JavaScript and Python: asked, pushed to, kicked, and gateways replaced under them."""
 import json
 import os
 import queue
@@ -10,6 +10,7 @@ import sys
 import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
+import certificates
 from fleet import DEADLINE, Fleet, Resp, free_port, main, succeeds, until
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -19,11 +20,12 @@ ASKED = 300
 
 
 class Player:
-    """examples/player.c or tests/e2e/player.mjs: lines in, lines out."""
+    """examples/player.c, tests/e2e/player.mjs, player.py: lines in, lines out."""
 
-    def __init__(self, program, gateways, kind, name, token=None):
+    def __init__(self, program, gateways, kind, name, token=None, env=None):
         words = [*program, ",".join(gateways), str(kind), name, *([token] if token else [])]
-        self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        env = {**os.environ, **(env or {})}
+        self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.lines = queue.Queue()
         self.seen = []
         threading.Thread(target=self.read, daemon=True).start()
@@ -80,10 +82,15 @@ class Tcp:
 
     def programs(self, binary):
         yield [os.path.join(os.path.dirname(os.path.abspath(binary)), "examples", "player")]
+        yield [os.path.join(HERE, "player.py")]
         if NODE:
             yield [NODE, os.path.join(HERE, "player.mjs")]
         else:
             print("# SKIP JavaScript: node is not installed")
+
+
+def takes_websockets(program):
+    return program[0] == NODE
 
 
 carrier = Tcp()
@@ -113,8 +120,8 @@ def players_ask_and_are_pushed_to(binary):
         g = gateway(fleet, "g1", 0)
         ops, address = Resp(g.resp), address_of(g)
         until("somebody owns it", lambda: succeeds(ops, "CALL", "x", "events") is not None)
-        for program in carrier.programs(binary):
-            name = f"p{len(program)}"
+        for number, program in enumerate(carrier.programs(binary)):
+            name = f"p{number}"
             with Player(program, [address], 0, name) as player:
                 assert player.next("bound") == "bound afresh"
                 assert player.next("push") == "push 1 lost 0 hello"
@@ -144,7 +151,7 @@ def what_is_too_large_stays_here(binary):
         ops = Resp(g.resp)
         until("somebody owns it", lambda: succeeds(ops, "CALL", "@1/x", "x") is not None)
         ways = [(program, address_of(g)) for program in carrier.programs(binary)]
-        ways += [(program, f"ws://{g.fields['ws']}") for program, _ in ways[1:] if both]
+        ways += [(program, f"ws://{g.fields['ws']}") for program, _ in ways if both and takes_websockets(program)]
         for program, address in ways:
             with Player(program, [address], 1, "me") as player:
                 player.say("y" * 70000)  # before anybody has said what is taken
@@ -168,7 +175,7 @@ def gateways_are_replaced_under_them(binary):
         ports = [free_port(), free_port()]
         gateways = [gateway(fleet, f"g{i}", port) for i, port in enumerate(ports)]
         until("somebody owns it", lambda: succeeds(Resp(gateways[0].resp), "CALL", "@1/x", "x") is not None)
-        players = [Player(p, addresses_of(ports), 1, f"p{len(p)}") for p in carrier.programs(binary)]
+        players = [Player(p, addresses_of(ports), 1, f"p{i}") for i, p in enumerate(carrier.programs(binary))]
         asked = 0
         for player in players:
             player.next("ready")
@@ -216,7 +223,7 @@ def sessions_go_on_while_gateways_are_replaced(binary):
         ports = [free_port(), free_port()]
         gateways = [gateway(fleet, f"g{i}", port) for i, port in enumerate(ports)]
         until("somebody owns it", lambda: succeeds(Resp(gateways[0].resp), "CALL", "x", "events") is not None)
-        players = [Player(p, addresses_of(ports), 0, f"p{len(p)}") for p in carrier.programs(binary)]
+        players = [Player(p, addresses_of(ports), 0, f"p{i}") for i, p in enumerate(carrier.programs(binary))]
         for player in players:
             player.next("bound afresh")
             player.counted = 0
@@ -256,6 +263,24 @@ def tokens_are_shown(binary):
                     assert player.next("kicked").startswith(f"kicked {code} "), (token, player.seen)
 
 
+def gateways_prove_who_they_are(binary):
+    """By TLS without a WebSocket, for those that can."""
+    with Fleet(binary) as fleet:
+        start(fleet, "--kind", "1:echo")
+        chain, key = certificates.make(fleet, "clients")
+        g = fleet.gateway("g1", ["--frames-tls", "127.0.0.1:0", "--tls-cert", chain, "--tls-key", key])
+        until("somebody owns it", lambda: succeeds(Resp(g.resp), "CALL", "@1/x", "x") is not None)
+        host, _, port = g.fields["frames-tls"].rpartition(":")
+        trusts = {"NODE_EXTRA_CA_CERTS": chain, "PLAYER_CA": chain}
+        for program in list(carrier.programs(binary))[1:]:
+            with Player(program, [f"tls://{host}:{port}"], 1, "me", env=trusts) as player:
+                player.next("refused")
+                assert player.ask("by TLS") == "answer OK by TLS"
+                player.leave()
+            with Player(program, [f"tls://{host}:{port}"], 1, "me") as player:
+                assert "certificate" in player.next("lost").lower()
+
+
 def javascript_has_the_bytes_of_the_page(_binary):
     if not NODE:
         print("# SKIP JavaScript: node is not installed")
@@ -270,6 +295,13 @@ def javascript_has_the_bytes_of_the_page(_binary):
     assert not missing and "dependencies" not in package, missing
 
 
+def pythons_own_tests_pass(_binary):
+    folder = os.path.join(ROOT, "clients", "python")
+    words = [sys.executable, "-B", "-W", "error", "-m", "unittest"]
+    tests = subprocess.run(words, cwd=folder, stderr=subprocess.PIPE, text=True, timeout=DEADLINE, check=False)
+    assert tests.returncode == 0 and tests.stderr.rstrip().endswith("\nOK"), tests.stderr  # none is skipped
+
+
 if __name__ == "__main__":
     main(
         [
@@ -278,6 +310,8 @@ if __name__ == "__main__":
             gateways_are_replaced_under_them,
             sessions_go_on_while_gateways_are_replaced,
             tokens_are_shown,
+            gateways_prove_who_they_are,
             javascript_has_the_bytes_of_the_page,
+            pythons_own_tests_pass,
         ]
     )

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import packets
 from fleet import free_port, main
-from smoke_clients import Player, Tcp
+from smoke_clients import Player, Tcp, takes_websockets
 from websocket import BINARY, CLOSE, MAGIC, TEXT, frame, heads
 
 ACK = packets.packet(packets.HELLO_ACK, struct.pack(">BBHIIIQ", 1, 0, 0, 30000, 65536, 1024, 7))
@@ -248,11 +248,10 @@ def later_statuses(gateway, talk):
 
 
 def every_way(binary):
-    programs = list(Tcp().programs(binary))
-    yield programs[0], Talk
-    for program in programs[1:]:
+    for program in Tcp().programs(binary):
         yield program, Talk
-        yield program, WebTalk
+        if takes_websockets(program):
+            yield program, WebTalk
 
 
 def at_once(run, jobs):
