@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The clients that games are given, in C, JavaScript and Python: asked, pushed to, kicked, and gateways replaced under them."""
+"""The clients that games are given, in C, JavaScript, Python and Go: asked, pushed to, kicked, and gateways replaced under them."""
+import atexit
+import functools
 import json
 import os
 import queue
@@ -7,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
@@ -19,8 +22,17 @@ NODE = shutil.which("node") or shutil.which("nodejs")
 ASKED = 300
 
 
+@functools.lru_cache(maxsize=None)
+def built_by_go(folder, package):
+    """The program, in a folder that goes with this process."""
+    made = tempfile.mkdtemp(prefix="ringhold-go-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    subprocess.run(["go", "build", "-o", made + "/", package], cwd=os.path.join(ROOT, folder), check=True)
+    return os.path.join(made, os.path.basename(package))
+
+
 class Player:
-    """examples/player.c, tests/e2e/player.mjs, player.py: lines in, lines out."""
+    """examples/player.c, tests/e2e/player.mjs, player.py, clients/go/examples/player: lines in, lines out."""
 
     def __init__(self, program, gateways, kind, name, token=None, env=None):
         words = [*program, ",".join(gateways), str(kind), name, *([token] if token else [])]
@@ -83,6 +95,10 @@ class Tcp:
     def programs(self, binary):
         yield [os.path.join(os.path.dirname(os.path.abspath(binary)), "examples", "player")]
         yield [os.path.join(HERE, "player.py")]
+        if shutil.which("go"):
+            yield [built_by_go("clients/go", "./examples/player")]
+        else:
+            print("# SKIP Go: it is not installed")
         if NODE:
             yield [NODE, os.path.join(HERE, "player.mjs")]
         else:
@@ -302,6 +318,14 @@ def pythons_own_tests_pass(_binary):
     assert tests.returncode == 0 and tests.stderr.rstrip().endswith("\nOK"), tests.stderr  # none is skipped
 
 
+def gos_own_tests_pass(_binary):
+    if not shutil.which("go"):
+        print("# SKIP Go: it is not installed")
+        return
+    for words in (["vet"], ["test", "-count=1"]):
+        subprocess.run(["go", *words, "./..."], cwd=os.path.join(ROOT, "clients", "go"), check=True, timeout=DEADLINE)
+
+
 if __name__ == "__main__":
     main(
         [
@@ -313,5 +337,6 @@ if __name__ == "__main__":
             gateways_prove_who_they_are,
             javascript_has_the_bytes_of_the_page,
             pythons_own_tests_pass,
+            gos_own_tests_pass,
         ]
     )

@@ -11,13 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import packets
-from fleet import free_port, main
+from fleet import main
 from smoke_clients import Player, Tcp, takes_websockets
 from websocket import BINARY, CLOSE, MAGIC, TEXT, frame, heads
 
 ACK = packets.packet(packets.HELLO_ACK, struct.pack(">BBHIIIQ", 1, 0, 0, 30000, 65536, 1024, 7))
 NAME_UNBIND, REBOUND = 0x7FFFFFFE, 18
-ports = threading.Lock()
 LARGE = 1000  # bytes of a payload that some of these call too large
 
 
@@ -101,8 +100,7 @@ class Gateway:
         self.talk, self.lies, self.largest = talk, list(lies), largest
         self.came = 0
         self.seen = []  # payloads of requests
-        with ports:
-            self.listener = socket.create_server(("127.0.0.1", free_port()))
+        self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = ("ws://" if talk is WebTalk else "") + "127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self.listen, daemon=True).start()
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command player is examples/player.c in Go: what is typed goes to an actor, and what the actor
+// pushes is shown.
+//
+//	player GATEWAY,GATEWAY KIND ID [TOKEN]
+//
+// PLAYER_CA: certificates (PEM) that tls:// gateways are checked by.
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	ringhold "ringhold.dev/clients/go"
+)
+
+type player struct {
+	client *ringhold.Client
+
+	mu    sync.Mutex // of stdout, and
+	actor ringhold.Actor
+}
+
+func (p *player) say(format string, arguments ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Printf(format+"\n", arguments...)
+}
+
+func (p *player) who() ringhold.Actor {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.actor
+}
+
+// heard tells an answer, when it has come.
+func (p *player) heard(pending *ringhold.Pending) {
+	answer, err := pending.Wait(context.Background())
+	var failed *ringhold.Error
+	if errors.As(err, &failed) {
+		p.say("answer %v  %s", failed.Status, failed.Payload)
+	} else if err == nil {
+		p.say("answer OK  %s", answer)
+	}
+}
+
+func config() *tls.Config {
+	path := os.Getenv("PLAYER_CA")
+	if path == "" {
+		return nil
+	}
+	chain, err := os.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(chain)
+	return &tls.Config{RootCAs: pool}
+}
+
+func main() {
+	if len(os.Args) < 4 {
+		log.Fatal("player GATEWAY,GATEWAY KIND ID [TOKEN]")
+	}
+	kind, err := strconv.ParseUint(os.Args[2], 10, 16)
+	if err != nil {
+		log.Fatal(err)
+	}
+	kicked := make(chan struct{})
+	p := &player{actor: ringhold.Actor{Kind: uint16(kind), ID: os.Args[3]}}
+	options := ringhold.Options{
+		Gateways: strings.Split(os.Args[1], ","),
+		TLS:      config(),
+		OnPush: func(push ringhold.Push) {
+			p.say("push %d lost %d  %s", push.Sequence, push.Lost, push.Payload)
+		},
+		OnKnown: func(who ringhold.Who) { p.say("known %d  %s", who.Kind, who.ID) },
+		OnRebound: func(who ringhold.Who) {
+			p.say("rebound %d  %s", who.Kind, who.ID)
+			p.mu.Lock()
+			p.actor = who.Actor // what is typed goes to that one from here on
+			p.mu.Unlock()
+		},
+		OnReady: func() { p.say("ready") },
+		OnBound: func(fresh bool) {
+			p.say("bound %s", map[bool]string{true: "afresh", false: "again"}[fresh])
+		},
+		OnBegun:   func() { p.say("begun") },
+		OnLost:    func(why string) { p.say("lost %s", why) },
+		OnGoaway:  func(_ time.Duration, text string) { p.say("goaway %s", text) },
+		OnRefused: func(e *ringhold.Error) { p.say("refused %s", e.Payload) },
+		OnKicked: func(k *ringhold.Kicked) {
+			p.say("kicked %d  %s", k.Code, k.Text)
+			close(kicked)
+		},
+	}
+	if len(os.Args) > 4 {
+		options.Token = []byte(os.Args[4])
+	}
+	if p.client, err = ringhold.New(options); err != nil {
+		log.Fatal(err)
+	}
+	p.play(kicked)
+	p.client.Close()
+}
+
+func (p *player) play(kicked <-chan struct{}) {
+	bound := p.client.Bind(p.who())
+	go func() {
+		var failed *ringhold.Error
+		if _, err := bound.Wait(context.Background()); errors.As(err, &failed) {
+			p.say("refused %s", failed.Payload)
+		}
+	}()
+	go p.client.Connect(context.Background()) // OnKicked tells if it never will
+
+	answers := make(chan *ringhold.Pending, 1<<16) // in the order in which they were asked
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for pending := range answers {
+			p.heard(pending)
+		}
+	}()
+	go func() {
+		defer close(answers)
+		lines := bufio.NewScanner(os.Stdin)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if text := lines.Text(); strings.HasPrefix(text, "!") {
+				p.client.Notify(p.who(), []byte(text[1:]))
+			} else {
+				answers <- p.client.Start(p.who(), []byte(text))
+			}
+		}
+	}()
+	select {
+	case <-said:
+	case <-kicked:
+	}
+}

@@ -1,0 +1,3 @@
+module ringhold.dev/clients/go
+
+go 1.19
