@@ -340,6 +340,9 @@ run-porcupine: $(binary) $(plugins)
 bots: setup-build-check ## players who drop the line and resume (BOTS=10000, SECONDS=); four minutes
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_bots.py $(binary)
+client-bots: setup-build-check ## players by the client libraries through a rolling restart (BOTS=10000); five minutes
+	+@$(submake) $(binary) $(plugins)
+	@tests/e2e/campaign/campaign_client_bots.py $(binary)
 balance: setup-build-check ## a Zipf load on four nodes is shared out by --balance load; a minute or three; MINUTES=10 goes on to see that nothing moves to and fro
 	+@$(submake) $(binary)
 	@tests/e2e/campaign/campaign_balance.py $(binary) $(if $(MINUTES),--minutes $(MINUTES))
@@ -489,7 +492,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots alerts drain-page bench run-bench screens-page \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots alerts drain-page bench run-bench screens-page \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

@@ -170,10 +170,11 @@ def a_node_comes_and_one_takes_the_others_place(binary):
         assert code == 3 and "n9 has not registered" in err, (code, out, err)
 
 
-main([
-    all_are_restarted_under_load,
-    a_crash_does_not_leave_it_drained,
-    what_fails_stops_it_and_it_goes_on,
-    it_tells_first_and_refuses_nonsense,
-    a_node_comes_and_one_takes_the_others_place,
-])  # fmt: skip
+if __name__ == "__main__":
+    main([
+        all_are_restarted_under_load,
+        a_crash_does_not_leave_it_drained,
+        what_fails_stops_it_and_it_goes_on,
+        it_tells_first_and_refuses_nonsense,
+        a_node_comes_and_one_takes_the_others_place,
+    ])  # fmt: skip
