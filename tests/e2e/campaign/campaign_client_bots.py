@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """Players by the client libraries, thousands in a process, while all nodes are restarted one after the other: each keeps a ledger of
-what the actor and its pushes told it. BOTS (10,000) in Go (clients/go/examples/bots), on two gateways, ask every ASK (10) seconds and
-are pushed to each second. Nothing is lost, comes twice, or begins afresh."""
+what the actor and its pushes told it. BOTS (10,000) in Go (clients/go/examples/bots), then MONO_BOTS (500) in C# (clients/csharp/examples), on two
+gateways, ask every ASK (10) seconds and are pushed to each second. Nothing is lost, comes twice, or begins afresh."""
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 
 sys.path[:0] = [sys.path[0] + "/..", sys.path[0] + "/../smoke"]  # fleet.py and the like
 from campaign import actor, figures, gateway, raise_file_limit, say
 from fleet import Fleet, main, until
-from smoke_clients import built_by_go
+from smoke_clients import built_by_go, built_by_mono
 from smoke_rolling_restart import Machines, rolling
 
 BOTS = int(os.environ.get("BOTS", "10000"))
+MONO_BOTS = int(os.environ.get("MONO_BOTS", "500"))
 ASK = float(os.environ.get("ASK", "10"))
 NODES = ("n1", "n2", "n3")
 
@@ -43,8 +43,8 @@ def through_a_rolling_restart(binary, command, count, rate):
         gateways = [gateway(fleet, f"g{i}", "--max-clients", str(count * 9 // 8 + 100)) for i in (1, 2)]
         fleet.settled(NODES)
         addresses = ",".join(g.fields["frames"] for g in gateways)
-        options = [f"-gateways={addresses}", f"-n={count}", f"-rate={rate}", f"-ask={ASK}s", "-time=10m"]
-        with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as bots:
+        options = [f"-gateways={addresses}", f"-n={count}", f"-rate={rate}", f"-ask={ASK}s", "-time=0s"]
+        with subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as bots:
             until("all are bound", lambda: bound(gateways) == count, deadline=300)
             say(f"{count} are in")
             machines = Nodes(fleet)
@@ -54,8 +54,7 @@ def through_a_rolling_restart(binary, command, count, rate):
                 machines.end()
             assert code == 0 and machines.done == list(NODES), (out, err, machines.done)
             say("all nodes were restarted")
-            bots.send_signal(signal.SIGINT)
-            told, _ = bots.communicate(timeout=120)
+            told, _ = bots.communicate(timeout=120)  # its stdin is closed: it ends
         told = json.loads(told)
         say(" ".join(f"{name} {number}" for name, number in told.items()))
         assert bots.returncode == 0, bots.returncode
@@ -72,5 +71,12 @@ def players_in_go(binary):
     through_a_rolling_restart(binary, [built_by_go("clients/go", "./examples/bots")], BOTS, 500)
 
 
+def players_in_csharp(binary):
+    if not shutil.which("mcs"):
+        print("# SKIP C#: mono is not installed")
+        return
+    through_a_rolling_restart(binary, ["mono", built_by_mono("Bots.cs")], MONO_BOTS, 100)
+
+
 if __name__ == "__main__":
-    main([players_in_go])
+    main([players_in_go, players_in_csharp])

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The clients that games are given, in C, JavaScript, Python and Go: asked, pushed to, kicked, and gateways replaced under them."""
+"""The clients that games are given, in C, JavaScript, Python, Go and C#: asked, pushed to, kicked, and gateways replaced under them."""
 import atexit
 import functools
+import glob
 import json
 import os
 import queue
@@ -31,8 +32,23 @@ def built_by_go(folder, package):
     return os.path.join(made, os.path.basename(package))
 
 
+@functools.lru_cache(maxsize=None)
+def built_by_mono(*sources):
+    """The program of these examples, beside the assembly that games have."""
+    here = os.path.join(ROOT, "clients", "csharp")
+    made = tempfile.mkdtemp(prefix="ringhold-mono-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    assembly = os.path.join(made, "Ringhold.dll")
+    strict = ["mcs", "-langversion:7", "-warn:4", "-warnaserror"]
+    subprocess.run([*strict, "-target:library", f"-out:{assembly}", *glob.glob(f"{here}/Ringhold/*.cs")], check=True)
+    program = os.path.join(made, sources[0].replace(".cs", ".exe"))
+    wanted = [os.path.join(here, "examples", source) for source in sources]
+    subprocess.run(["mcs", "-langversion:7", f"-r:{assembly}", f"-out:{program}", *wanted], check=True)
+    return program
+
+
 class Player:
-    """examples/player.c, tests/e2e/player.mjs, player.py, clients/go/examples/player: lines in, lines out."""
+    """examples/player.c, tests/e2e/player.mjs, player.py, those of clients/go and clients/csharp: lines in, lines out."""
 
     def __init__(self, program, gateways, kind, name, token=None, env=None):
         words = [*program, ",".join(gateways), str(kind), name, *([token] if token else [])]
@@ -99,6 +115,10 @@ class Tcp:
             yield [built_by_go("clients/go", "./examples/player")]
         else:
             print("# SKIP Go: it is not installed")
+        if shutil.which("mcs"):
+            yield ["mono", built_by_mono("Player.cs")]
+        else:
+            print("# SKIP C#: mono is not installed")
         if NODE:
             yield [NODE, os.path.join(HERE, "player.mjs")]
         else:
@@ -106,7 +126,7 @@ class Tcp:
 
 
 def takes_websockets(program):
-    return program[0] == NODE
+    return program[0] in (NODE, "mono")
 
 
 carrier = Tcp()
@@ -326,6 +346,19 @@ def gos_own_tests_pass(_binary):
         subprocess.run(["go", *words, "./..."], cwd=os.path.join(ROOT, "clients", "go"), check=True, timeout=DEADLINE)
 
 
+def csharps_own_tests_pass(_binary):
+    if not shutil.which("mcs"):
+        print("# SKIP C#: mono is not installed")
+        return
+    here = os.path.join(ROOT, "clients", "csharp")
+    page = os.path.join(ROOT, "docs", "protocol-client.md")
+    with tempfile.TemporaryDirectory(prefix="ringhold-mono-") as made:
+        program = os.path.join(made, "Tests.exe")
+        sources = [*glob.glob(f"{here}/Ringhold/*.cs"), f"{here}/tests/Tests.cs"]
+        subprocess.run(["mcs", "-langversion:7", f"-out:{program}", *sources], check=True)
+        subprocess.run(["mono", program, page], check=True, timeout=DEADLINE)
+
+
 if __name__ == "__main__":
     main(
         [
@@ -338,5 +371,6 @@ if __name__ == "__main__":
             javascript_has_the_bytes_of_the_page,
             pythons_own_tests_pass,
             gos_own_tests_pass,
+            csharps_own_tests_pass,
         ]
     )

@@ -5,7 +5,7 @@
 //
 //	bots -gateways 127.0.0.1:7300,127.0.0.1:7301 -n 10000 -rate 500 -ask 2s -time 2m
 //
-// It ends after -time, or when it is interrupted. The last line is the sum of all ledgers, as JSON. Exit
+// It ends after -time; 0: when its stdin ends. The last line is the sum of all ledgers, as JSON. Exit
 // code 2: something was lost or came twice.
 package main
 
@@ -15,10 +15,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"math/rand"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,16 +142,22 @@ func main() {
 	n := flag.Int("n", 100, "how many players")
 	rate := flag.Int("rate", 500, "that begin in a second")
 	ask := flag.Duration("ask", 2*time.Second, "each asks so often")
-	length := flag.Duration("time", 10*time.Second, "for so long, from the first on")
+	length := flag.Duration("time", 10*time.Second, "for so long, from the first on; 0: until stdin ends")
 	prefix := flag.String("prefix", "go-", "of their ids")
 	flag.Parse()
 	if *n < 1 || *rate < 1 || *ask <= 0 || flag.NArg() > 0 {
 		log.Fatal("bots: see -help")
 	}
-	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(interrupted, *length)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if *length > 0 {
+		time.AfterFunc(*length, cancel)
+	} else {
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			cancel()
+		}()
+	}
 	bots := make([]bot, *n)
 	var all sync.WaitGroup
 	begin := time.NewTicker(time.Second / time.Duration(*rate))
