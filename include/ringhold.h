@@ -184,7 +184,8 @@ RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
  * frees it. Exactly one of the two happens. */
 RH_API int rh_done(struct rh_token token, int result);
 
-/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late; or rh_post(). */
+/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late; or rh_post(), or
+ * rh_timer_call(). */
 typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument);
 
 /* Call `timer` (not NULL) on this actor later, while a message runs or a callback is deferred. The
@@ -235,6 +236,19 @@ typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struc
 RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags, rh_on_answer then,
                    void *argument);
+
+/* Frees an argument that the library owns. It runs on the actor's worker, and may call no function
+ * that takes an actor; the instance may be gone. */
+typedef void (*rh_destroy)(void *argument);
+
+/* Like rh_call(), but `argument` is the library's as soon as this is called, whatever it returns.
+ * destroy(argument) is called exactly once: when `then` has returned, when it is certain that
+ * `then` will not be called (the calling actor stopped, moved or failed: after its deactivate), or
+ * at once if this returns an error. A process that dies calls nothing. `destroy`: free() for what
+ * malloc() gave; not NULL (RH_INVALID). */
+RH_API int rh_call_owned(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
+                         struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags,
+                         rh_on_answer then, void *argument, rh_destroy destroy);
 
 /* Send a message for which nobody waits. It runs at most once, in order with the calls from this
  * actor to the same one. An actor may send to itself; that arrives like any message. RH_INVALID and
@@ -439,8 +453,15 @@ RH_API struct rh_group *rh_group_load(struct rh_bytes *state);
  * is > 0, or 0: wrong callback, there is no ops.timer, or the actor has 1024 timers. */
 RH_API uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms,
                                void *argument);
-/* Stop a timer. RH_GONE: it has already ended or been stopped. On the actor's worker, like all
- * functions that take an actor. */
+/* Like rh_timer_start(), but `then` (not NULL) is called with `argument`, whether the kind has an
+ * ops.timer or not; it may finish later, as that may. `argument` is the library's as soon as this
+ * is called: destroy(argument) is called once, when the timer has ended, was stopped or its actor
+ * has ended, never while `then` runs, and at once if this returns 0. `destroy` may be NULL: then
+ * the argument stays the caller's. A move ends the timer, as it ends all timers. */
+RH_API uint64_t rh_timer_call(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, rh_timer then,
+                              void *argument, rh_destroy destroy);
+/* Stop a timer of either function. RH_GONE: it has already ended or been stopped. On the actor's
+ * worker, like all functions that take an actor. */
 RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 
 /* ---- life ---- */
@@ -581,6 +602,26 @@ RH_API struct rh_bytes rh_id(const struct rh_actor *actor);
  * from one owner to the next. A store that keeps the highest one beside the data and refuses a
  * write with a smaller one can't be overwritten by a deposed owner: examples/store_sqlite.c. */
 RH_API uint64_t rh_fence(const struct rh_actor *actor);
+
+/* Names one life of an actor, from its activate to its deactivate on one node. No other life of
+ * that id in the fleet has the same one, whatever moved, failed, was cleared from quarantine or was
+ * restored in between; a fence alone stays the same when the actor starts again where it was. A
+ * later life has the greater one: compare `fence`, then `start`. */
+struct rh_incarnation {
+    uint64_t fence; /* as rh_fence() */
+    uint64_t start; /* of those with that fence; > 0. Two lives in a row may leave numbers out */
+};
+
+/* Return the actor's incarnation, the same one all its life. Any callback may call it, except
+ * upgrade. An actor that asks takes some 400 bytes more. NULL: both are 0. */
+RH_API struct rh_incarnation rh_incarnation(struct rh_actor *actor);
+
+enum { RH_INCARNATION_TEXT = 34 /* bytes of one as text, with its NUL */ };
+/* Write an incarnation as text: `fence` and `start` as 16 hexadecimal digits each, and a '-' in
+ * between. Such texts sort as the incarnations do, byte by byte: for a column of a database, or a
+ * log. NULL is ignored. Any thread. */
+RH_API void rh_incarnation_text(struct rh_incarnation incarnation, char text[34]);
+
 /* Return the pointer that the kind's start callback made; NULL if there is no such callback.
  * Several workers use it at the same time. */
 RH_API void *rh_shared(const struct rh_actor *actor);

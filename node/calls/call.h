@@ -59,6 +59,7 @@ struct numbering {
     _Atomic uint64_t bonds;   /* within one fence stamps of bonds grow, for a fence has one owner */
     _Atomic uint64_t calls;   /* an answer that comes late finds nothing, never another call */
     _Atomic uint64_t callers; /* the calls of two incarnations are not taken for one another's */
+    _Atomic uint64_t starts;  /* likewise of bonds: of rh_incarnation() */
 };
 
 struct call_answer {

@@ -85,6 +85,8 @@ static void replies(void)
 static void asks(void)
 {
     assert_int_equal(rh_call(NULL, 0, id, none, 10, 0, never, NULL), RH_INVALID);
+    assert_int_equal(rh_call_owned(NULL, 0, id, none, 10, 0, never, NULL, free), RH_INVALID);
+    assert_int_equal(rh_call_owned(NULL, 0, id, none, 10, 0, never, NULL, NULL), RH_INVALID);
     assert_int_equal(rh_send(NULL, 0, id, none), RH_INVALID);
     assert_int_equal(rh_send_once(NULL, 0, id, none), RH_INVALID);
     assert_int_equal(rh_push(NULL, none), RH_INVALID);
@@ -123,6 +125,8 @@ static void life(void)
     struct rh_bytes at_null = lost;
 
     assert_int_equal(rh_timer_start(NULL, 1, 0, NULL), 0);
+    assert_int_equal(rh_timer_call(NULL, 1, 0, never_due, NULL, free), 0);
+    assert_int_equal(rh_timer_call(NULL, 1, 0, NULL, NULL, NULL), 0);
     assert_int_equal(rh_timer_stop(NULL, 1), RH_INVALID);
     assert_int_equal(rh_passivate(NULL), RH_INVALID);
     assert_int_equal(rh_fail(NULL, NULL), RH_INVALID);
@@ -130,6 +134,9 @@ static void life(void)
     assert_int_equal(rh_flush_soon(NULL), RH_INVALID);
     assert_null(rh_id(NULL).data);
     assert_int_equal(rh_fence(NULL), 0);
+    assert_int_equal(rh_incarnation(NULL).fence, 0);
+    assert_int_equal(rh_incarnation(NULL).start, 0);
+    rh_incarnation_text(rh_incarnation(NULL), NULL);
     assert_int_equal(rh_state_get(NULL, id, &at_null), RH_INVALID);
     assert_int_equal(rh_state_next(NULL, none, &at_null, &at_null), RH_INVALID);
     assert_int_equal(rh_state_put(NULL, id, none), RH_INVALID);
