@@ -48,9 +48,22 @@ extern "C" {
 #define RH_API
 #endif
 
+/* The release that this header is of, and as a number: major * 1000000 + minor * 1000 + patch. The
+ * library that runs may be another one: rh_version(). */
+#define RH_VERSION        "0.1.0"
+#define RH_VERSION_NUMBER 1000
+
+/* Return the version of the library that runs, as "0.1.0"; it lives as long as the process. Any
+ * thread. */
+RH_API const char *rh_version(void);
+/* Return the same as a number, to be compared with RH_VERSION_NUMBER. Any thread. */
+RH_API uint32_t rh_version_number(void);
+
 /* Version of the structures below. The library refuses tables and options with another number. New
- * fields are added only at the end of a structure, and each structure starts with its size: code
- * that was built with an older header of the same ABI keeps working. */
+ * fields are added only at the end of a structure, and each that you fill in starts with its size:
+ * code that was built with an older header of the same ABI keeps working, and what it lacks is 0.
+ * Code that was built with a newer header works as long as it sets nothing that this library does
+ * not know; else it is refused, and a line says both sizes. */
 enum { RH_ABI = 2 };
 
 /* The results of functions and callbacks, and the outcomes of calls. The numbers never change. */
@@ -793,8 +806,11 @@ struct rh_actor_ops {
     int (*alarm)(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm);
 };
 
-/* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */
+/* A shared object for `ringhold node --actor ./game.so` defines this one symbol … */
 extern RH_API const struct rh_actor_ops ringhold_actor;
+/* … or, if it has several kinds, this one: a table for each, and NULL behind the last. A kind is
+ * named by its `name`, which no other of the object has: `--kind 3:./game.so:orc`. */
+extern RH_API const struct rh_actor_ops *const ringhold_actors[];
 
 /* ---- a node in this process ---- */
 

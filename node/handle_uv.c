@@ -5,11 +5,11 @@
 #include "node/node_uv.h"
 #include "node/worker/worker_uv.h"
 
+#include "base/given.h"
 #include "base/mem.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { POLL_US = 100000 };
 
@@ -27,14 +27,16 @@ struct rh_node {
 static bool take_options(struct node_options *all, const struct rh_node_options *options)
 {
     // What ABI 2 began with.
-    const size_t least = offsetof(struct rh_node_options, role) + sizeof options->role;
+    struct given given = {.data = options,
+                          .least = offsetof(struct rh_node_options, role) + sizeof options->role};
+    char what[GIVEN_TEXT];
 
     *all = node_options_default();
     if (options == NULL) {
         (void)fprintf(stderr, "ringhold node: started without options\n");
         return false;
     }
-    if (options->abi != RH_ABI || options->size < least) {
+    if (options->abi != RH_ABI) {
         (void)fprintf(
             stderr,
             "ringhold node: the options were built for ABI %u of libringhold, but this is ABI %d\n",
@@ -42,8 +44,11 @@ static bool take_options(struct node_options *all, const struct rh_node_options 
             RH_ABI);
         return false;
     }
-    memcpy(
-        &all->node, options, options->size < sizeof all->node ? options->size : sizeof all->node);
+    given.size = options->size;
+    if (!given_take(&given, &all->node, sizeof all->node, what)) {
+        (void)fprintf(stderr, "ringhold node: the options: %s\n", what);
+        return false;
+    }
     return true;
 }
 

@@ -265,10 +265,12 @@ static void self_moves_without_being_asked(void **state)
              "  self.bag = self.bag or {'sword'} assert((state == nil) == (self.moves == 0)) end\n"
              "function k.show(self) return self.moves .. self.bag[1] .. ringhold.fence() end\n"
              "function k.life(self) return ringhold.incarnation() end\n"
+             "function k.version(self) return ringhold.version end\n"
              "function k.spoil(self) self.bag.f = print end\n",
              false);
     rig_enter(&r);
     assert_string_equal(call(&r, "show"), "0sword7");
+    assert_string_equal(call(&r, "version"), rh_version());
     char life[RH_INCARNATION_TEXT];
     (void)snprintf(life, sizeof life, "%s", call(&r, "life"));
     assert_memory_equal(life, "0000000000000007-", 17);

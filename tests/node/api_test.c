@@ -60,6 +60,12 @@ static void questions(void)
     assert_int_equal(rh_actors(NULL, NULL, lists_nobody, NULL), RH_INVALID);
 }
 
+static void versions(void)
+{
+    assert_memory_equal(rh_version(), RH_VERSION, strlen(RH_VERSION)); // "+next" may be behind it
+    assert_int_equal(rh_version_number(), RH_VERSION_NUMBER);
+}
+
 static void values(void)
 {
     assert_int_equal(rh_text(NULL).bytes.size, 0);
@@ -259,6 +265,7 @@ static void lines(void)
 static void nothing_is_an_error_and_no_crash(void **state)
 {
     (void)state;
+    versions();
     values();
     questions();
     replies();
