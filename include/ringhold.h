@@ -937,14 +937,50 @@ RH_API int rh_node_wait(struct rh_node *node);
  * code; 1 also if the node could not start. */
 RH_API int rh_node_run(const struct rh_node_options *options);
 
+/* Called with the answer of rh_node_call(), which is borrowed until it returns. */
+typedef void (*rh_on_node_answer)(struct rh_node *node, const struct rh_answer *answer,
+                                  void *argument);
+
+/* Call actor `id` (1..255 bytes) of `kind`, wherever it lives, from the program that runs the node:
+ * from any thread, until rh_node_wait() is called, which frees the node: a thread learns by RH_GONE
+ * that it has to end. The actor gets a message as of a client. `then` gets the answer within
+ * timeout_ms (1..60000, required); it is called exactly once, whatever happens:
+ *
+ * - of an embedded node on the thread that calls rh_node_poll(), from there or from rh_node_wait();
+ * - else on the node's protocol thread: it must return at once and never block. It may call
+ *   rh_node_call(), rh_node_owner(), rh_post(), rh_done() and rh_reply_later(), or put the answer
+ *   into a queue of yours.
+ *
+ * Calls to one actor run there in order. flags: RH_IDEMPOTENT. A node that is not registered yet
+ * keeps the call until it is, or its time is over (RH_REJECTED). What is open when the node has
+ * left ends with RH_UNKNOWN, or RH_REJECTED if it was never sent. id and payload are copied;
+ * `argument` stays the caller's.
+ *
+ * On an error `then` is not called. RH_INVALID: an argument is wrong; RH_TOO_BIG: the payload is
+ * over 1 MiB; RH_OVERLOADED: the node has 1024 such calls that are not answered; RH_GONE: the node
+ * is leaving, or has left. */
+RH_API int rh_node_call(struct rh_node *node, uint16_t kind, struct rh_bytes id,
+                        struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags,
+                        rh_on_node_answer then, void *argument);
+
+enum { RH_NODE_NAME = 64 /* bytes of a node's name, with its NUL */ };
+/* Tell which node owns an id now: its name is written to `name`. It is a hint: the id may move at
+ * any time, so call the actor by rh_node_call(), which finds it. From any thread, until
+ * rh_node_wait() is called; it waits for the protocol thread, which takes microseconds while that
+ * is awake. RH_OK; RH_NO_KIND: that node does not host the kind; RH_REJECTED: this node knows no
+ * owner: it is not registered, or nobody has the id; RH_GONE: the node has left; RH_INVALID. `name`
+ * is "" unless it is RH_OK or RH_NO_KIND. */
+RH_API int rh_node_owner(struct rh_node *node, uint16_t kind, struct rh_bytes id, char name[64]);
+
 /* Embedded: return a descriptor that is readable when rh_node_poll() has work. The node owns it;
  * use it in poll(2) and the like, and don't read it. -1: the node is not embedded. */
 RH_API int rh_node_fd(struct rh_node *node);
 
 /* Embedded: run the callbacks that are due, on this thread, which must always be the same one.
- * Waits at most `ms` milliseconds for some (-1 = a second). Call it at least every 20 ms, or when
- * rh_node_fd() is readable: no other thread runs the actors or their timers. RH_OK; RH_GONE: the
- * node has left, call rh_node_wait(); RH_INVALID: the node is not embedded. */
+ * Waits at most `ms` milliseconds for some (-1 = a second). Answers of rh_node_call() are
+ * callbacks, too. Call it at least every 20 ms, or when rh_node_fd() is readable: no other thread
+ * runs the actors or their timers. RH_OK; RH_GONE: the node has left, call rh_node_wait();
+ * RH_INVALID: the node is not embedded. */
 RH_API int rh_node_poll(struct rh_node *node, int ms);
 
 /* ---- where ids live, for a matchmaker or a tool ---- */

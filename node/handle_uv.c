@@ -3,6 +3,7 @@
  * The node of ringhold.h: a handle on a node that runs on threads of its own.
  */
 #include "node/node_uv.h"
+#include "node/outside_uv.h"
 #include "node/worker/worker_uv.h"
 
 #include "base/given.h"
@@ -16,6 +17,7 @@ enum { POLL_US = 100000 };
 struct rh_node {
     struct node_options options; /* a copy */
     struct node_asks asks;
+    struct outside outside;
     struct shell *shell;   /* the protocol thread's */
     struct worker *worker; /* embedded: until `ended` */
     pthread_t thread;
@@ -52,6 +54,12 @@ static bool take_options(struct node_options *all, const struct rh_node_options 
     return true;
 }
 
+static void handle_free(struct rh_node *node)
+{
+    outside_fini(&node->outside);
+    mem_free(node);
+}
+
 static void *serve(void *argument)
 {
     struct rh_node *node = argument;
@@ -68,19 +76,22 @@ struct rh_node *rh_node_start(const struct rh_node_options *options)
         mem_free(node);
         return NULL;
     }
+    outside_init(&node->outside, node);
+    node->asks.outside = &node->outside;
     node->shell = node_open(&node->options, &node->asks);
     if (node->shell == NULL) {
-        mem_free(node);
+        handle_free(node);
         return NULL;
     }
-    node->embedded = options->embedded != 0;
+    node->embedded = node->options.node.embedded != 0;
     node->worker = node->embedded ? node_worker(node->shell) : NULL;
+    node->outside.worker = node->worker;
     if (pthread_create(&node->thread, NULL, serve, node) != 0) {
         // Without a thread it leaves on this one, at once.
         (void)fprintf(stderr, "ringhold node: can't start its thread\n");
         atomic_store(&node->asks.stops, 2);
         (void)node_serve(node->shell);
-        mem_free(node);
+        handle_free(node);
         return NULL;
     }
     return node;
@@ -107,6 +118,7 @@ void rh_node_stop(struct rh_node *node)
 static void poll_once(struct rh_node *node, uint64_t wait_us)
 {
     node->ended = node->ended || !worker_poll(node->worker, wait_us);
+    outside_hand_out(&node->outside);
 }
 
 int rh_node_wait(struct rh_node *node)
@@ -118,8 +130,9 @@ int rh_node_wait(struct rh_node *node)
         poll_once(node, POLL_US);
     }
     (void)pthread_join(node->thread, NULL);
+    outside_hand_out(&node->outside);
     const int exit_code = node->exit_code;
-    mem_free(node);
+    handle_free(node);
     return exit_code;
 }
 
@@ -144,4 +157,26 @@ int rh_node_poll(struct rh_node *node, int ms)
         poll_once(node, ms < 0 ? UINT64_MAX : (uint64_t)ms * 1000);
     }
     return node->ended ? RH_GONE : RH_OK;
+}
+
+// NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it
+int rh_node_call(struct rh_node *node, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
+                 uint32_t timeout_ms, uint32_t flags, rh_on_node_answer then, void *argument)
+{
+    const struct outside_question question = {.kind = kind,
+                                              .id = id,
+                                              .payload = payload,
+                                              .timeout_ms = timeout_ms,
+                                              .flags = flags,
+                                              .then = then,
+                                              .argument = argument};
+
+    return node == NULL ? RH_INVALID : outside_call(&node->outside, &question);
+}
+
+int rh_node_owner(struct rh_node *node, uint16_t kind, struct rh_bytes id, char name[RH_NODE_NAME])
+{
+    return node == NULL || name == NULL
+               ? RH_INVALID
+               : outside_owner(&node->outside, node->shell, kind, id, name);
 }

@@ -31,8 +31,8 @@ struct call {
     uint64_t session;   /* of the incarnation that calls, at this node: what it asks of one other
                            actor runs there in order */
     uint16_t from_kind; /* who calls */
-    struct bytes from;
-    uint16_t kind; /* whom */
+    struct bytes from;  /* empty: the program around the node does (node/outside_uv.h) */
+    uint16_t kind;      /* whom */
     struct bytes id;
     struct bytes payload;
     size_t count;        /* of a broadcast: id is so many of them, each u8 size, bytes; else 0 */

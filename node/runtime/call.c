@@ -119,8 +119,7 @@ static const char *reason_of(int status)
     }
 }
 
-/* None that isn't OK is without a text. */
-static struct bytes payload_of(const struct call_answer *answer)
+struct bytes runtime_told(const struct call_answer *answer)
 {
     const bool own = answer->status == RH_FAILED && answer->payload.size > 0;
 
@@ -155,7 +154,7 @@ void runtime_answer(struct runtime *s, const struct call_answer *answer)
     } else if (answer->status == RH_DEADLOCK) {
         actor_complain(a, "deadlock", "the actor called an actor that waits for its answer");
     }
-    const struct bytes payload = payload_of(answer);
+    const struct bytes payload = runtime_told(answer);
 
     c->status = answer->status;
     if (a->deferred && !deferral_is_finished(a) && next_answer(a) == NULL) {

@@ -156,6 +156,14 @@ static void life(void)
     rh_ids_put(NULL, id);
 }
 
+static void never_told(struct rh_node *node, const struct rh_answer *answer, void *argument)
+{
+    (void)node;
+    (void)answer;
+    (void)argument;
+    fail();
+}
+
 static void nodes(void)
 {
     struct rh_node_options o = {.abi = RH_ABI, .size = sizeof o};
@@ -175,6 +183,8 @@ static void nodes(void)
     assert_null(rh_node_start(&o));
     o.kinds = &no_ops;
     assert_null(rh_node_start(&o));
+    assert_int_equal(rh_node_call(NULL, 0, id, none, 10, 0, never_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_owner(NULL, 0, id, f), RH_INVALID);
     assert_int_equal(rh_node_drain(NULL), RH_INVALID);
     rh_node_stop(NULL);
     assert_int_equal(rh_node_wait(NULL), 1);
