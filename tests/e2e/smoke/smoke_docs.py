@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Pages are true: adopt.md is walked beside a real PostgreSQL, the figures of capacity.md and data-centres.md are those of
-benchmarks.md, and each alert has its place in the runbook."""
+benchmarks.md, and each alert has its place in the runbook. REWRITE=1 puts what adopt.md's commands print now into the page."""
 import os
 import re
 import shutil
@@ -43,6 +43,8 @@ def the_way_from_crc32_is_as_written(binary):
         page = os.path.join(game.folder, "adopt.md")
         shutil.copy(os.path.join(ROOT, "docs", "adopt.md"), page)
         subprocess.run([os.path.join(ROOT, "tools", "tour"), binary, page], env=env, check=True)
+        if os.environ.get("REWRITE"):
+            shutil.copyfile(page, os.path.join(ROOT, "docs", "adopt.md"))
         said, found = unnumbered(read("docs/adopt.md")), unnumbered(read(page))
         for one, other in zip(said.splitlines(), found.splitlines(), strict=True):
             assert one == other, f"the page says {one!r}, the command {other!r}"
