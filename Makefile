@@ -381,7 +381,7 @@ run-alerts: $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_alerts.py $(binary)
 
 # Of what is shipped, which is compiled as one.
-bench: setup-build-check-bench ## ratios against peers, ten minutes; bench-NAME: one part; writes docs/benchmarks.md
+bench: setup-build-check-bench ## ratios against peers, a quarter of an hour; bench-NAME: one part; writes docs/benchmarks.md
 	+@$(submake) LTO=1 run-bench
 run-bench: $(binary) $(benches) $(plugins)
 	@bench/all $(out) $(PART)

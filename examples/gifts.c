@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Players who give each other gold, as durable actors: none is lost and none is
- * made, whatever dies. docs/durable.md explains it; trade.c does the same by hand.
+ * made, whatever dies. docs/actors.md comes to it in steps; trade.c does the same by hand.
  *
  *     CALL ann "earn 10"       10      from nowhere
  *     CALL ann "give bob 3"    7       hers is 3 less at once, bob's 3 more soon
@@ -105,7 +105,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 const struct rh_actor_ops ringhold_actor = {
     .abi = RH_ABI,
     .size = sizeof(struct rh_actor_ops),
-    .name = "gifts",
+    .name = "player",
     .activate = on_activate,
     .message = on_message,
     .deactivate = on_deactivate,

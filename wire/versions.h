@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which versions this build speaks, all in one place, and how two processes of
- * different builds find one that both speak. docs/operating.md#versions says
+ * different builds find one that both speak. docs/upgrade.md#versions says
  * what each number is of and who refuses what.
  *
  * A build of NEXT=1 is one version ahead in each, and says a little more as soon

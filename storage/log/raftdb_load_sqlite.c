@@ -119,7 +119,7 @@ static enum err refuse_fleet_format(struct raftdb *db, int64_t version)
                        ERR_FOREIGN,
                        reason,
                        "start that version, or a later one: after ringhold upgrade --finish there "
-                       "is no way back to an older one (docs/operating.md#upgrade)");
+                       "is no way back to an older one (docs/upgrade.md#ringhold)");
 }
 
 enum err raftdb_check_format(struct raftdb *db)
