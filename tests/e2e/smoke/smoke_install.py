@@ -94,6 +94,17 @@ def mistakes_are_hard_to_use(binary):
             assert re.search(r"or[ql]? +\$0x0,(0x[0-9a-f]+)?\(%rsp", code), f"{name} steps over guard pages"
 
 
+def the_library_exports_its_interface(binary):
+    """What packaging/libringhold.map lists, with the release that brought it; tools/abi compares that with the header."""
+    folder = os.path.dirname(os.path.abspath(binary))
+    with open(os.path.join(ROOT, "packaging", "libringhold.map"), encoding="utf-8") as file:
+        listed = set(re.findall(r"^ +(rh_\w+);", file.read(), re.M))
+    shown = tool("nm", "-D", "--defined-only", os.path.join(folder, "libringhold.so.0"))
+    exported = dict(re.findall(r"^[0-9a-f]+ T (\w+)@@(\S+)$", shown, re.M))
+    assert set(exported) == listed, set(exported) ^ listed
+    assert len(shown.splitlines()) == len(listed) + len(set(exported.values())), shown  # and the names of the releases
+
+
 def nothing_of_tests_is_in_it(binary):
     """No injection point, planted bug or test's actor: where their code would be, no name of it is."""
     folder = os.path.dirname(os.path.abspath(binary))
@@ -184,4 +195,4 @@ def links(folder, lib, config, library, text, says):
         assert loads == (how == "shared"), how
 
 
-main([mistakes_are_hard_to_use, nothing_of_tests_is_in_it, cplusplus_links_with_what_is_installed])
+main([mistakes_are_hard_to_use, nothing_of_tests_is_in_it, the_library_exports_its_interface, cplusplus_links_with_what_is_installed])

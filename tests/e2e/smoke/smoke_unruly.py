@@ -128,11 +128,25 @@ def an_object_of_another_abi_is_refused(binary):
         assert foreign in err and "ABI 1" in err and "this is ABI 2" in err, err
 
 
+def an_object_has_several_kinds(binary):
+    with Fleet(binary) as fleet:
+        several = plugin(fleet, "several.so")
+        fleet.coordinators(1)
+        fleet.node("n1", ["--actor", several + ":orc", "--kind", f"3@together:{several}:wolf=grey"])
+        redis = Resp(fleet.gateway("g1").resp)
+        assert [call(redis, name, "who") for name in ("x", "@3/x")] == ["orc", "wolf"]
+        words = ["node", "--name", "n2", "--join", "127.0.0.1:1", "--data", fleet.data("n2")]
+        for kind in ("", ":cat"):
+            code, _, err = fleet.run(*words, "--kind", f"3:{several}{kind}")
+            assert code == 1 and len(err.splitlines()) == 1 and "orc, wolf, ghost" in err, err
+
+
 main(
     [
         misbehaving_costs_nobody_else,
         who_hangs_is_named,
         a_state_too_big_moves_cold,
         an_object_of_another_abi_is_refused,
+        an_object_has_several_kinds,
     ]
 )
