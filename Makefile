@@ -426,7 +426,7 @@ run-lint: $(pb)
 	@echo '  LINT clang-format'
 	$(Q)printf '%s\n' $(code) | xargs -P $$(nproc) -n 100 clang-format --dry-run --Werror
 	+$(Q)$(submake) -k run-tidy
-	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations'
+	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations, words'
 	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
 	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
 	$(Q)./tools/layers
@@ -434,6 +434,7 @@ run-lint: $(pb)
 	$(Q)./tools/parts
 	$(Q)./tools/tags
 	$(Q)./tools/citations
+	$(Q)./tools/words
 
 ship: $(ship)
 
