@@ -369,6 +369,10 @@ screens-page: setup-build-check ## write docs/screens.md by the commands of a re
 	+@$(submake) $(binary)
 	@tests/e2e/smoke/show_screens.py $(binary)
 
+site: setup-build-check-site ## the documentation as a site in build/site, with the manual and the decisions; its links are checked
+	+@$(submake) $(manual)
+	@tools/site $(out)/man build/site
+
 # Each alert of packaging/prometheus, in a real Prometheus; one needs a fault that is planted.
 alerts: setup-build-check-alerts ## each alert fires in a real Prometheus
 	+@$(submake) $(faulty) run-alerts
@@ -490,7 +494,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots alerts drain-page bench run-bench screens-page \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots alerts drain-page bench run-bench screens-page site \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

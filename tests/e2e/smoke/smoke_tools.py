@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `make lint` looks for in texts is found when it is planted: words that no glossary has, links that lead nowhere."""
+"""What `make lint` and `make site` look for in texts is found when it is planted: unknown words, links that lead nowhere."""
 import importlib.machinery
 import importlib.util
 import os
@@ -75,4 +75,18 @@ def links_that_lead_nowhere_are_found(_binary):
         assert len(said) == (want is not None) and all(want in s for s in said), (line, said, want)
 
 
-main([words_that_nobody_can_look_up_are_found, links_that_lead_nowhere_are_found])
+def links_of_the_site_that_lead_nowhere_are_found(_binary):
+    site = tool("site")
+    with tempfile.TemporaryDirectory() as folder:
+        one, other = pathlib.Path(folder, "a.html"), pathlib.Path(folder, "b/c.html")
+        other.parent.mkdir()
+        one.write_text('<h1 id="top">')
+        other.write_text('<a href="../a.html#top"><a href="#here"><p id="here"><img src="https://x.org/y">')
+        assert not list(site.broken(pathlib.Path(folder)))
+        for link in ("d.html", "../a.css", "../a.html#bottom", "#bottom"):
+            other.write_text(f'<link href="{link}">')
+            found = list(site.broken(pathlib.Path(folder)))
+            assert len(found) == 1 and ("no such heading" if "#" in link else "no such file") in found[0], (link, found)
+
+
+main([words_that_nobody_can_look_up_are_found, links_that_lead_nowhere_are_found, links_of_the_site_that_lead_nowhere_are_found])
