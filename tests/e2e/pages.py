@@ -109,3 +109,57 @@ class Shell:
     def end(self):
         os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait()
+
+
+def parts(page, text):
+    """[(what, text)] of a page: "heading 2", "item", "row", "paragraph", "code", in their order."""
+    found = []
+    kind = None
+    for line in FENCE.sub(lambda m: "```" + m[0].replace("\n", "\v"), re.sub(r"<!--.*?-->\n", "", text, flags=re.S)).split("\n"):
+        if line.startswith("```"):
+            found, kind = [*found, ("code", line[3:].replace("\v", "\n"))], None
+        elif not line.strip():
+            kind = "code" if kind == "code" else None
+        elif line.startswith("    ") and kind in (None, "code"):
+            if kind is None:
+                found.append(("code", ""))
+            found[-1], kind = ("code", found[-1][1] + line + "\n"), "code"
+        elif heading := re.match(r"(#+) ", line):
+            found, kind = [*found, (f"heading {len(heading[1])}", line)], None
+        elif kind and kind != "code" and not re.match(r"(\||[-*] |\d+\. )", line):
+            found[-1] = (found[-1][0], found[-1][1] + "\n" + line)
+        else:
+            kind = "row" if line[0] == "|" else "item" if re.match(r"[-*] |\d+\. ", line) else "paragraph"
+            found.append((kind, line))
+    return [(what, said, links(page, said), re.findall(r"\d+(?:[.,]\d+)*", re.sub(r"\]\([^)]*\)|`[^`]*`", "", said))) for what, said in found]
+
+
+def links(page, text):
+    """Where it leads, by the pages' names in English."""
+    found = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, hash_, anchor = target.partition("#")
+        at = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+        english = at.replace("docs/zh/", "docs/").replace("README.zh.md", "README.md")
+        found.append(target if ":" in path else english + hash_ + (anchor if english == at else ""))
+    return sorted(re.sub(r"#.*", "", f) if f.split("#")[0] in TRANSLATED else f for f in found)
+
+
+# Pages that are there in Chinese, too.
+TRANSLATED = {"README.md": "README.zh.md", **{f"docs/{n}.md": f"docs/zh/{n}.md" for n in ("why", "concepts", "tour", "adopt")}}
+
+
+def lags(page, english, other_page, chinese):
+    """Where a translation is another page than the original, or nothing: by its parts, code, figures and links."""
+    ours, theirs = parts(page, english), parts(other_page, chinese)
+    for (what, said, leads, figures), (their_what, their_said, their_leads, their_figures) in zip(ours, theirs):
+        where = f"{page}: {said[:300]!r}\n{other_page}: {their_said[:300]!r}\n"
+        if what != their_what:
+            return f"{where}a {what} is a {their_what}"
+        if what == "code" and said != their_said:
+            return f"{where}other code: REWRITE=1 copies it"
+        if what != "code" and leads != their_leads:
+            return f"{where}leads elsewhere: {leads}, {their_leads}"
+        if what != "code" and sorted(figures) != sorted(their_figures):
+            return f"{where}has other figures: {figures}, {their_figures}"
+    return "" if len(ours) == len(theirs) else f"{page} has {len(ours)} parts, {other_page} {len(theirs)}: {max(ours, theirs, key=len)[min(len(ours), len(theirs))][:2]}"
