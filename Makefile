@@ -267,7 +267,7 @@ check: setup-build-check ## set up, build, run unit tests, stories, 200 simulate
 
 # A sanitizer judges what is done to memory, which differs little from seed to seed: fewer are enough.
 # What packages, pages and libraries in other languages hold is no matter of memory; nor is what mostly waits: for a restart, for moves, for systemd.
-waiting := fleets gdb history host_node host_python hosts install manual next packaging placement remembered rolling_restart screens systemd waits zones
+waiting := fleets gdb history host_node host_python hosts install manual next packaging placement remembered rolling_restart samples screens systemd waits walk zones
 smoke := $(filter-out $(if $(SAN),$(waiting:%=\%/smoke_%.py)),$(wildcard tests/e2e/smoke/smoke_*.py))
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 seeds_of = $(wildcard tests/fuzz/seeds/$(patsubst %_fuzz,%,$(notdir $(1)))_*)
@@ -374,6 +374,10 @@ screens-page: setup-build-check ## write docs/screens.md by the commands of a re
 	+@$(submake) $(binary)
 	@tests/e2e/smoke/show_screens.py $(binary)
 
+site: setup-build-check-site ## the documentation as a site in build/site, with the manual and the decisions; its links are checked
+	+@$(submake) $(manual)
+	@tools/site $(out)/man build/site
+
 # Each alert of packaging/prometheus, in a real Prometheus; one needs a fault that is planted.
 alerts: setup-build-check-alerts ## each alert fires in a real Prometheus
 	+@$(submake) $(faulty) run-alerts
@@ -431,7 +435,7 @@ run-lint: $(pb)
 	@echo '  LINT clang-format'
 	$(Q)printf '%s\n' $(code) | xargs -P $$(nproc) -n 100 clang-format --dry-run --Werror
 	+$(Q)$(submake) -k run-tidy
-	@echo '  LINT shellcheck, yamllint, layers, states, parts, tags, abi, citations'
+	@echo '  LINT shellcheck, yamllint, layers, states, parts, tags, abi, citations, words'
 	$(Q)shellcheck tools/setup tools/abi tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
 	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
 	$(Q)./tools/layers
@@ -440,6 +444,7 @@ run-lint: $(pb)
 	$(Q)./tools/tags
 	$(Q)./tools/abi
 	$(Q)./tools/citations
+	$(Q)./tools/words
 
 ship: $(ship)
 
@@ -495,7 +500,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots alerts drain-page bench run-bench screens-page \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots alerts drain-page bench run-bench screens-page site \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

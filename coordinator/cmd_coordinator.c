@@ -460,7 +460,7 @@ static void add_raft(struct options *t, struct coordinator_options *o)
                       option_number("election-ms",
                                     &o->election_ms,
                                     (struct option_range){50, 60000},
-                                    "election timeout (%)"));
+                                    "election time-out (%)"));
     (void)options_add(t,
                       option_number("heartbeat-ms",
                                     &o->heartbeat_ms,

@@ -11,6 +11,7 @@ import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import commands, main
+from pages import FENCE, TRANSLATED, lags
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 HELP_OF_ALL = {"config", "help"}
@@ -105,29 +106,22 @@ def every_command_is_told_and_completed(binary):
     assert completed(binary, "node", "--name", "") == set()
 
 
-def the_tour_goes_where_there_is_something(binary):
-    """Its commands and their options are those of the program: tools/tour makes it anew."""
-    shells = re.findall(r"^```console\n(.*?)^```$", text_of("docs", "tour.md"), re.S | re.M)
-    lines = re.findall(r"^\$ (.*)", "".join(shells), re.M)
-    assert len(lines) > 30, lines
-    every = commands(binary)
-    for words in re.findall(r"\bringhold ([a-z][^\n|;&>]*)", "\n".join(lines)):
-        parts = words.split()
-        command = next((c for c in (" ".join(parts[:2]), parts[0]) if c in every), None)
-        assert command, f"docs/tour.md: ringhold {words}: there is no such command"
-        flags = set(re.findall(r"--([a-z0-9-]+)", words)) - {"nmae"}  # which is a mistake to be shown
-        assert flags <= options(binary, command), f"docs/tour.md: ringhold {words}: {flags - options(binary, command)}"
-
-
-def both_readmes_lead_somewhere(_binary):
-    """The translation has the same sections, and what either refers to is there."""
-    english, chinese = text_of("README.md"), text_of("README.zh.md")
-    assert len(re.findall(r"^#+ ", english, re.M)) == len(re.findall(r"^#+ ", chinese, re.M))
-    assert "](README.zh.md)" in english and "](README.md)" in chinese
-    for text in (english, chinese):
-        links = re.findall(r"\]\(([^)#]+)\)", text)
-        missing = [n for n in links if not os.path.exists(os.path.join(ROOT, n))]
-        assert len(links) > 20 and not missing, missing
+def translations_keep_up(_binary):
+    """A page in Chinese has the parts, the code, the figures and the links of the page in English. With REWRITE=1 it gets the code."""
+    for page, chinese in TRANSLATED.items():
+        if not os.path.exists(os.path.join(ROOT, page)):
+            continue
+        if os.environ.get("REWRITE"):
+            fences = iter([m[0] for m in FENCE.finditer(text_of(page))])
+            text = FENCE.sub(lambda m, fences=fences: next(fences, m[0]), text_of(chinese))
+            with open(os.path.join(ROOT, chinese), "w") as f:
+                f.write(text)
+        lag = lags(page, text_of(page), chinese, text_of(chinese))
+        assert not lag, lag
+    english = "# A\n\nIt takes 3 s.\n\n- [b](b.md)\n\n```sh\nls\n```\n"
+    assert not lags("docs/NAME.md", english, "docs/zh/NAME.md", "# 甲\n\n3 秒。\n\n- [乙](../b.md)\n\n```sh\nls\n```\n")
+    for ours, theirs in (("3 s", "4 s"), ("b.md)", "c.md)"), ("- [", "["), ("ls", "rm"), ("# A\n", "## A\n"), ("```\n", "```\n\nMore.\n")):
+        assert lags("docs/NAME.md", english, "docs/NAME.md", theirs.join(english.rsplit(ours, 1))), (ours, theirs)
 
 
 def every_public_function_is_in_the_manual(_binary):
@@ -166,8 +160,7 @@ def what_watches_names_figures_that_there_are(_binary):
 main([
     the_pages_say_what_the_program_says,
     every_command_is_told_and_completed,
-    the_tour_goes_where_there_is_something,
-    both_readmes_lead_somewhere,
+    translations_keep_up,
     every_public_function_is_in_the_manual,
     every_function_of_the_client_is_on_its_page,
     what_watches_names_figures_that_there_are,

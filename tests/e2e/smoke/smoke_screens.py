@@ -2,6 +2,7 @@
 """What people see fits 100 columns, names what is wrong in its first line, and is drawn in place when it is watched."""
 import os
 import re
+import shlex
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
@@ -35,7 +36,7 @@ def screens(fleet):
     def show(*words, code=0):
         said, out, err = fleet.run(*words, "--coordinators", fleet.addresses)
         assert said == code, (words, said, out, err)
-        shown.append((" ".join(words), out + err))
+        shown.append((shlex.join(words), out + err))
 
     show("status")
     show("node", "list")
