@@ -78,8 +78,11 @@ struct rh_test {
     uint32_t how_many;
     bool killed; /* by a commit: the node is to be started anew */
     bool answered;
+    int status; /* of that answer */
     struct buffer answer;
     struct buffer text;
+    void (*on_time)(void *context, uint64_t clock_ms); /* NULL = nobody asks */
+    void *on_time_context;
 };
 
 static _Noreturn void wrong(const char *what)
@@ -204,6 +207,7 @@ static bool answer_one(struct rh_test *t)
         runtime_answer(t->runtime, &answer);
     } else if (l->asked) {
         t->answered = true;
+        t->status = l->status;
         buffer_clear(&t->answer);
         buffer_put(&t->answer, l->body.data, l->body.size);
     }
@@ -383,6 +387,16 @@ static void on_store(void *context, struct store_task *task)
     list_push_back(&t->asked, &task->link);
 }
 
+/* The clock shows another time. */
+static void tell_time(struct rh_test *t)
+{
+    if (t->on_time != NULL) {
+        t->on_time(t->on_time_context, rh_test_clock(t));
+    }
+    runtime_set_wall(t->runtime, t->now_us, rh_test_clock(t) * 1000);
+    runtime_tick(t->runtime, t->now_us);
+}
+
 static void start_node(struct rh_test *t)
 {
     const struct runtime_config config = {.on_completion = on_completion,
@@ -393,8 +407,7 @@ static void start_node(struct rh_test *t)
                                           .store = t};
 
     t->runtime = runtime_new(&config);
-    runtime_set_wall(t->runtime, t->now_us, rh_test_clock(t) * 1000);
-    runtime_tick(t->runtime, t->now_us);
+    tell_time(t);
 }
 
 static void start_all(struct rh_test *t)
@@ -681,8 +694,7 @@ static void settle(struct rh_test *t)
 {
     bool any = true;
 
-    runtime_set_wall(t->runtime, t->now_us, rh_test_clock(t) * 1000);
-    runtime_tick(t->runtime, t->now_us);
+    tell_time(t);
     scan(t);
     while (any) {
         any = all_go_on(t);
@@ -810,15 +822,28 @@ const char *rh_test_call(struct rh_test *t, uint16_t kind, const char *id, const
 
     start_all(t);
     t->answered = false;
+    t->status = RH_TIMEOUT;
     put_letter(t, s, 0, bytes_of_text(payload), DEADLINE_US)->asked = true;
     pass(t, t->now_us + DEADLINE_US, true);
     if (!t->answered) {
         if (s->running != NULL) {
             s->running->asked = false;
         }
-        return "TIMEOUT it got no answer in time";
+        return text_of(t, bytes_of_text("TIMEOUT it got no answer in time"));
     }
     return text_of(t, buffer_bytes(&t->answer));
+}
+
+int rh_test_status(const struct rh_test *t)
+{
+    is_a_test(t);
+    return t->status;
+}
+
+struct rh_bytes rh_test_bytes(const struct rh_test *t)
+{
+    is_a_test(t);
+    return (struct rh_bytes){t->text.data, t->text.size == 0 ? 0 : t->text.size - 1};
 }
 
 void rh_test_send(struct rh_test *t, uint16_t kind, const char *id, const char *payload)
@@ -842,6 +867,15 @@ uint64_t rh_test_clock(const struct rh_test *t)
     return BEGIN_MS + (t->now_us - 1000000) / 1000;
 }
 
+void rh_test_on_time(struct rh_test *t, void (*moved)(void *context, uint64_t clock_ms),
+                     void *context)
+{
+    is_a_test(t);
+    t->on_time = moved;
+    t->on_time_context = context;
+    moved(context, rh_test_clock(t));
+}
+
 int rh_test_move(struct rh_test *t, uint16_t kind, const char *id)
 {
     struct puppet *s = named(t, kind, id);
@@ -853,7 +887,7 @@ int rh_test_move(struct rh_test *t, uint16_t kind, const char *id)
     runtime_export(s->actor);
     for (size_t i = 0; s->task == VERB_EXPORT && i < DEADLINE_US / 1000; i++) {
         t->now_us += 1000; // it may finish later
-        runtime_tick(t->runtime, t->now_us);
+        tell_time(t);
         (void)store_one(t);
     }
     if (s->task == VERB_EXPORT || s->error == ERR_BUSY) {
