@@ -59,7 +59,7 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
-folders := base wire link ring txn storage raft stream route node gateway coordinator daemon client lua hosted sim cli conform load demo console
+folders := base wire link ring txn storage raft stream route node gateway coordinator daemon client lua hosted sim cli conform load demo console trial
 sources := $(filter-out %/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(shell find tests examples -name '*_test.c' | sort))
@@ -73,8 +73,8 @@ embedded := $(games:%.c=$(out)/%)
 playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
-# Programs of their own, that `ringhold conform|bench|bot|demo|cli` finds beside itself or in libexec/ringhold; and the demo's actor.
-beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ringhold-console ledger.so)
+# Programs of their own, that `ringhold conform|bench|bot|demo|cli|test` finds beside itself or in libexec/ringhold; and the demo's actor.
+beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ringhold-console ringhold-trial ledger.so)
 # Actors that `--actor store_redis=…` finds where they are installed.
 stores  := $(addprefix $(out)/examples/,store_postgres.so store_redis.so)
 library := $(out)/libringhold.a

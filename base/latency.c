@@ -19,6 +19,32 @@ uint64_t latency_count(const struct latency *l)
     return count;
 }
 
+uint64_t latency_quantile_us(const uint64_t bucket[LATENCY_BUCKETS], uint32_t permille)
+{
+    uint64_t count = 0;
+    uint64_t before = 0;
+    unsigned at = 0;
+
+    for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
+        count += bucket[i];
+    }
+    if (count == 0) {
+        return 0;
+    }
+    const uint64_t rank = (count * permille + 999) / 1000; // of the first that takes so long
+    while (before + bucket[at] < rank) {
+        before += bucket[at++];
+    }
+    if (at == LATENCY_BUCKETS - 1) {
+        return LATENCY_LAST_US;
+    }
+    const uint64_t from_us = at == 0 ? 0 : latency_bound_us(at - 1);
+    const double part = bucket[at] == 0 ? 0 : (double)(rank - before) / (double)bucket[at];
+    const uint64_t us = from_us + (uint64_t)((double)(latency_bound_us(at) - from_us) * part);
+
+    return us == 0 ? 1 : us;
+}
+
 void latency_merge(struct latency *to, const struct latency *more)
 {
     for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {

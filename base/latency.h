@@ -67,6 +67,10 @@ static inline void latency_add(struct latency *l, uint64_t us, uint64_t count)
 
 /* Return how many there were. */
 uint64_t latency_count(const struct latency *l);
+/* How long so many thousandths of those, 1 to 1000, took at most: at least 1; LATENCY_LAST_US for
+ * what took longer; 0 = none were counted. Within a bucket as if they lay evenly, as Prometheus
+ * reckons it. Each count is at most 2^48. */
+uint64_t latency_quantile_us(const uint64_t bucket[LATENCY_BUCKETS], uint32_t permille);
 /* Count in `to` what `more` counts, too. */
 void latency_merge(struct latency *to, const struct latency *more);
 

@@ -43,6 +43,9 @@ int cmd_node_list(int argc, char **argv)
                                           "WEIGHT",
                                           "VNODES",
                                           "ACTORS",
+                                          "+REQUESTS=requests_s",
+                                          "P99=p99_us",
+                                          "+QUEUE=waiting",
                                           "LEASE=lease_ms_left",
                                           "+LEAST LEASE=least_ms",
                                           "HEARD=heard_ms_ago",
@@ -59,6 +62,7 @@ int cmd_node_list(int argc, char **argv)
         .name = "node list",
         .summary = "List every node: address, state, weight, vnodes, actors, lease.",
         .arguments = "",
+        .details = "P99: as `ringhold status` tells it.",
         .options = query_options(&q, NULL),
     };
     const int code = query_parse(&q, &command, argc, argv);
@@ -86,6 +90,9 @@ int cmd_node_list(int argc, char **argv)
         rows_number(&r, n->member->weight);
         rows_number(&r, n->vnodes);
         rows_number(&r, n->actors);
+        rows_rate(&r, n->requests_known, n->requests_s);
+        rows_us_known(&r, n->p99_us);
+        rows_number(&r, n->waiting);
         rows_ms(&r, n->lease_us_left / 1000);
         rows_ms(&r, n->lease_least_us / 1000);
         rows_figure(

@@ -56,11 +56,8 @@ static void put_node(const Rh__AdminReply *reply, const Rh__NodeRow *n, struct r
     rows_share(r, share_ppm(n->cells, all_cells(reply)));
     rows_number(r, n->vnodes);
     rows_number(r, n->actors);
-    if (n->requests_known) {
-        rows_figure(r, n->requests_s, "%" PRIu64 "/s", n->requests_s);
-    } else {
-        rows_figure(r, 0, "-");
-    }
+    rows_rate(r, n->requests_known, n->requests_s);
+    rows_us_known(r, n->p99_us);
     rows_number(r, n->waiting);
     rows_number(r, n->held);
     rows_number(r, n->held_total);
@@ -83,6 +80,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
                                           "VNODES",
                                           "ACTORS",
                                           "REQUESTS=requests_s",
+                                          "P99=p99_us",
                                           "QUEUE=waiting",
                                           "+HELD",
                                           "+HELD EVER",
@@ -128,6 +126,28 @@ static void print_shares(const Rh__AdminReply *reply)
                     least->member->name,
                     (double)share_ppm(most->cells, all) / 1e4,
                     most->member->name);
+    }
+}
+
+/* What is asked of all, and where it takes longest. */
+static void print_load(const Rh__AdminReply *reply)
+{
+    const Rh__NodeRow *slowest = NULL;
+    uint64_t rate_s = 0;
+    char text[32];
+
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        rate_s += n->requests_known ? n->requests_s : 0;
+        slowest = n->p99_us > (slowest == NULL ? 0 : slowest->p99_us) ? n : slowest;
+    }
+    if (slowest != NULL) {
+        text_printf(2,
+                    "requests: %" PRIu64 " a second, p99 of a node %s at most (%s)",
+                    rate_s,
+                    duration_text(slowest->p99_us, text, sizeof text),
+                    slowest->member->name);
     }
 }
 
@@ -618,6 +638,7 @@ static void print_table(const struct query *q, const Rh__AdminReply *reply, cons
         print_head(reply);
         print_part(q, &t->nodes, true);
         print_shares(reply);
+        print_load(reply);
     }
     print_part(q, &t->gateways, false);
     print_part(q, &t->coordinators, true);
@@ -700,6 +721,9 @@ int cmd_status(int argc, char **argv)
         .name = "status",
         .summary = "Show the fleet at a glance: coordinators, nodes, gateways, moves in progress.",
         .arguments = "",
+        .details = "P99 is a node's own view: 99 of 100 requests that its actors answered in the "
+                   "last five "
+                   "seconds took\nat most so long, from when they came to the node to the answer.",
         .options = query_options(&q, &watch_option),
     };
     const int code = query_parse(&q, &command, argc, argv);

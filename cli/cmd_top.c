@@ -118,6 +118,61 @@ static void print_calls(const struct query *q, const struct collection *s)
     query_print(q, &r);
 }
 
+/* The slowest first. */
+static int compare_nodes(const void *left, const void *right)
+{
+    const Rh__NodeRow *a = *(Rh__NodeRow *const *)left;
+    const Rh__NodeRow *b = *(Rh__NodeRow *const *)right;
+
+    if (a->p99_us != b->p99_us) {
+        return a->p99_us > b->p99_us ? -1 : 1;
+    }
+    if (a->waiting != b->waiting) {
+        return a->waiting > b->waiting ? -1 : 1;
+    }
+    return strcmp(a->member->name, b->member->name);
+}
+
+/* As the leader knows them. */
+static int show_nodes(const struct query *q)
+{
+    static const char *const columns[] = {"NODE",
+                                          "STATE",
+                                          "REQUESTS=requests_s",
+                                          "P99=p99_us",
+                                          "QUEUE=waiting",
+                                          "HELD",
+                                          "ACTORS",
+                                          "ROLE",
+                                          NULL};
+    Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
+    Rh__AdminReply *reply = query_ask(q, &what.base);
+    struct rows r;
+
+    if (reply == NULL) {
+        return 1;
+    }
+    if (reply->n_nodes > 1) {
+        qsort(reply->nodes, reply->n_nodes, sizeof(Rh__NodeRow *), compare_nodes);
+    }
+    rows_init(&r, columns);
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        rows_text(&r, "%s", n->member->name);
+        rows_text(&r, "%s", n->state);
+        rows_rate(&r, n->requests_known, n->requests_s);
+        rows_us_known(&r, n->p99_us);
+        rows_number(&r, n->waiting);
+        rows_number(&r, n->held);
+        rows_number(&r, n->actors);
+        rows_text(&r, "%s", role_text(n->member->role));
+    }
+    query_print(q, &r);
+    admin_free(reply);
+    return 0;
+}
+
 static bool any_answered(const struct collection *s)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
@@ -156,15 +211,17 @@ int cmd_top(int argc, char **argv)
 {
     bool hot = false;
     bool calls = false;
+    bool nodes = false;
     struct query q;
     const struct option views[] = {
         option_switch("hot", &hot, "the actors that cost most; this is the default"),
         option_switch(
             "calls", &calls, "the calls that the actors of each node made to other actors"),
+        option_switch("nodes", &nodes, "the nodes, the slowest first"),
     };
     const struct command command = {
         .name = "top",
-        .summary = "Which actors are slow, busy, or have most requests waiting?",
+        .summary = "Which actors, or nodes, are slow, busy, or have most requests waiting?",
         .arguments = "",
         .details =
             "--hot:\n"
@@ -174,10 +231,22 @@ int cmd_top(int argc, char **argv)
             "waiting   COUNT requests are in its mailbox\n"
             "--calls, for each node since it registered:\n"
             "WAITING of those IN FLIGHT have no owner or link yet; RESENT are copies after\n"
-            "the first. REPLIED have ended: UNKNOWN to OVERLOADED of them without an answer.",
-        .options = query_options_more(&q, views, 2),
+            "the first. REPLIED have ended: UNKNOWN to OVERLOADED of them without an answer.\n"
+            "--nodes, as the leader knows it, of the last five seconds:\n"
+            "REQUESTS came to the node in a second; 99 of 100 that its actors answered took P99 "
+            "at\n"
+            "most there. QUEUE wait now, for their actors or for a move; HELD are those for a "
+            "move.",
+        .options = query_options_more(&q, views, 3),
     };
     const int code = query_parse(&q, &command, argc, argv);
 
-    return code >= 0 ? code : ask(&q, calls && !hot);
+    if (code >= 0) {
+        return code;
+    }
+    if (hot + calls + nodes > 1) {
+        (void)fprintf(stderr, "ringhold top: give one of --hot, --calls and --nodes\n");
+        return 1;
+    }
+    return nodes ? show_nodes(&q) : ask(&q, calls);
 }

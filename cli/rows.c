@@ -157,6 +157,24 @@ void rows_us(struct rows *r, uint64_t us)
     add_figure(r, us, duration_text(us, text, sizeof text));
 }
 
+void rows_us_known(struct rows *r, uint64_t us)
+{
+    if (us > 0) {
+        rows_us(r, us);
+    } else {
+        rows_figure(r, 0, "-");
+    }
+}
+
+void rows_rate(struct rows *r, bool known, uint64_t rate_s)
+{
+    if (known) {
+        rows_figure(r, rate_s, "%" PRIu64 "/s", rate_s);
+    } else {
+        rows_figure(r, 0, "-");
+    }
+}
+
 /* ---- tables ---- */
 
 /* Of UTF-8: bytes that go on with a character take no column. */

@@ -62,6 +62,10 @@ void rows_share(struct rows *r, uint64_t ppm);
 void rows_size(struct rows *r, uint64_t bytes);
 void rows_ms(struct rows *r, uint64_t ms);
 void rows_us(struct rows *r, uint64_t us);
+/* Likewise; 0 is not known: "-" for people. */
+void rows_us_known(struct rows *r, uint64_t us);
+/* "12/s"; if that is not known 0, for people "-". */
+void rows_rate(struct rows *r, bool known, uint64_t rate_s);
 
 /* Print them all. JSON, `[{"name":"n1",…},…]`, is without a newline. */
 void rows_print(const struct rows *r, enum rows_format format);

@@ -73,6 +73,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct buffer *out)
         json_number(out, "actors", n->actors);
         json_number(out, "held", n->held);
         json_number(out, "requests", n->executed);
+        json_number(out, "p99_us", n->p99_us);
         json_number(out, "forwarded", n->forwarded);
         json_number(out, "lease_ms", n->lease_us_left / 1000);
         json_end(out, '}');
@@ -168,6 +169,7 @@ static void put_trend(const Rh__AdminReply *reply, struct buffer *out)
     json_text(out, NULL, "requests");
     json_text(out, NULL, "held");
     json_text(out, NULL, "moves");
+    json_text(out, NULL, "p99_us");
     json_end(out, ']');
     json_begin(out, "points", '[');
     for (size_t i = 0; i < reply->n_trend; i++) {
@@ -179,6 +181,7 @@ static void put_trend(const Rh__AdminReply *reply, struct buffer *out)
         json_number(out, NULL, p->requests);
         json_number(out, NULL, p->held);
         json_number(out, NULL, p->moves);
+        json_number(out, NULL, p->p99_us);
         json_end(out, ']');
     }
     json_end(out, ']');

@@ -44,12 +44,22 @@ RH_API int rh_test_host(struct rh_test *test, uint16_t kind, const struct rh_act
  */
 RH_API const char *rh_test_call(struct rh_test *test, uint16_t kind, const char *id,
                                 const char *payload);
+/* Return how that ended: RH_OK by a reply, RH_FAILED by an error of the actor, else RH_UNKNOWN,
+ * RH_TIMEOUT or RH_NO_KIND. */
+RH_API int rh_test_status(const struct rh_test *test);
+/* Return the text that rh_test_call() or rh_test_pushed() has returned last with its size, as it
+ * may have zeros. Borrowed likewise. */
+RH_API struct rh_bytes rh_test_bytes(const struct rh_test *test);
 /* Send a payload for which nobody waits, and do all that is to be done at once. */
 RH_API void rh_test_send(struct rh_test *test, uint16_t kind, const char *id, const char *payload);
 /* Let so many milliseconds pass: timers, alarms and time-outs come in their order. */
 RH_API void rh_test_advance(struct rh_test *test, uint32_t ms);
 /* Return the clock's milliseconds since 1970, as alarms count them. */
 RH_API uint64_t rh_test_clock(const struct rh_test *test);
+/* Have `moved` called with what rh_test_clock() shows, now and whenever that is another time,
+ * before anything runs then: for actors that read a clock of their own. It must not use `test`. */
+RH_API void rh_test_on_time(struct rh_test *test, void (*moved)(void *context, uint64_t clock_ms),
+                            void *context);
 
 /* Move an actor to another node: handoff, deactivate(RH_MOVED), and activate with its state. RH_OK;
  * RH_GONE: it does not live; RH_BUSY: it runs, or its handoff says so. It stays then. */

@@ -4,7 +4,6 @@
  */
 #include "lua/api.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "lua/actor.h"
 #include "lua/vm.h"
@@ -148,7 +147,7 @@ static int api_now(lua_State *L)
 
 static int api_time(lua_State *L)
 {
-    lua_pushnumber(L, (lua_Number)clock_wall_us() / 1e6);
+    lua_pushnumber(L, (lua_Number)lua_vm_wall_us() / 1e6);
     return 1;
 }
 

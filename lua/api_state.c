@@ -4,7 +4,6 @@
  */
 #include "lua/api_inside.h"
 
-#include "base/clock.h"
 #include "lua/vm.h"
 
 #include <lua5.4/lauxlib.h>
@@ -137,7 +136,7 @@ static int api_alarm(lua_State *L)
     if (has_option(L, "payload")) {
         payload.data = luaL_checklstring(L, -1, &payload.size);
     }
-    const uint64_t due_ms = (clock_wall_us() + 999) / 1000 + in_ms;
+    const uint64_t due_ms = (lua_vm_wall_us() + 999) / 1000 + in_ms;
     const int result = rh_alarm_set(actor_of(L), name, due_ms, every_ms, payload);
     switch (result) {
     case RH_TOO_BIG:

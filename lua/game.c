@@ -203,6 +203,11 @@ static void take_words(struct game *g, const char *script)
     }
 }
 
+static const char *who(const struct game_options *options)
+{
+    return options->who == NULL ? "ringhold node: --lua" : options->who;
+}
+
 struct game *game_open(const struct game_options *options)
 {
     struct game *g = mem_new(1, sizeof *g);
@@ -215,7 +220,7 @@ struct game *game_open(const struct game_options *options)
     (void)pthread_mutex_init(&g->lock, NULL);
     take_words(g, options->script);
     if (!read_script(g->path, &g->source, &s)) {
-        (void)fprintf(stderr, "ringhold node: --lua: %s: %s\n", g->path, strerror(errno));
+        (void)fprintf(stderr, "%s: %s: %s\n", who(options), g->path, strerror(errno));
         game_close(g);
         return NULL;
     }
@@ -223,7 +228,7 @@ struct game *game_open(const struct game_options *options)
     g->seen_size = s.st_size;
     if (!learn_kinds(g, error)) {
         error[strcspn(error, "\n")] = '\0';
-        (void)fprintf(stderr, "ringhold node: --lua: %s\n", error);
+        (void)fprintf(stderr, "%s: %s\n", who(options), error);
         game_close(g);
         return NULL;
     }

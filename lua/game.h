@@ -29,6 +29,8 @@ struct game_options {
     bool reload;               /* look for a newer file each second */
     uint64_t instructions_max; /* that one callback may take between two waits; 0 = no limit */
     size_t memory_max;         /* bytes of one thread's Lua state */
+    uint64_t seed;             /* of math.random in each of them; 0 = Lua draws one */
+    const char *who;           /* begins a line of what is wrong; NULL = "ringhold node: --lua" */
 };
 
 struct game;
@@ -75,6 +77,10 @@ const struct game_kind *game_kind_named(const struct game *g, const char *name);
 bool game_changed(struct game *g, struct buffer *source);
 /* `source` loaded: other VMs will take it. Takes it. Any thread. */
 void game_publish(struct game *g, struct buffer *source);
+
+/* Have the clocks that scripts read stand at so many milliseconds since 1970, for the test of a
+ * game; 0: they are the machine's again, as at first. Any thread. */
+void game_set_clock(uint64_t clock_ms);
 
 /* Close the game when no actor is left. Takes NULL. */
 void game_close(struct game *g);

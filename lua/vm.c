@@ -31,9 +31,25 @@ static _Thread_local struct {
     uint64_t serial;
 } here;
 
+static atomic_uint_fast64_t set_ms; // 0 = the clocks are the machine's
+
+void game_set_clock(uint64_t clock_ms)
+{
+    atomic_store_explicit(&set_ms, clock_ms, memory_order_relaxed);
+}
+
 uint64_t lua_vm_now_ms(void)
 {
-    return clock_boottime_us() / 1000;
+    const uint64_t ms = atomic_load_explicit(&set_ms, memory_order_relaxed);
+
+    return ms != 0 ? ms : clock_boottime_us() / 1000;
+}
+
+uint64_t lua_vm_wall_us(void)
+{
+    const uint64_t ms = atomic_load_explicit(&set_ms, memory_order_relaxed);
+
+    return ms != 0 ? ms * 1000 : clock_wall_us();
 }
 
 struct lua_vm *lua_vm_of(lua_State *L)
@@ -349,6 +365,12 @@ static void open_libraries(lua_State *L, void *argument)
         (void)lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, -1), path);
     }
     lua_setfield(L, 1, "path");
+    if (r->game->options.seed != 0) {
+        (void)lua_getglobal(L, "math");
+        (void)lua_getfield(L, -1, "randomseed");
+        lua_pushinteger(L, (lua_Integer)r->game->options.seed);
+        lua_call(L, 1, 0);
+    }
     // These stay loaded for ever.
     lua_settop(L, 0);
     (void)lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);

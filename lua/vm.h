@@ -99,8 +99,10 @@ void lua_vm_thread_drop(struct lua_vm *r, struct lua_vm_thread thread);
  * coroutine. */
 void lua_vm_wind(struct lua_vm *r, lua_State *L);
 
-/* Milliseconds of CLOCK_BOOTTIME. */
+/* Milliseconds of CLOCK_BOOTTIME, unless the clocks were set (game_set_clock()). */
 uint64_t lua_vm_now_ms(void);
+/* Microseconds since 1970, likewise. */
+uint64_t lua_vm_wall_us(void);
 
 /* One log line about a script's error: kind, id, where and what. At most 20 a second. */
 struct fault {

@@ -85,8 +85,12 @@ function fill(id, rows) {
 
 // ---- the last hour
 
-// Columns of a point: of those that are sums, the page shows how many there were a second.
-const PLOTS = { requests: ["requests/s", true], held: ["requests/s that waited for a move", true], moves: ["vnodes moved in 10 s", false] };
+// Columns of a point, as the page shows them: of sums how many there were a second.
+const aSecond = (value, point) => (value * 1000) / Math.max(1, point[1]);
+const PLOTS = {
+  requests: ["requests/s", aSecond], held: ["requests/s that waited for a move", aSecond], moves: ["vnodes moved in 10 s", (v) => v],
+  p99_us: ["ms at the nodes for 99 of 100 requests", (v) => v / 1000],
+};
 const HOUR_MS = 3600000, LEAST_MS = 60000;
 let trend = { term: 0, next: 1, columns: [], points: [] };
 
@@ -117,9 +121,9 @@ function figure(column) {
 const brief = (n) => (n >= 100 || Number.isInteger(n) ? Math.round(n).toLocaleString() : n.toFixed(1));
 
 function plot(column, at) {
-  const [title, rated] = PLOTS[column] || [column, false];
+  const [title, shown] = PLOTS[column] || [column, (v) => v];
   const made = [...$("plots").children].find((f) => f.dataset.column === column) || figure(column);
-  const values = trend.points.map((p) => (rated ? (Number(p[at]) * 1000) / Math.max(1, p[1]) : Number(p[at])));
+  const values = trend.points.map((p) => shown(Number(p[at]), p));
   const most = Math.max(...values), last = trend.points[trend.points.length - 1][0];
   const span = Math.min(HOUR_MS, Math.max(LEAST_MS, last - trend.points[0][0])); // a young history fills the plot, too
   const dots = values.map((v, i) => `${(100 - ((last - trend.points[i][0]) * 100) / span).toFixed(2)} ${(98 - (most > 0 ? (v * 94) / most : 0)).toFixed(1)}`);
@@ -210,6 +214,7 @@ function nodes(fleet) {
     `${((100 * Number(n.cells)) / cells).toFixed(1)} %`,
     Number(n.actors).toLocaleString(),
     rate(`n ${n.name}`, Number(n.requests)),
+    Number(n.p99_us) > 0 ? `${brief(Number(n.p99_us) / 1000)} ms` : "",
     { text: Number(n.held).toLocaleString(), class: Number(n.held) > 0 ? "moving" : "" },
     n.role,
     { text: n.address, class: "faint" },

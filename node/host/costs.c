@@ -25,6 +25,7 @@ static void begin_period(struct host *h)
     h->costs.since_us = h->now_us;
     h->costs.due_us = h->now_us + COSTS_PERIOD_US;
     h->costs.busy_at_us = h->costs.busy_us;
+    times_took(&h->times, h->costs.took_at);
 }
 
 void costs_begin(struct host *h)
@@ -173,6 +174,20 @@ static uint32_t go_on_at(struct host *h, const struct ring_vnode *v, uint32_t mo
 
 /* ---- reports ---- */
 
+/* Nothing, if nothing was answered. */
+static void tell_took(struct host *h)
+{
+    uint64_t took[LATENCY_BUCKETS];
+    Rh__Costs *out = h->costs.report;
+
+    times_took(&h->times, took);
+    out->took = mem_new(LATENCY_BUCKETS, sizeof *out->took);
+    for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
+        out->took[i] = took[i] - h->costs.took_at[i];
+        out->n_took = out->took[i] > 0 ? LATENCY_BUCKETS : out->n_took;
+    }
+}
+
 static void begin_report(struct host *h)
 {
     struct costs *c = &h->costs;
@@ -186,6 +201,7 @@ static void begin_report(struct host *h)
     c->at = (struct costs_vnode){0};
     c->report->period_us = h->now_us - c->since_us;
     c->report->busy_us = c->busy_us - c->busy_at_us;
+    tell_took(h);
     begin_period(h);
 }
 

@@ -11,6 +11,7 @@
 #ifndef NODE_HOST_COSTS_H
 #define NODE_HOST_COSTS_H
 
+#include "base/latency.h"
 #include "node/host/host.h"
 
 enum { COSTS_PERIOD_US = 5000000, COSTS_ROWS_MAX = 64, COSTS_CELLS_A_TURN = 65536 };
@@ -36,9 +37,10 @@ struct costs {
     uint64_t since_us;   /* counted since */
     uint64_t busy_us;    /* actors ran for so long, as the shell told last … */
     uint64_t busy_at_us; /* … and as it was at `since_us` */
-    Rh__Costs *report;   /* owned; NULL = nothing is under way */
-    uint32_t cell;       /* the next, of those that are gone through */
-    bool ready;          /* the report is complete: the next renewal takes it */
+    uint64_t took_at[LATENCY_BUCKETS]; /* times_took() as it was then */
+    Rh__Costs *report;                 /* owned; NULL = nothing is under way */
+    uint32_t cell;                     /* the next, of those that are gone through */
+    bool ready;                        /* the report is complete: the next renewal takes it */
     struct costs_vnode at;
     double rank[COSTS_ROWS_MAX]; /* of the report's rows */
     double request_us;           /* of the last report: what a request took on the average, … */

@@ -68,6 +68,20 @@ void times_activated(struct host *h, uint16_t kind, uint64_t began_us, bool live
                 1);
 }
 
+void times_took(const struct times *t, uint64_t out[LATENCY_BUCKETS])
+{
+    static const unsigned answered[] = {ANSWER_OK, ANSWER_APP_ERROR};
+
+    for (unsigned b = 0; b < LATENCY_BUCKETS; b++) {
+        out[b] = 0;
+        for (uint32_t row = 0; row <= t->all.count; row++) {
+            for (size_t i = 0; i < sizeof answered / sizeof answered[0]; i++) {
+                out[b] += latency_read(&t->all.row[row].of[TIMES_REQUEST + answered[i]].bucket[b]);
+            }
+        }
+    }
+}
+
 uint64_t times_deepest(const struct times *t)
 {
     return t->deepest[0] > t->deepest[1] ? t->deepest[0] : t->deepest[1];

@@ -436,7 +436,8 @@ enum err kinds_start(struct kinds *k, const char *node)
         const struct rh_kind_info info = {
             .size = sizeof info, .kind = kind->number, .node = node, .argument = kind->argument};
 
-        if (kind->ops.start != NULL && kind->ops.start(&info, &kind->shared) != RH_OK) {
+        if (!kind->started && kind->ops.start != NULL &&
+            kind->ops.start(&info, &kind->shared) != RH_OK) {
             return complain(kind->ops.name, "the actor kind did not start", ERR_REFUSED);
         }
         kind->started = true;

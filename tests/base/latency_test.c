@@ -134,11 +134,38 @@ static void it_is_a_histogram_of_each_kind_and_outcome(void **state)
     buffer_fini(&out);
 }
 
+static void a_quantile_is_reckoned_within_its_bucket(void **state)
+{
+    uint64_t count[LATENCY_BUCKETS] = {0};
+
+    (void)state;
+    assert_int_equal(latency_quantile_us(count, 990), 0); // there are none
+    count[3] = 100;                                       // 256 us to 512 us
+    assert_int_equal(latency_quantile_us(count, 1000), 512);
+    assert_int_equal(latency_quantile_us(count, 500), 256 + 128);
+    assert_int_equal(latency_quantile_us(count, 10), 256 + 2);
+    count[0] = 9900; // 1 % take longer, and none of them counts
+    assert_int_equal(latency_quantile_us(count, 990), 64);
+    count[3] = 101;
+    assert_in_range(latency_quantile_us(count, 990), 257, 260);
+    count[LATENCY_BUCKETS - 1] = 1000;
+    assert_int_equal(latency_quantile_us(count, 990), LATENCY_LAST_US);
+    for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
+        count[i] = UINT64_C(1) << 48;
+    }
+    assert_int_equal(latency_quantile_us(count, 950), LATENCY_LAST_US);
+    assert_int_equal(latency_quantile_us(count, 50), 64);
+    memset(count, 0, sizeof count);
+    count[0] = 1000;
+    assert_int_equal(latency_quantile_us(count, 1), 1); // not 0, which is none
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_is_in_the_bucket_whose_bound_it_is_below),
         cmocka_unit_test(a_sum_is_of_all_times),
+        cmocka_unit_test(a_quantile_is_reckoned_within_its_bucket),
         cmocka_unit_test(kinds_beyond_the_rows_share_one),
         cmocka_unit_test(tables_are_added_kind_by_kind),
         cmocka_unit_test(a_stamp_tells_row_and_age),

@@ -200,7 +200,7 @@ def answer_of_a_large_fleet(path):
     nodes = [
         {
             "name": f"node-{i:04}", "role": "default", "address": f"10.0.{i // 250}.{i % 250}:7001", "state": "suspect" if i == 777 else "live",
-            "vnodes": VNODES // THOUSAND, "cells": 65 + (i < 536), "actors": 1000 + i, "held": 0, "requests": 10**6 + i, "forwarded": 0, "lease_ms": 2500,
+            "vnodes": VNODES // THOUSAND, "cells": 65 + (i < 536), "actors": 1000 + i, "held": 0, "requests": 10**6 + i, "p99_us": 900 + i, "forwarded": 0, "lease_ms": 2500,
         }
         for i in range(THOUSAND)
     ]  # fmt: skip
@@ -208,8 +208,8 @@ def answer_of_a_large_fleet(path):
     owners = [f"node-{i % THOUSAND:04}" for i in range(VNODES)]
     random.Random(7).shuffle(owners)
     vnodes = [[a, b, owner, "", "default"] for a, b, owner in zip(edges, edges[1:], owners)]
-    points = [[1700000000000 + 10000 * i, 10000, 10**6 + i * 1000, i % 7, 0] for i in range(360)]
-    columns = ["end_ms", "took_ms", "requests", "held", "moves"]
+    points = [[1700000000000 + 10000 * i, 10000, 10**6 + i * 1000, i % 7, 0, 900 + i % 50 * 20] for i in range(360)]
+    columns = ["end_ms", "took_ms", "requests", "held", "moves", "p99_us"]
     with open(path, "w") as f:
         json.dump(
             {

@@ -116,6 +116,35 @@ static void for_how_long_actors_ran_is_told_as_the_shell_says(void **state)
     mill_close(&m);
 }
 
+/* Each once, in the report of the time in which it was answered. */
+static void how_long_answers_took_is_told(void **state)
+{
+    struct mill m;
+
+    (void)state;
+    mill_open_inline(&m, ACTORS, 1);
+    mill_warm(&m, MILL_KV, FRAME);
+    mill_begin_stream(&m, MILL_KV, FRAME);
+    host_served(m.node.host, m.node.host->now_us);
+    proto_free(&take(&m)->base);
+    mill_make_frame(&m, MILL_KV, FRAME);
+    mill_feed(&m);
+    (void)mill_pour(&m);
+    host_served(m.node.host, m.node.host->now_us + 500);
+    Rh__Costs *costs = take(&m);
+    uint64_t count = 0;
+    assert_int_equal(costs->n_took, LATENCY_BUCKETS);
+    for (size_t i = 0; i < costs->n_took; i++) {
+        count += costs->took[i];
+    }
+    assert_int_equal(count, FRAME);
+    proto_free(&costs->base);
+    costs = take(&m); // nothing was asked since
+    assert_int_equal(costs->n_took, 0);
+    proto_free(&costs->base);
+    mill_close(&m);
+}
+
 /* An actor of the mill, and its cell. */
 static const struct actor *any_actor(const struct host *h, uint32_t *cell)
 {
@@ -223,6 +252,7 @@ int main(void)
         cmocka_unit_test(every_request_counts_once),
         cmocka_unit_test(requests_of_a_stream_count_too),
         cmocka_unit_test(for_how_long_actors_ran_is_told_as_the_shell_says),
+        cmocka_unit_test(how_long_answers_took_is_told),
         cmocka_unit_test(the_time_of_an_actor_is_told_with_its_vnode),
         cmocka_unit_test(what_live_actors_take_is_told),
         cmocka_unit_test(a_tick_looks_at_a_bounded_number_of_cells),

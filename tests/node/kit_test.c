@@ -220,6 +220,16 @@ static const struct rh_actor_ops durable = {.abi = RH_ABI,
                                             .alarm = alarm_rings,
                                             .durable = 1};
 
+static int starts;
+
+static int start(const struct rh_kind_info *info, void **shared)
+{
+    (void)info;
+    (void)shared;
+    starts++;
+    return RH_OK;
+}
+
 static struct rh_test *open_world(void)
 {
     world = rh_test_new();
@@ -227,6 +237,66 @@ static struct rh_test *open_world(void)
     assert_int_equal(rh_test_host(world, COUNTER, &counter, NULL), RH_OK);
     assert_int_equal(rh_test_host(world, SAVED, &durable, NULL), RH_OK);
     return world;
+}
+
+static void each_of_several_kinds_starts_once(void **state)
+{
+    struct rh_test *t = open_world();
+    struct rh_actor_ops third = counter;
+
+    (void)state;
+    starts = 0;
+    third.start = start;
+    assert_int_equal(rh_test_host(t, 3, &third, NULL), RH_OK);
+    assert_int_equal(rh_test_host(t, 4, &counter, NULL), RH_OK);
+    assert_int_equal(starts, 1);
+    assert_int_equal(rh_test_host(t, 4, &counter, NULL), RH_INVALID);
+    rh_test_free(t);
+}
+
+static void how_a_call_ended_is_told(void **state)
+{
+    struct rh_test *t = open_world();
+
+    (void)state;
+    (void)rh_test_call(t, COUNTER, "ann", "add");
+    assert_int_equal(rh_test_status(t), RH_OK);
+    assert_int_equal(rh_test_bytes(t).size, 1);
+    assert_memory_equal(rh_test_bytes(t).data, "1", 1);
+    (void)rh_test_call(t, COUNTER, "ann", "fail");
+    assert_int_equal(rh_test_status(t), RH_FAILED);
+    assert_memory_equal(rh_test_call(t, COUNTER, "ann", "sleep"), "TIMEOUT", 7);
+    assert_int_equal(rh_test_status(t), RH_TIMEOUT);
+    rh_test_commits(t, RH_TEST_COMMITS_UNKNOWN, 1);
+    (void)rh_test_call(t, SAVED, "ann", "add");
+    assert_int_equal(rh_test_status(t), RH_UNKNOWN);
+    rh_test_free(t);
+}
+
+static uint64_t shown_ms;
+
+static void on_time(void *context, uint64_t clock_ms)
+{
+    assert_true(clock_ms >= shown_ms);
+    assert_ptr_equal(context, world);
+    shown_ms = clock_ms;
+}
+
+static void who_asks_hears_of_the_time(void **state)
+{
+    struct rh_test *t = open_world();
+    const uint64_t began_ms = rh_test_clock(t);
+
+    (void)state;
+    shown_ms = 0;
+    rh_test_on_time(t, on_time, t);
+    assert_int_equal(shown_ms, began_ms);
+    rh_test_advance(t, 1500);
+    assert_int_equal(shown_ms, began_ms + 1500);
+    (void)rh_test_call(t, COUNTER, "ann", "add");
+    (void)rh_test_move(t, COUNTER, "ann");
+    assert_int_equal(shown_ms, rh_test_clock(t));
+    rh_test_free(t);
 }
 
 static void a_move_takes_memory_along_and_a_crash_does_not(void **state)
@@ -390,6 +460,9 @@ static void an_alarm_wakes_who_sleeps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_of_several_kinds_starts_once),
+        cmocka_unit_test(how_a_call_ended_is_told),
+        cmocka_unit_test(who_asks_hears_of_the_time),
         cmocka_unit_test(a_move_takes_memory_along_and_a_crash_does_not),
         cmocka_unit_test(timers_come_in_their_time),
         cmocka_unit_test(timers_with_a_function_end_with_their_actor),

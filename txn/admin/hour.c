@@ -18,6 +18,7 @@ static Rh__TrendRow *trend_row(const struct leader_trend *t, uint64_t number)
     row->requests = p->requests;
     row->held = p->held;
     row->moves = p->moves;
+    row->p99_us = p->p99_us;
     return row;
 }
 

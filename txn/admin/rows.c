@@ -76,6 +76,7 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->executed = seen->renew.executed;
     row->waiting = seen->renew.waiting;
     row->requests_known = loads_rate(c, node, &row->requests_s);
+    row->p99_us = loads_p99_us(c, node);
     row->forwarded = seen->renew.forwarded;
     row->lease_least_us = seen->renew.lease_least_us;
     row->lease_own_us = seen->renew.lease_us;

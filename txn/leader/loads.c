@@ -179,6 +179,14 @@ static void take_costs(struct coordinator *c, const struct state_node *node, con
     mem_free(named);
 }
 
+static uint32_t p99_of(const Rh__Costs *costs)
+{
+    uint64_t took[LATENCY_BUCKETS] = {0};
+
+    trend_add_took(costs, took);
+    return (uint32_t)latency_quantile_us(took, TREND_P99);
+}
+
 void loads_told(struct coordinator *c, const struct state_node *node, const Rh__Costs *costs)
 {
     const struct ring *ring = &c->state->view.ring;
@@ -192,6 +200,7 @@ void loads_told(struct coordinator *c, const struct state_node *node, const Rh__
     c->loads.actors[node->slot] = (uint32_t)at_most(costs->actors, UINT32_MAX);
     c->loads.rate[node->slot] =
         (uint32_t)at_most(told_of(costs).requests * MILLION / costs->period_us, UINT32_MAX);
+    c->loads.p99_us[node->slot] = p99_of(costs);
     if (c->now_us - c->loads.told_us[node->slot] > GAP_US) {
         c->loads.tells_us[node->slot] = c->now_us;
     }
@@ -204,6 +213,13 @@ bool loads_rate(const struct coordinator *c, const struct state_node *node, uint
 
     *out = c->loads.rate[node->slot];
     return told_us != 0 && c->now_us - told_us <= GAP_US;
+}
+
+uint64_t loads_p99_us(const struct coordinator *c, const struct state_node *node)
+{
+    uint64_t rate;
+
+    return loads_rate(c, node, &rate) ? c->loads.p99_us[node->slot] : 0;
 }
 
 /* ---- what changes ---- */

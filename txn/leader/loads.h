@@ -28,8 +28,9 @@ struct leader_loads {
     uint64_t requests;    /* of all nodes, decayed as costs are: those of some twenty seconds */
     uint64_t decayed_us;  /* when that was last */
     uint64_t look_us;     /* not before that another plan that moves for the load's sake */
-    uint32_t actors[RING_NODES_MAX + 1];   /* by slot: that live there, as told last */
-    uint32_t rate[RING_NODES_MAX + 1];     /* by slot: requests a second, likewise */
+    uint32_t actors[RING_NODES_MAX + 1]; /* by slot: that live there, as told last */
+    uint32_t rate[RING_NODES_MAX + 1];   /* by slot: requests a second, likewise; … */
+    uint32_t p99_us[RING_NODES_MAX + 1]; /* … what 99 of 100 took at most; 0 = none was answered */
     uint64_t told_us[RING_NODES_MAX + 1];  /* by slot: when it told last; 0 = never; … */
     uint64_t tells_us[RING_NODES_MAX + 1]; /* … it tells without a gap since then */
 };
@@ -53,6 +54,9 @@ void loads_run(struct coordinator *c);
 void loads_reset(struct coordinator *c);
 /* Requests a second at the node, as it told last. False: it told nothing lately. */
 bool loads_rate(const struct coordinator *c, const struct state_node *node, uint64_t *out);
+/* What 99 of 100 requests that its actors answered took at most, as it told last. 0: it told
+ * nothing lately, or none was answered. */
+uint64_t loads_p99_us(const struct coordinator *c, const struct state_node *node);
 /* How uneven is it now? O(ring). */
 struct loads_state loads_state(struct coordinator *c);
 /* What the strategy is to know, borrowed until the next step. `moves`: as in struct plan_loads. */

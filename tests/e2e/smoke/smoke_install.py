@@ -51,7 +51,7 @@ int main()
     return 0;
 }
 """
-TOOLS = ("ringhold-conform", "ringhold-load", "ringhold-demo", "ringhold-console")
+TOOLS = ("ringhold-conform", "ringhold-load", "ringhold-demo", "ringhold-console", "ringhold-trial")
 STORES = ("store_redis.so", "store_postgres.so")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 

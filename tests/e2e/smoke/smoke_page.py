@@ -202,7 +202,8 @@ def the_last_hour_is_told(binary):
         fleet.settled(["n1"])
         assert "trend" not in page.fleet_is(), "who does not ask is not told"
         first = page.fleet_is(trend=1)["trend"]
-        assert first["columns"] == ["end_ms", "took_ms", "requests", "held", "moves"], first
+        assert first["columns"] == ["end_ms", "took_ms", "requests", "held", "moves", "p99_us"], first
+        assert [n["p99_us"] for n in page.fleet_is()["nodes"]] == [0], "nobody was asked yet"
         fleet.node("n2")
         fleet.settled(["n1", "n2"])
         count = 0
@@ -217,6 +218,9 @@ def the_last_hour_is_told(binary):
         points = until("its requests are told", lambda: (p := told())[-1][2] > 0 and p)
         assert sum(p[4] for p in points) > 0 and all(p[1] >= 10000 for p in points), points
         assert sum(p[2] for p in points) <= count, (count, points)
+        until("a point has a p99", lambda: any(p[5] > 0 for p in told()))
+        until("so has a node", lambda: told() and any(n["p99_us"] > 0 for n in page.fleet_is()["nodes"]))
+        assert max(p[5] for p in told()) <= 64 << 18, "a time-out at most"
         assert page.fleet_is(trend=1000)["trend"]["points"] == []
         assert "trend" not in page.get("/fleet?trend=abc")[2], "what is no number asks for none"
 

@@ -26,6 +26,7 @@ def begun(binary):
     redis = Resp(fleet.process("g1").resp)
     for i in range(3000):
         redis("SET", f"player-{i}", "x" * 200)
+    until("nodes tell how long that took", lambda: all(n["p99_us"] > 0 for n in fleet.status()["nodes"]))
     return fleet
 
 
@@ -134,7 +135,16 @@ def what_a_node_is_asked_and_what_waits_there_is_shown(binary):
 
         until("they wait", lambda: node("n2")["waiting"] >= 7)
         until("n1 tells its rate", lambda: node("n1")["requests_s"] > 0)
-        assert re.search(r"^n1 .* [1-9][0-9]*/s +0 ", fleet.tell("status"), re.M)
+        until("and how long it takes", lambda: node("n1")["p99_us"] > 0)
+        row = r"^n1 .* [1-9][0-9]*/s +[1-9][0-9.]* (us|ms|s) +0 "
+        assert re.search(row, fleet.tell("status"), re.M)
+        assert re.search(r"^requests: [1-9]\d* a second, p99 of a node [1-9].* at most \(n1\)$", fleet.tell("status"), re.M)
+        # What hangs is answered by nobody: the node that says nothing of it is last.
+        assert [(n["node"], n["p99_us"] > 0) for n in fleet.ask("top", "--nodes")] == [("n1", True), ("n2", False)]
+        assert re.search(r"^n2 +live +[0-9]+/s +- +[7-9] ", fleet.tell("top", "--nodes"), re.M), fleet.tell("top", "--nodes")
+        assert [n["p99_us"] > 0 for n in fleet.ask("node", "list")] == [True, False]
+        code, _, err = fleet.run("top", "--nodes", "--calls", "--coordinators", fleet.addresses)
+        assert code == 1 and "give one of" in err, err
 
 
 if __name__ == "__main__":
