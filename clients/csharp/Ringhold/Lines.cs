@@ -211,7 +211,9 @@ namespace Ringhold
     {
         private readonly Uri url;
         private readonly ClientWebSocket socket = new ClientWebSocket();
-        private bool tooLarge, text;
+        private readonly byte[] next = new byte[PieceSize / 4]; // what `receives` fills
+        private Task<WebSocketReceiveResult> receives;
+        private bool over, tooLarge, text;
 
         internal WebSocketLine(Client client, Uri url)
             : base(client)
@@ -221,22 +223,26 @@ namespace Ringhold
 
         protected override Task Open() => socket.ConnectAsync(url, Over.Token);
 
+        // All that is here already, up to a piece: a message for each push would cost the game's thread a turn each.
         protected override async Task<int> Read(byte[] into)
         {
-            for (;;)
+            int size = 0;
+            while (!over && size + next.Length <= into.Length)
             {
-                WebSocketReceiveResult got = await socket.ReceiveAsync(new ArraySegment<byte>(into), Over.Token);
+                receives = receives ?? socket.ReceiveAsync(new ArraySegment<byte>(next), Over.Token);
+                if (size > 0 && !receives.IsCompleted)
+                {
+                    break;
+                }
+                WebSocketReceiveResult got = await receives;
+                receives = null;
                 text = got.MessageType == WebSocketMessageType.Text;
-                if (got.MessageType != WebSocketMessageType.Binary)
-                {
-                    tooLarge = got.CloseStatus == WebSocketCloseStatus.MessageTooBig;
-                    return 0;
-                }
-                if (got.Count > 0)
-                {
-                    return got.Count;
-                }
+                tooLarge = got.CloseStatus == WebSocketCloseStatus.MessageTooBig;
+                over = got.MessageType != WebSocketMessageType.Binary;
+                Buffer.BlockCopy(next, 0, into, size, over ? 0 : got.Count);
+                size += over ? 0 : got.Count;
             }
+            return size;
         }
 
         protected override bool IsTooLarge => tooLarge;

@@ -114,8 +114,8 @@ internal static class Player
         };
         var reader = new Thread(Read) { IsBackground = true };
         reader.Start();
-        Bind(client);
-        client.Connect();
+        Begun(Bind(client));
+        Begun(client.Connect());
         while (!kicked && !(ended && Typed.IsEmpty && waiting == 0))
         {
             string line;
@@ -127,12 +127,17 @@ internal static class Player
                 }
                 else
                 {
-                    Ask(client, line);
+                    Begun(Ask(client, line));
                 }
             }
             client.Update(TimeSpan.FromMilliseconds(10)); // a game's frame
         }
         client.Dispose();
+    }
+
+    // It goes on by itself, and tells what became of it.
+    private static void Begun(Task task)
+    {
     }
 
     private static void Read()

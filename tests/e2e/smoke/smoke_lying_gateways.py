@@ -285,7 +285,7 @@ def what_nobody_asked_for_is_passed_over(binary):
                 with open(f"/proc/{player.popen.pid}/status", encoding="ascii") as f:
                     grown = next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
                 assert grown < 200 * 1024, f"{grown} KiB"
-            assert gateway.came == 1 and gateway.seen == [str(i).encode() for i in range(20)]
+            assert gateway.came == 1 and gateway.seen == [str(i).encode() for i in range(20)], (program, talk, lie, gateway.came, gateway.seen, player.seen)
             player.leave()
 
     at_once(run, [(*way, lie) for way in every_way(binary) for lie in (unasked, flood, later_statuses)])
