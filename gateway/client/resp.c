@@ -337,7 +337,8 @@ run_known(struct client *c, const struct client_command *command, const struct r
 
     c->all->stats.commands++;
     if (__builtin_expect(c->in_multi, false) && !command->in_multi) {
-        client_reply_error(c, "ERR not run, because the MULTI before it was refused");
+        client_reply_error(
+            c, "ERR transactions are not supported: this did not run, and EXEC runs nothing");
     } else {
         command->run(c, command, line);
     }
