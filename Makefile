@@ -289,7 +289,7 @@ faulty := INJECT=1 MUTANTS=1
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) $(faulty) run-mutants
-planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/hosted_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/replica_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/runtime_sends_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
+planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/hosted_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/replica_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/router_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/runtime_sends_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 $(run-tests) "$(out)/sim/fleet_sim --mutants" $(planted:%="% --mutants") "tests/e2e/smoke/smoke_history.py $(binary)"
 
@@ -357,6 +357,12 @@ trades: setup-build-check-e2e ## MINUTES=10 of gifts among 10,000 players on eac
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done
+
+# Redis clients from npm, PyPI, Go's proxy, Maven, crates.io and Debian, as far as their toolchains are here (CLIENTS= only
+# these). WRITE=1 writes the tables of docs/redis-clients.md.
+redis-clients: setup-build-check ## Redis clients from their registries on a fleet: what is stored against what was answered; ten minutes
+	+@$(submake) $(binary)
+	@tests/e2e/campaign/campaign_redis_clients.py $(binary)
 
 # Real browsers, and clients from npm: what they need of that is in build/browser, as are the screenshots.
 browser: setup-build-check-browser ## the pages in Chromium, JavaScript clients over WebSockets; takes from npm
@@ -500,7 +506,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots alerts drain-page bench run-bench screens-page site \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots redis-clients alerts drain-page bench run-bench screens-page site \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

@@ -288,6 +288,10 @@
     X(M_OLDTERMROUND, "a voter repeats the number of a round of an older term") \
     X(M_LATENEWS, "voters hear with a calm leader's next beat what is committed")
 
+/* Of the router: tests/gateway/router_test.c --mutants. */
+#define MUTANT_ROUTE_LIST(X) \
+    X(M_BAREDOUBT, "what may have run is said not to have, for its role has no node now")
+
 /* Of hosts: tests/hosted/hosted_test.c --mutants. */
 #define MUTANT_HOSTED_LIST(X)                                                          \
     X(M_STALESTEP, "what a host says of a turn that is over is done by one that runs") \
@@ -299,7 +303,7 @@ enum mutant {
         MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
             MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
                 MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X) MUTANT_ROUND_LIST(X)
-                    MUTANT_HOSTED_LIST(X)
+                    MUTANT_HOSTED_LIST(X) MUTANT_ROUTE_LIST(X)
 #undef X
 };
 

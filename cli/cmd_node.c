@@ -173,7 +173,7 @@ static struct option actor_option(struct node_args *w)
                        w->actor,
                        sizeof w->actor,
                        "the actor of kind 0: kv, echo, or a shared object ./x.so, of several kinds "
-                       "./x.so:KIND; =ARG after it (kv, unless --kind names others)");
+                       "./x.so:KIND; =ARG after it (kv, unless --kind or --lua names others)");
 }
 
 static struct option kind_option(struct node_args *w)

@@ -7,8 +7,6 @@
 
 #include "lua/game.h"
 
-#include <stdio.h>
-
 enum {
     INSTRUCTIONS_DEFAULT = 100000000,
     MEMORY_DEFAULT_MB = 1024,
@@ -82,11 +80,6 @@ int lua_args_run(const struct lua_args *w, struct node_options *o)
 
     if (w->script[0] == '\0') {
         return node_run(o);
-    }
-    if (o->node.actor != NULL) {
-        (void)fprintf(stderr,
-                      "ringhold node: give --lua or --actor, not both; --kind adds other kinds\n");
-        return 1;
     }
     struct game *game = game_open(&options);
     if (game == NULL) {

@@ -874,7 +874,8 @@ struct rh_node_options {
 
     const struct rh_kind *kinds; /* the kinds that this node hosts; borrowed until it has left */
     size_t kind_count;
-    const char *actor; /* without kinds: the default kind, by name ("kv") or file ("./x.so") */
+    const char *actor; /* kind 0 beside them, by name ("kv") or file ("./x.so"); NULL = "kv" if
+                          there is no other kind */
 
     uint32_t keep_signals; /* 1: leave SIGTERM and SIGINT alone; 0: they drain the node */
     /* Called on the protocol thread when the node is registered and takes requests. May be NULL. */

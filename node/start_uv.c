@@ -118,7 +118,7 @@ static bool add_kinds(struct shell *s)
     if (!kinds_add_lines(&s->kinds, s->options->kinds)) {
         return false;
     }
-    if ((o->actor != NULL || s->kinds.count == 0) && o->kind_count == 0 &&
+    if ((o->actor != NULL || s->kinds.count == 0) &&
         kinds_add_named(&s->kinds, 0, o->actor == NULL ? "kv" : o->actor) != ERR_OK) {
         return false;
     }

@@ -214,7 +214,8 @@ static struct role_kinds *find_role(struct role_kinds *roles, const char *role)
     return roles;
 }
 
-/* What other nodes of its role host, and this one does not. Nearly always all host the same. */
+/* What other nodes of its role host, and this one does not. Nearly always all host the same. And
+ * the roles that no node has. */
 static void find_lacks(struct router *r)
 {
     const struct view *v = r->view;
@@ -244,6 +245,9 @@ static void find_lacks(struct router *r)
                 (void)ring_kinds_add(&peer->lacks, role->kinds.kind[k]);
             }
         }
+    }
+    for (size_t i = 0; i <= v->ring.segment_count; i++) {
+        r->bare[i] = find_role(roles, i == 0 ? "" : v->ring.segment[i - 1].role)->first == NULL;
     }
     mem_free(roles);
 }
@@ -302,6 +306,25 @@ static bool may_be_leaving(const struct router *r, uint16_t slot)
     return member == NULL || member->leaving;
 }
 
+void fleet_tell_bare(struct router *r)
+{
+    struct list_link *next = NULL;
+
+    r->tells_bare = true;
+    for (size_t i = 0; i < DEADLINE_LISTS; i++) {
+        const struct list *all = &r->deadlines.list[i];
+
+        for (struct list_link *l = list_front(all); l != NULL; l = next) {
+            struct pending *p = CONTAINER_OF(l, struct pending, deadline.in);
+
+            next = list_next(all, l);
+            if (p->state == PENDING_WAITING && route_is_bare(r, p)) {
+                route_finish_bare(r, p);
+            }
+        }
+    }
+}
+
 /* The view changed: everything that hangs on it follows. `moved`: vnodes changed hands, by a drain,
  * and nothing else did. */
 static void adopt(struct router *r, bool moved)
@@ -312,6 +335,11 @@ static void adopt(struct router *r, bool moved)
         sync_peers(r);
     }
     by_stream_ring(r);
+    // A restored fleet starts, too.
+    if (r->view->ring.version > 0 && (r->bare_us == 0 || r->era != r->view->era)) {
+        r->bare_us = r->now_us + (uint64_t)ROUTER_BARE_MS * 1000;
+        r->tells_bare = false;
+    }
     // What was sent before went over the same links, so a node that reads this has read all that
     // was routed by an older ring.
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 
+#include <stdio.h>
+
 /* ---- replies and the end of a request ---- */
 
 void route_count_reply(struct router *r, enum reply_code code)
@@ -458,6 +460,40 @@ __attribute__((always_inline)) static inline struct peer *open_owner(struct rout
     return owner;
 }
 
+/* ---- a role without nodes ---- */
+
+bool route_is_bare(const struct router *r, const struct pending *p)
+{
+    const struct ring *ring = &r->view->ring;
+    const struct ring_segment *s = ring_segment_of_kind(ring, p->kind);
+
+    if (!r->tells_bare || !r->bare[s == NULL ? 0 : s - ring->segment + 1]) {
+        return false;
+    }
+    // Who owns its session, or calls, tries again after long if it is told so; notes about one who
+    // is awake would be taken for the actor's end.
+    const bool waits = p->must || p->epoch != 0 ||
+                       (p->flags & (REQUEST_CALL | REQUEST_AWAKE)) != 0 ||
+                       (!pending_never_ran(p) && !mutant(M_BAREDOUBT));
+
+    return !waits && ring_hit_node(view_at(r->view, p->kind, p->lane->position, pending_id(p))) ==
+                         RING_NODE_NONE;
+}
+
+void route_finish_bare(struct router *r, struct pending *p)
+{
+    const struct ring_segment *s = ring_segment_of_kind(&r->view->ring, p->kind);
+    const char *role = s == NULL || s->role[0] == '\0' ? "default" : s->role;
+    char text[RING_ROLE_MAX + 128];
+    const int size = snprintf(text,
+                              sizeof text,
+                              "no node of the role '%s' is in the fleet: the request did not run; "
+                              "ringhold status lists nodes and roles",
+                              role);
+
+    route_finish(r, p, REPLY_NO_KIND, bytes_of(text, (size_t)size));
+}
+
 void route_push_new(struct router *r, struct lane *lane, struct pending *p)
 {
     if (lane->waiting > 1 || lane->sent > 0 || lane_is_blocked(lane)) {
@@ -469,6 +505,8 @@ void route_push_new(struct router *r, struct lane *lane, struct pending *p)
 
     if (owner != NULL) {
         send(r, p, owner);
+    } else if (route_is_bare(r, p)) {
+        route_finish_bare(r, p);
     }
 }
 

@@ -210,6 +210,7 @@ static void expire(struct router *r)
 
     while ((d = deadlines_expired(&r->deadlines, r->now_us)) != NULL) {
         struct pending *p = CONTAINER_OF(d, struct pending, deadline);
+
         const struct peer *owner = route_owner(r, p->lane);
         const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
         const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
@@ -348,6 +349,9 @@ static void pass_time(struct router *r)
     route_end_counting(r);
     r->timed_us = r->now_us;
     route_begin_counting(r);
+    if (__builtin_expect(!r->tells_bare, false) && r->bare_us != 0 && r->now_us >= r->bare_us) {
+        fleet_tell_bare(r);
+    }
     expire(r);
     route_wake_rested(r);
     route_retry(r);

@@ -36,6 +36,9 @@
  *                                                   owner may know
  *     WAITING  its owner does not host its kind,    wait for a ring by which it   WAITING
  *              and others of its role do            does, or another owns it
+ *     WAITING  a client's, nobody's: no node has    reply NO_KIND with the role   done
+ *              its role, ROUTER_BARE_MS after the
+ *              first ring, and it never ran
  *     any      deadline                             never run: REJECTED, or       done
  *                                                   NO_KIND if its owner lacks
  *                                                   the kind; else TIMEOUT
@@ -97,6 +100,10 @@ struct router_config {
     size_t waiting_size_max; /* bytes of unfinished requests in all; 256 MiB */
 };
 struct router_config router_config_default(void);
+/* So long after the first ring, and after the first of a restored fleet, clients wait for the first
+ * node of a role: fleets start with nodes of several roles at once. Then they are told at once that
+ * there is none. */
+enum { ROUTER_BARE_MS = 3000 };
 
 enum router_event_type {
     ROUTER_TICK,           /* every 10..50 ms */
@@ -152,11 +159,11 @@ struct router_event {
 
 enum reply_code {
     REPLY_OK,
-    REPLY_APP_ERROR, /* body = text */
-    REPLY_UNKNOWN,   /* may have run, at most once */
-    REPLY_TIMEOUT,   /* deadline; may have run, at most once */
-    REPLY_REJECTED,  /* nobody could run it in time; did not run and never will */
-    REPLY_NO_KIND,
+    REPLY_APP_ERROR,   /* body = text */
+    REPLY_UNKNOWN,     /* may have run, at most once */
+    REPLY_TIMEOUT,     /* deadline; may have run, at most once */
+    REPLY_REJECTED,    /* nobody could run it in time; did not run and never will */
+    REPLY_NO_KIND,     /* nobody hosts it; did not run. body = text, if no node has its role */
     REPLY_OVERLOADED,  /* its node or this router has no room; did not run and never will */
     REPLY_QUARANTINED, /* its actor killed processes; did not run and never will */
     REPLY_DEADLOCK,    /* of a call: its actor waits for the caller; did not run and never will */

@@ -98,6 +98,9 @@ struct router {
     uint64_t cold;       /* greatest of the ring: when it grows, arcs were taken over */
     uint64_t elder_cold; /* what that was when the last era ended by a restore; 0 = none did */
     uint64_t era;        /* of the ring that was adopted last */
+    bool bare[RING_SEGMENTS_MAX + 1]; /* by segment, behind the default one: no node has its role */
+    uint64_t bare_us; /* until then clients wait for a node of such a role; 0 = no ring yet */
+    bool tells_bare;  /* that time is over */
     struct peers peers;
     struct fetch fetch;
     struct unanswered unanswered; /* of nodes whose links were lost */
@@ -255,6 +258,11 @@ static inline struct peer *route_peer_of(const struct router *r, uint64_t positi
 /* The node that owns the lane's entity, if requests can go there now; or NULL. */
 struct peer *route_owner(const struct router *r, const struct lane *lane);
 
+/* True: a client asks what is nobody's, in a role that no node has, and it never ran. It is to be
+ * told so: the request is over. */
+bool route_is_bare(const struct router *r, const struct pending *p);
+void route_finish_bare(struct router *r, struct pending *p);
+
 /* Send what waits in the lane, unless the lane itself has to wait. */
 void route_push(struct router *r, struct lane *lane);
 /* Push a lane to which `p` was added just now. */
@@ -360,6 +368,8 @@ void fleet_want_link(struct router *r, struct peer *peer);
 /* Fill in the head of a message and make it the effect's bytes: the effect is complete then. */
 void fleet_send(struct router *r, struct router_effect *e, Rh__Control *control);
 
+/* The fleet has had its time to start: what waits for a node of a role that has none is told. */
+void fleet_tell_bare(struct router *r);
 /* Ask for the configuration if it is time to. */
 void fleet_ask_config(struct router *r);
 

@@ -826,6 +826,8 @@ void roles_start(struct fleet *f);
 void roles_told(struct fleet *f, const Rh__AdminReply *reply);
 /* A command was applied. */
 void roles_committed(struct fleet *f, const struct state_result *result);
+/* The fleet was restored: a role may be without nodes once more. */
+void roles_restored(struct fleet *f);
 /* True if the request was asked before the vnodes of its role had owners, the first of which comes
  * by a change of hands, and was sent elsewhere before: by the hash of the default role, while its
  * kind had no cells of its own, or by a gateway that its client left. */

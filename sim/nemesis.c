@@ -316,6 +316,7 @@ void nemesis_restore(struct fleet *f, size_t keep)
               (unsigned long long)f->raft.truth.view.era);
         f->restores++;
         check_restored(f);
+        roles_restored(f);
         past_over(f);
         for (unsigned i = 0; i < f->nodes; i++) {
             operator_looks(f, &f->node[i]);

@@ -257,6 +257,12 @@ bool roles_came_early(const struct fleet *f, const struct sim_ask *a)
 bool roles_may_miss(const struct fleet *f, const struct sim_ask *a)
 {
     const uint16_t kind = f->ledger.entity[a->entity].kind;
+    const struct entity *e = &f->ledger.entity[a->entity];
+    const size_t home_view = f->home_view[segment_of(&f->raft.truth.view.ring, e)];
+
+    if (home_view == 0 || a->view < home_view) {
+        return true; // no node had its role yet
+    }
 
     return kind == FLEET_KIND_MAIL || kind == FLEET_KIND_ARENA ||
            (kind != 0 && (f->bound == 0 || a->view < f->ledger.bound_view));
@@ -326,6 +332,11 @@ void roles_committed(struct fleet *f, const struct state_result *result)
             f->home_view[s] = f->ledger.view_count;
         }
     }
+}
+
+void roles_restored(struct fleet *f)
+{
+    memset(f->home_view, 0, sizeof f->home_view);
 }
 
 static unsigned count_live(const struct fleet *f, const struct entity *e)

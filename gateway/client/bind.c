@@ -334,7 +334,8 @@ void binding_answered(struct client *c, const struct router_effect *reply, struc
 {
     const bool asked = is_asked(c, reply->ticket);
     const bool returns = asked && c->binding->type == NOTE_RETURN;
-    const bool asleep = reply->code == REPLY_NO_KIND && (!asked || returns); // it is not woken
+    // It is not woken; with a text it is nobody's yet, and who returns is to try again.
+    const bool asleep = reply->code == REPLY_NO_KIND && body.size == 0 && (!asked || returns);
 
     if (asked && reply->code == REPLY_UNKNOWN && ask_again(c)) {
         return;

@@ -27,7 +27,7 @@ void binding_resumed(struct client *c, const struct router_effect *reply, struct
         return; // of one that was ended meanwhile
     }
     binding_enter(b, BINDING_BOUND);
-    if (reply->code == REPLY_NO_KIND) {
+    if (reply->code == REPLY_NO_KIND && body.size == 0) {
         bound = (struct bound){.result = BOUND_NEVER};
     } else if (reply->code != REPLY_OK || bound_get(body, &bound) != ERR_OK) {
         binding_want_resume(b, now_us + AGAIN_US);

@@ -69,6 +69,7 @@ void run_select(struct client *c, const struct client_command *command,
  *
  * Each id is an actor of its own, so a gateway has no transactions. What follows MULTI was meant to
  * run as one or not at all: it does not run, whether its client waits for each reply or for none.
+ * As at Redis where each command is refused: MULTI is OK, EXEC says that nothing ran.
  */
 
 void run_multi(struct client *c, const struct client_command *command,
@@ -81,8 +82,7 @@ void run_multi(struct client *c, const struct client_command *command,
         return;
     }
     c->in_multi = true;
-    client_reply_error(
-        c, "ERR transactions are not supported: MULTI must be followed by EXEC or DISCARD");
+    reply_ok(c); // who is told an error may never say EXEC, nor DISCARD
 }
 
 void run_exec(struct client *c, const struct client_command *command,
@@ -357,6 +357,21 @@ static void reply_client_info(struct client *c)
     buffer_fini(&text);
 }
 
+/* A client's cache needs news of every change, and nobody has them: an actor's value may be another
+ * with each message. But with OPTIN a connection is to have none before CLIENT CACHING YES, which
+ * is refused; clients ask for that much when they start. */
+static void take_tracking(struct client *c, const struct resp_command *line)
+{
+    const bool on = line->count == 4 && word_is(line->arg[2], "ON");
+
+    if ((on && word_is(line->arg[3], "OPTIN")) ||
+        (line->count == 3 && word_is(line->arg[2], "OFF"))) {
+        reply_ok(c);
+    } else {
+        client_reply_error(c, "ERR there is no client-side caching here: switch it off");
+    }
+}
+
 void run_client(struct client *c, const struct client_command *command,
                 const struct resp_command *line)
 {
@@ -381,6 +396,10 @@ void run_client(struct client *c, const struct client_command *command,
         reply_client_list(c, line);
     } else if (word_is(what, "SETINFO") && line->count == 4) {
         take_client_info(c, line);
+    } else if (word_is(what, "TRACKING") && line->count >= 3) {
+        take_tracking(c, line);
+    } else if (word_is(what, "CACHING") && line->count == 3) {
+        client_reply_error(c, "ERR there is no client-side caching here: switch it off");
     } else if ((word_is(what, "NO-EVICT") || word_is(what, "NO-TOUCH")) && line->count == 3) {
         if (word_is(line->arg[2], "ON") || word_is(line->arg[2], "OFF")) {
             reply_ok(c); // nothing is evicted

@@ -67,8 +67,10 @@ bool client_finds_any(struct client *c, struct bytes key, struct target *out)
 }
 
 /* Why a request was not answered by its actor. The first word is for programs. */
-static void put_reply_error(const struct client *c, enum reply_code code, struct buffer *out)
+static void put_reply_error(const struct client *c, enum reply_code code, struct bytes body,
+                            struct buffer *out)
 {
+    static const char no_kind[] = "no node hosts this kind, or none may host this id";
     const uint32_t deadline_ms = c->all->config.deadline_ms;
 
     switch (code) {
@@ -87,6 +89,13 @@ static void put_reply_error(const struct client *c, enum reply_code code, struct
                    deadline_ms);
         break;
     case REPLY_REJECTED:
+        if (router_view(c->all->router)->ring.version == 0) {
+            put_format(out,
+                       "-MOVING no node has joined the fleet within %" PRIu32
+                       " ms: it did not run, try again; ringhold status lists nodes\r\n",
+                       deadline_ms);
+            break;
+        }
         put_format(out,
                    "-MOVING no node could run the request within %" PRIu32
                    " ms: it did not run, try again\r\n",
@@ -98,7 +107,10 @@ static void put_reply_error(const struct client *c, enum reply_code code, struct
                    "did not run, try again\r\n");
         break;
     case REPLY_NO_KIND:
-        put_format(out, "-NOKIND no node hosts this kind, or none may host this id\r\n");
+        put_format(out,
+                   "-NOKIND %.*s\r\n",
+                   body.size > 0 ? (int)body.size : (int)sizeof no_kind - 1,
+                   body.size > 0 ? (const char *)body.data : no_kind);
         break;
     case REPLY_QUARANTINED:
         put_format(out,
@@ -139,7 +151,7 @@ static void fail_slot(struct client *c, struct slot *slot, const struct router_e
     if (reply->code == REPLY_APP_ERROR) {
         put_app_error(&slot->text, body);
     } else {
-        put_reply_error(c, reply->code, &slot->text);
+        put_reply_error(c, reply->code, body, &slot->text);
     }
 }
 
@@ -325,7 +337,8 @@ run_known(struct client *c, const struct client_command *command, const struct r
 
     c->all->stats.commands++;
     if (__builtin_expect(c->in_multi, false) && !command->in_multi) {
-        client_reply_error(c, "ERR not run, because the MULTI before it was refused");
+        client_reply_error(
+            c, "ERR transactions are not supported: this did not run, and EXEC runs nothing");
     } else {
         command->run(c, command, line);
     }

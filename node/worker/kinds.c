@@ -119,8 +119,17 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         return complain(
             name, "its `sessions` value is unknown, or sessions_max is over 16", ERR_INVALID);
     }
-    if (kinds_find(k, kind->number) != NULL) {
-        return complain(name, "another kind already uses its number", ERR_CONFLICT);
+    const struct kind *other = kinds_find(k, kind->number);
+
+    if (other != NULL) {
+        char text[160];
+
+        (void)snprintf(text,
+                       sizeof text,
+                       "number %u is already that of the kind '%.64s': each kind needs its own",
+                       kind->number,
+                       other->ops.name);
+        return complain(name, text, ERR_CONFLICT);
     }
     if (kind->placement > RH_PLACE_HOSTS ||
         (kind->placement == RH_PLACE_HOSTS && kind->part > RH_PART_NONE) ||

@@ -7,6 +7,7 @@
 #include "tests/gateway/router_rig.h"
 
 #include "base/prng.h"
+#include "tests/planted.h"
 #include "tests/test.h"
 
 enum {
@@ -523,6 +524,201 @@ static void what_its_owner_lacks_for_good_is_no_kind(void **state)
     rig_fini(&rig);
 }
 
+/* The fleet has had its time to start. */
+static void pass_start(struct rig *rig)
+{
+    rig->now_us += (uint64_t)ROUTER_BARE_MS * 1000;
+    rig_step(rig, (struct router_event){.type = ROUTER_TICK});
+}
+
+/* Node 1 has the default role. Role "match" has kind 5, and a node of it if `matched`. */
+static void set_up_a_role(struct rig *rig, const struct router_config *config, bool matched)
+{
+    const struct ring_segment match = {
+        .policy = RING_HASH, .bits = 4, .role = "match", .kind = {5}, .kind_count = 1};
+
+    rig_init(rig, config);
+    rig_add_member(rig, 1, 1);
+    if (matched) {
+        rig_add_member(rig, 2, 2);
+        (void)snprintf(rig->leader.member[1].role, RING_ROLE_MAX + 1, "match");
+    }
+    ring_create(&rig->leader.ring, RIG_VNODES, 1, 10);
+    ring_put_segment(&rig->leader.ring, 0, &match, 4, 11);
+    rig_config(rig);
+    pass_start(rig);
+}
+
+/* Returns the code of the only reply, -1 if there is none. */
+static int code_of(const struct rig *rig)
+{
+    int code = -1;
+
+    for (size_t i = 0; i < rig->effects.count; i++) {
+        if (rig->effects.item[i].type == ROUTER_REPLY) {
+            assert_int_equal(code, -1);
+            code = (int)rig->effects.item[i].code;
+        }
+    }
+    return code;
+}
+
+static void assert_bare(const struct rig *rig, const char *role)
+{
+    char text[64];
+
+    assert_int_equal(code_of(rig), REPLY_NO_KIND);
+    (void)snprintf(text, sizeof text, "no node of the role '%s' is in the fleet", role);
+    for (size_t i = 0; i < rig->effects.count; i++) {
+        const struct router_effect *e = &rig->effects.item[i];
+
+        if (e->type == ROUTER_REPLY) {
+            const struct bytes body = router_effect_bytes(&rig->effects, e);
+
+            assert_true(body.size > strlen(text));
+            assert_memory_equal(body.data, text, strlen(text));
+        }
+    }
+}
+
+static void a_role_without_nodes_is_told_at_once(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+    struct router_stats stats;
+    struct rig rig;
+
+    (void)state;
+    set_up_a_role(&rig, &config, false);
+    event.kind = 5;
+    rig_step(&rig, event);
+    assert_bare(&rig, "match");
+    rig_step(&rig, event); // nothing is left of the first
+    assert_bare(&rig, "match");
+    router_stats(rig.router, &stats);
+    assert_int_equal(stats.in_flight, 0);
+    rig_fini(&rig);
+}
+
+/* Its first cells are given away soon, or when there are as many nodes as it is to have. */
+static void a_role_whose_first_node_is_there_is_waited_for(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+    struct rig rig;
+
+    (void)state;
+    set_up_a_role(&rig, &config, true);
+    event.kind = 5;
+    rig_step(&rig, event);
+    assert_int_equal(code_of(&rig), -1);
+    rig.now_us += 10001000;
+    rig_step(&rig, (struct router_event){.type = ROUTER_TICK});
+    assert_int_equal(code_of(&rig), REPLY_REJECTED);
+    rig_fini(&rig);
+}
+
+/* A fleet of one node, of role "match": its gateway knows of it since just now. */
+static void found_by_another_role(struct rig *rig)
+{
+    rig_add_member(rig, 1, 1);
+    (void)snprintf(rig->leader.member[0].role, RING_ROLE_MAX + 1, "match");
+    ring_create(&rig->leader.ring, RIG_VNODES, RING_NODE_NONE, 10);
+    rig_config(rig);
+}
+
+/* Clients may come before the first node, and the first nodes of several roles all at once. */
+static void while_a_fleet_starts_its_clients_wait(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+    struct rig rig;
+
+    (void)state;
+    rig_init(&rig, &config);
+    rig_step(&rig, event);
+    assert_int_equal(code_of(&rig), -1);
+    rig.now_us += 5000000; // without any ring, for as long as it takes
+    found_by_another_role(&rig);
+    assert_int_equal(code_of(&rig), -1);
+    event.session = 2;
+    rig_step(&rig, event);
+    assert_int_equal(code_of(&rig), -1);
+    rig_add_member(&rig, 2, 2);
+    ring_create(&rig.leader.ring, RIG_VNODES, 2, 12);
+    rig_config(&rig);
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 2, .incarnation = 2});
+    assert_int_equal(sends(&rig), 2);
+    rig_fini(&rig);
+}
+
+static void when_a_fleet_has_started_who_waits_is_told(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+    struct router_event again = event;
+    struct rig rig;
+
+    (void)state;
+    rig_init(&rig, &config);
+    found_by_another_role(&rig);
+    rig_step(&rig, event);
+    again.session = 2;
+    again.again = true;
+    rig_step(&rig, again);
+    assert_int_equal(code_of(&rig), -1);
+    pass_start(&rig);
+    assert_bare(&rig, "default"); // the first, and not the other
+    rig_fini(&rig);
+}
+
+/* Another gateway was asked the same, before a restore; who is told "it did not run" believes it.
+ */
+static void what_may_have_run_waits_for_a_node_of_its_role(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+    struct rig rig;
+
+    (void)state;
+    set_up_a_role(&rig, &config, false);
+    event.kind = 5;
+    event.again = true;
+    rig_step(&rig, event);
+    assert_int_equal(code_of(&rig), -1);
+    rig_fini(&rig);
+}
+
+/* They have nobody behind them who tries again. */
+static void calls_and_sessions_wait_for_a_node_of_their_role(void **state)
+{
+    const struct router_config config = router_config_default();
+    const uint64_t id = 5;
+    struct router_event must = request_event(1, &id);
+    struct router_event awake = request_event(2, &id);
+    struct router_event kept = request_event(3, &id);
+    struct rig rig;
+
+    (void)state;
+    set_up_a_role(&rig, &config, false);
+    must.kind = awake.kind = kept.kind = 5;
+    must.must = true;
+    awake.flags = REQUEST_SESSION | REQUEST_AWAKE;
+    kept.seq = kept.base = kept.epoch = 1;
+    rig_step(&rig, must);
+    assert_int_equal(code_of(&rig), -1);
+    rig_step(&rig, awake);
+    assert_int_equal(code_of(&rig), -1);
+    rig_step(&rig, kept);
+    assert_int_equal(code_of(&rig), -1);
+    rig_fini(&rig);
+}
+
 static void bytes_of_unfinished_requests_are_bounded_too(void **state)
 {
     static uint8_t body[RECORD_BODY_MAX];
@@ -631,7 +827,7 @@ static void sessions_of_two_gateways_and_of_one_differ(void **state)
     router_free(NULL);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(moves_lose_nothing_and_run_nothing_twice),
@@ -640,6 +836,12 @@ int main(void)
         cmocka_unit_test(bytes_of_unfinished_requests_are_bounded_too),
         cmocka_unit_test(what_its_owner_lacks_waits_for_the_next_build_of_it),
         cmocka_unit_test(what_its_owner_lacks_for_good_is_no_kind),
+        cmocka_unit_test(a_role_without_nodes_is_told_at_once),
+        cmocka_unit_test(a_role_whose_first_node_is_there_is_waited_for),
+        cmocka_unit_test(while_a_fleet_starts_its_clients_wait),
+        cmocka_unit_test(when_a_fleet_has_started_who_waits_is_told),
+        cmocka_unit_test(what_may_have_run_waits_for_a_node_of_its_role),
+        cmocka_unit_test(calls_and_sessions_wait_for_a_node_of_their_role),
         cmocka_unit_test(kinds_that_nodes_host_have_rows_and_no_others),
         cmocka_unit_test(one_node_is_sent_no_more_than_its_link_holds),
         cmocka_unit_test(a_hundred_thousand_requests_in_flight_are_fine),
@@ -647,4 +849,15 @@ int main(void)
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {
+#define X(name, text) name,
+        MUTANT_ROUTE_LIST(X)
+#undef X
+    };
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

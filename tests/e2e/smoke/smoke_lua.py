@@ -309,6 +309,22 @@ def remembered_ids_live_without_being_asked(binary):
         until("both live", lambda: node.log_has("founded rome") and node.log_has("founded ulm"))
 
 
+BESIDE = """
+local room = ringhold.kind("room", {number = %d})
+function room.hit() return "hit" end
+"""
+
+
+def a_script_stands_beside_actors_in_c(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, write(fleet, BESIDE % 4), extra=["--actor", "kv", "--kind", "1:echo"])
+        assert game.redis("INCR", "n") == 1
+        assert game("@1/a", "hello") == "hello"
+        assert game("@4/a", "hit") == "hit"
+        code, _, err = fleet.run("node", "--name", "n2", "--lua", write(fleet, BESIDE % 0), "--actor", "kv")
+        assert code == 1 and "number 0 is already that of the kind 'room'" in err, err
+
+
 def a_script_is_checked_without_a_fleet(binary):
     with Fleet(binary) as fleet:
         code, out, err = fleet.run("node", "--lua-check", sample("battle.lua"))
@@ -323,6 +339,7 @@ def a_script_is_checked_without_a_fleet(binary):
 
 main(
     [
+        a_script_stands_beside_actors_in_c,
         a_chat_room_moves_with_its_members,
         lines_of_the_chat_for_browsers_come_once,
         a_battle_is_fought_to_its_end,

@@ -118,8 +118,22 @@ def deleted_keys_give_their_memory_back(binary):
         until("most of it is given back", lambda: node.rss() - base < 0.75 * grown)
 
 
+def a_role_without_nodes_is_named(binary):
+    """The first waits while the fleet starts; all that come later are told at once, and those of a role with nodes are served."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("m1", ["--role", "match", "--kind", "3:kv"])
+        fleet.settled(["m1"])
+        at = fleet.gateway("g1").resp
+        for _ in range(3):
+            said = redis_cli(at, "GET", "ada")
+            assert said.startswith("NOKIND no node of the role 'default' is in the fleet"), said
+        assert redis_cli(at, "INCR", "@3/ada") == "1"
+
+
 main(
     [
+        a_role_without_nodes_is_named,
         redis_cli_answers_as_a_user_expects,
         a_drained_owner_hands_values_over_in_memory,
         a_terminated_node_drains_and_exits_0,
