@@ -146,7 +146,7 @@ def links(page, text):
 
 
 # Pages that are there in Chinese, too.
-TRANSLATED = {"README.md": "README.zh.md", **{f"docs/{n}.md": f"docs/zh/{n}.md" for n in ("why", "concepts", "tour")}}
+TRANSLATED = {"README.md": "README.zh.md", **{f"docs/{n}.md": f"docs/zh/{n}.md" for n in ("why", "concepts", "tour", "adopt")}}
 
 
 def lags(page, english, other_page, chinese):
