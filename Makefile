@@ -267,7 +267,7 @@ check: setup-build-check ## set up, build, run unit tests, stories, 200 simulate
 
 # A sanitizer judges what is done to memory, which differs little from seed to seed: fewer are enough.
 # What packages, pages and libraries in other languages hold is no matter of memory; nor is what mostly waits: for a restart, for moves, for systemd.
-waiting := fleets gdb history host_node host_python hosts install manual next packaging placement remembered rolling_restart samples screens systemd waits walk zones
+waiting := arena cpp docs fleets gdb history host_node host_python hosts install manual next packaging placement redis_clients remembered rolling_restart samples screens systemd waits walk zones
 smoke := $(filter-out $(if $(SAN),$(waiting:%=\%/smoke_%.py)),$(wildcard tests/e2e/smoke/smoke_*.py))
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 seeds_of = $(wildcard tests/fuzz/seeds/$(patsubst %_fuzz,%,$(notdir $(1)))_*)
