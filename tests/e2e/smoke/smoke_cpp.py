@@ -12,7 +12,15 @@ import packets
 from fleet import Fleet, Resp, RespError, healthy, main, succeeds, until
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
+
+
+def works(compiler):
+    """It is here, and so is its library."""
+    words = [compiler, "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
+    return shutil.which(compiler) and subprocess.run(words, input=b"#include <string>\n", stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+COMPILERS = [c for c in ("g++", "clang++") if works(c)]
 STRICT = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-shared", "-fPIC", "-I" + os.path.join(ROOT, "include")]
 
 
