@@ -271,7 +271,7 @@ static void self_moves_without_being_asked(void **state)
     rig_enter(&r);
     assert_string_equal(call(&r, "show"), "0sword7");
     assert_string_equal(call(&r, "version"), rh_version());
-    char life[RH_INCARNATION_TEXT];
+    char life[256];
     (void)snprintf(life, sizeof life, "%s", call(&r, "life"));
     assert_memory_equal(life, "0000000000000007-", 17);
     assert_string_equal(call(&r, "life"), life);
