@@ -626,7 +626,7 @@ struct rh_incarnation {
 };
 
 /* Return the actor's incarnation, the same one all its life. Any callback may call it, except
- * upgrade. An actor that asks takes some 400 bytes more. NULL: both are 0. */
+ * upgrade. An actor that asks takes some 300 bytes more. NULL: both are 0. */
 RH_API struct rh_incarnation rh_incarnation(struct rh_actor *actor);
 
 enum { RH_INCARNATION_TEXT = 34 /* bytes of one as text, with its NUL */ };
