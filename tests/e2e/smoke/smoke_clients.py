@@ -86,6 +86,12 @@ class Player:
                 return line
             assert line != "ended", (starts, self.seen[-20:])
 
+    def hear(self, *lines):
+        """Wait until each of them has come, in whatever order: an answer is told apart from what the client tells by itself."""
+        for line in lines:
+            while line not in self.seen:
+                self.next("")
+
     def ask(self, line):
         self.say(line)
         return self.next("answer")
