@@ -125,6 +125,10 @@ static void pipeline(redisContext *c, const char *of, int count)
     redisReply *reply = NULL;
     long long last = 0;
 
+    if (c == NULL) {
+        (void)puts("error no connection");
+        return;
+    }
     for (int i = 0; i < count; i++) {
         (void)redisAppendCommand(c, "INCR %s", of);
     }
@@ -183,18 +187,21 @@ int main(int argc, char **argv)
     char line[256];
     char word[16];
     char of[64];
-    int number = 0;
+    char digits[16];
     int workers = 0;
 
     if (argc != 5) {
         return 64;
     }
     host = argv[3];
-    port = atoi(argv[4]);
+    port = (int)strtol(argv[4], NULL, 10);
     while (fgets(line, sizeof line, stdin) != NULL) {
-        if (sscanf(line, "%15s %63s %d", word, of, &number) < 1) {
+        digits[0] = '\0';
+        if (sscanf(line, "%15s %63s %15s", word, of, digits) < 1) {
             continue;
         }
+        const int number = (int)strtol(digits, NULL, 10);
+
         if (strcmp(word, "start") == 0) {
             start(&c);
         } else if (strcmp(word, "pipeline") == 0) {
@@ -204,7 +211,7 @@ int main(int argc, char **argv)
         } else if (strcmp(word, "multi") == 0) {
             multi(c, of);
         } else if (strcmp(word, "count") == 0) {
-            (void)strcpy(key, of);
+            (void)snprintf(key, sizeof key, "%s", of);
             sums.over = false;
             sums.answered = sums.refused = sums.unknown = 0;
             sums.text[0] = '\0';
