@@ -527,7 +527,12 @@ void route_push(struct router *r, struct lane *lane)
         if (p->state != PENDING_WAITING) {
             continue;
         }
-        if (lane->sent >= r->config.window || (pending_is_again(p) && !owner->knows_again)) {
+        if (lane->sent >= r->config.window) {
+            break;
+        }
+        if (pending_is_again(p) && !owner->knows_again) {
+            // For another owner, or a link to a newer process.
+            list_push_back(&r->stalled, &lane->stalled);
             break;
         }
         if (!has_room(r, owner)) {

@@ -210,7 +210,6 @@ static void expire(struct router *r)
 
     while ((d = deadlines_expired(&r->deadlines, r->now_us)) != NULL) {
         struct pending *p = CONTAINER_OF(d, struct pending, deadline);
-
         const struct peer *owner = route_owner(r, p->lane);
         const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
         const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;

@@ -131,7 +131,7 @@ struct client {
     /* Of a client that speaks RESP: resp.c, local.c. */
     struct resp_parser parser;
     uint8_t protocol; /* RESP's: 2 or 3; 0 = it speaks packets */
-    bool in_multi;    /* its MULTI was refused: nothing runs until EXEC or DISCARD */
+    bool in_multi;    /* behind its MULTI: nothing runs until EXEC or DISCARD */
     char name[CLIENT_NAME_MAX + 1];
 
     struct {

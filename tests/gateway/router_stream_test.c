@@ -760,6 +760,31 @@ static void what_an_actor_asked_is_asked_again(void **state)
     }
 }
 
+/* fleet_sim --profile mixed --seed 1271: it waited for nothing, at an owner of an older version. */
+static void what_is_asked_again_waits_for_an_owner_that_knows_how(void **state)
+{
+    struct world *w = fleet();
+
+    (void)state;
+    (void)asked_in_vain(w);
+    link_down(w, 2); // before it heard that it is asked again
+    w->queued[2] = 0;
+    move(w, A, OLD, true);
+    tick(w, 100);
+    router_check(w->rig.router);
+    assert_int_equal(w->queued[OLD], 0);
+    assert_int_equal(reply_to(w, 0), -1);
+    link_up(w, 2);
+    move(w, A, 2, true);
+    tick(w, 100);
+    assert_int_equal(w->queued[2], 1);
+    const struct queued q = w->queue[2][--w->queued[2]];
+    assert_true(q.lost);
+    answer_record(w, 2, &q, ANSWER_OK, w->rig.leader.ring.version);
+    assert_int_equal(reply_to(w, 0), REPLY_OK);
+    end_fleet(w);
+}
+
 /* fleet_sim --profile durable --seed 14: its answer was saved, and it heard UNKNOWN. */
 static void a_late_answer_of_a_fenced_owner_is_asked_for_again(void **state)
 {
@@ -1158,6 +1183,7 @@ static int all_cases(void)
         cmocka_unit_test(and_when_nodes_die),
         cmocka_unit_test(two_deaths_with_one_request_are_enough),
         cmocka_unit_test(what_an_actor_asked_is_asked_again),
+        cmocka_unit_test(what_is_asked_again_waits_for_an_owner_that_knows_how),
         cmocka_unit_test(a_late_answer_of_a_fenced_owner_is_asked_for_again),
         cmocka_unit_test(who_sleeps_has_nothing_to_hear),
         cmocka_unit_test(a_death_that_only_a_whole_configuration_tells_counts),
