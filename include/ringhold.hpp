@@ -18,7 +18,8 @@
 // over. T has `message`, and whatever of this it needs:
 //
 //     rh_result activate(Turn &, const Bytes *state)  state: what save() returned at the old owner; nullptr:
-//                                                     a fresh start. RH_OK, or RH_FAILED, or a deferred one
+//                                                     a fresh start. RH_OK, RH_FAILED, or RH_PENDING after
+//                                                     defer(): then delete `this` if done() takes a failure
 //     std::string save(Turn &)                        what goes along when it moves; without it, nothing does
 //     void resumed(Turn &)                            a move was called off, and it goes on
 //     void ended(rh_why)                              before it is deleted

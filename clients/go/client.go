@@ -256,7 +256,9 @@ func (c *Client) Request(ctx context.Context, a Actor, payload []byte, options .
 		if left <= 0 {
 			return nil, context.DeadlineExceeded
 		}
-		options = append([]RequestOption{Deadline(left)}, options...)
+		if left < time.Hour { // no gateway waits for so long
+			options = append([]RequestOption{Deadline(left)}, options...)
+		}
 	}
 	return c.Start(a, payload, options...).Wait(ctx)
 }

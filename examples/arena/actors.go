@@ -19,6 +19,7 @@ import (
 const (
 	startGold = 10
 	roundTime = 20 * time.Second // who hasn't chosen by then has lost
+	keptFor   = time.Minute      // what is asked of a room that is over
 	boardSize = 10
 )
 
@@ -208,8 +209,15 @@ func (r *Room) bet(t *host.Turn, from host.Ref, opponent string, has bool) {
 	r.judge(t, false)
 }
 
-// Alarm: the time is over.
+// Alarm: the time is over; or all that was said of it is, and nothing is kept of it.
 func (r *Room) Alarm(t *host.Turn, a host.Alarm) error {
+	if a.Name == "forget" {
+		for _, key := range r.Keys("") {
+			t.Delete(key)
+		}
+		t.Passivate()
+		return nil
+	}
 	r.judge(t, true)
 	return nil
 }
@@ -247,6 +255,7 @@ func (r *Room) judge(t *host.Turn, late bool) {
 	}
 	t.Put("over", []byte("1"))
 	t.CancelAlarm("round")
+	t.SetAlarm(host.Alarm{Name: "forget", Due: time.Now().Add(keptFor)})
 }
 
 func orNone(choice string) string {

@@ -306,7 +306,7 @@ class Client:
 
         Requests to one entity run in the order of these calls. A request that is not awaited is sent all the same.
         idempotent: it may run more than once, and is sent again after anything. deadline: for the gateway to answer in;
-        0 = its own. OverflowError, ValueError: it cannot be sent at all.
+        0 = its own. ValueError: there is no such id, kind or deadline.
         """
         future: asyncio.Future[bytes] = self._loop().create_future()
         try:
@@ -318,7 +318,10 @@ class Client:
     def notify(
         self, id: Bytes, payload: Bytes | None = None, *, kind: int = 0, idempotent: bool = False, deadline: float = 0.0
     ) -> None:
-        """Tell an entity something, in order with its requests; nobody says what became of it."""
+        """Tell an entity something, in order with its requests; nobody says what became of it.
+
+        RingholdError: it is too large, or too much is under way. KickedError: the client is closed.
+        """
         self._ask(Type.NOTIFY, id, payload, kind, idempotent, deadline, None)
 
     def bind(self, id: Bytes, *, kind: int = 0) -> asyncio.Future[None]:
@@ -737,8 +740,12 @@ class Client:
         if s.left is not None:
             s.state = "leaving"
             self._send(packet(Type.UNBIND, struct.pack(">I", NAME_UNBIND)))
+        self._tell_and_go_on(self.on_bound, fresh)
+
+    def _tell_and_go_on(self, callback: Callable[..., object], *arguments: Any) -> None:
+        """The session is settled: what waited for that goes out, unless who is told of it ends this line."""
         line = self._line
-        self._tell(self.on_bound, fresh)
+        self._tell(callback, *arguments)
         if self._line is not line:
             return
         if self._state == "greeting":
@@ -753,20 +760,12 @@ class Client:
 
     def _refused(self, s: _Session, status: int, payload: bytes) -> None:
         error = RingholdError(status, payload)
-        line = self._line
+        first = s.settle is not None and not s.settle.done()
         self._session = None
         self._forget_session()
         _finish(s.left)
-        if s.settle is not None and not s.settle.done():
-            s.settle.set_exception(error)
-        else:
-            self._tell(self.on_refused, error)
-        if self._line is not line:
-            return
-        if self._state == "greeting":
-            self._be_ready()
-        else:
-            self._flush()
+        _fail(s.settle, error)
+        self._tell_and_go_on(_nothing if first else self.on_refused, error)
 
     def _bind_refused(self, s: _Session, status: int, retry_after: float, payload: bytes) -> None:
         if status == Status.BAD_REQUEST and payload.startswith(b"requests are in progress"):
