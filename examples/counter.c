@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An actor in forty lines: it counts the calls of its id, and takes its count
- * along when it moves. docs/actors.md explains it.
+ * along when it moves.
  *
  *     cc -shared -fPIC -Iinclude examples/counter.c -o counter.so
  *     ringhold node --actor ./counter.so …
