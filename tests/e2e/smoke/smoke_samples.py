@@ -279,6 +279,11 @@ def mistakes_are_found(binary):
         assert not bench.page("page.md", RIGHT), bench.page("page.md", RIGHT)
 
 
+def heads(text):
+    """The heads of its tables, by their words: how wide a column is differs."""
+    return {" ".join(line.split()) for line in text.splitlines() if re.fullmatch(r"[A-Z0-9 ]*[A-Z]{2,}  +[A-Z0-9 ]+", line)}
+
+
 def typed(shell, block):
     """A block that is run: commands one after the other."""
     if block.language == "sh":
@@ -294,6 +299,7 @@ def typed(shell, block):
         ended = set(re.findall(r"^exit code .*", told, re.M))
         assert bool(told.strip()) == bool(said), f"{block}: {command}\nsays {said!r}, and not {told!r}"
         assert not one_word or said == told.strip(), f"{block}: {command}\nsays {said!r}, and not {told!r}"
+        assert heads(told) <= heads(said), f"{block}: {command}\nhas no table {heads(told) - heads(said)}"
         assert ended <= set(said.splitlines()), f"{block}: {command}\nsays {said!r}, and not {told!r}"
 
 
