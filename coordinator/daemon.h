@@ -20,6 +20,7 @@
 #include "daemon/reload_uv.h"
 #include "link/link.h"
 #include "storage/state/state_sqlite.h"
+#include "wire/control.h"
 
 #include <pthread.h>
 #include <uv.h>
@@ -51,7 +52,10 @@ struct voters_wish {
     uint64_t tag;  /* of the question */
     struct generation_wish wish[GENERATION_VOTERS_MAX];
     size_t count;
+    char by[256]; /* who wishes it, and why, for the history */
+    char reason[ADMIN_REASON_MAX + 1];
     uint64_t until_us; /* new ones have until then to answer */
+    bool noted;        /* it stands in the history, or its note is on its way there */
     bool proposed;
 };
 

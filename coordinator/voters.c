@@ -212,7 +212,7 @@ enum {
 static const char note_subject[] = "coordinators";
 
 /* `wish`: whose it is; NULL = nobody asked for this. */
-static void put_note(struct daemon *d, const char *what, const Rh__AdminCoordinators *wish)
+static void put_note(struct daemon *d, const char *what, const struct voters_wish *wish)
 {
     const struct history_note note = {.action = note_subject,
                                       .subject = note_subject,
@@ -232,18 +232,28 @@ static void add_voter(char *text, size_t size, bool first, uint64_t id, const ch
     (void)snprintf(text + used, size - used, "%s%" PRIu64 "=%s", first ? "" : ",", id, address);
 }
 
-/* "wished: 1=host:port,2=host:port". The question comes again to the next leader, when the one who
- * noted it leads no more. */
-static void note_wish(struct daemon *d, const struct voters_wish *w,
-                      const Rh__AdminCoordinators *wish)
+/* Are entries in the log that this coordinator has yet to apply? A note may be one of them. */
+static bool is_behind(const struct daemon *d)
 {
+    struct replica_status status;
+
+    replica_status(d->replica, &status);
+    return status.applied_index < status.last_index;
+}
+
+/* "wished: 1=host:port,2=host:port". The question comes again to the next leader, when the one who
+ * noted it leads no more; so the leader looks for the note once it has applied its whole log. */
+static void note_wish(struct daemon *d)
+{
+    struct voters_wish *w = &d->wish;
     char what[VOTERS_TEXT_SIZE + 16] = "wished: ";
 
+    w->noted = true;
     for (size_t i = 0; i < w->count; i++) {
         add_voter(what, sizeof what, i == 0, w->wish[i].id, w->wish[i].address);
     }
     if (!state_db_ends_with_note(d->db, note_subject, what)) {
-        put_note(d, what, wish);
+        put_note(d, what, w);
     }
 }
 
@@ -254,10 +264,8 @@ void daemon_note_generation(struct daemon *d)
     const struct generation *g = replica_generation(d->replica);
     const uint64_t now_us = clock_boottime_us();
     char what[VOTERS_TEXT_SIZE + 32];
-    struct replica_status status;
 
-    replica_status(d->replica, &status);
-    if (!d->leading || g->number == d->noted || status.applied_index < status.last_index ||
+    if (!d->leading || g->number == d->noted || is_behind(d) ||
         now_us - d->noted_us < (uint64_t)NOTE_EACH_MS * 1000) {
         return;
     }
@@ -377,7 +385,8 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
                  "count=%zu by=\"%s\"",
                  w.count,
                  in->coordinators->by);
-        note_wish(d, &w, in->coordinators);
+        (void)snprintf(w.by, sizeof w.by, "%s", in->coordinators->by);
+        (void)snprintf(w.reason, sizeof w.reason, "%s", in->coordinators->reason);
         w.until_us = clock_boottime_us() + (uint64_t)ANSWER_MS * 1000;
         d->wish = w;
         for (size_t i = 0; i < w.count; i++) {
@@ -416,10 +425,17 @@ void daemon_drive_wish(struct daemon *d)
         daemon_dial_voters(d);
         return;
     }
+    const bool early = clock_boottime_us() < w->until_us;
+    if (!w->noted) {
+        if (early && is_behind(d)) {
+            return;
+        }
+        note_wish(d);
+    }
     // Behind the seal nobody would write that this generation was.
     const bool noted = d->noted == replica_generation(d->replica)->number;
     const bool linked = look_at_links(d);
-    if ((!linked || !noted) && clock_boottime_us() < w->until_us) {
+    if ((!linked || !noted) && early) {
         return;
     }
     w->proposed = true;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What an operator asks and changes: the plan before a node comes or goes, weights, kicks, traces, backups."""
+import concurrent.futures
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -179,6 +181,29 @@ def a_change_of_coordinators_is_told(binary):
             assert [c["id"] for c in told["coordinators"]] == [2, 3, 4], told
 
 
+def a_wish_that_is_asked_again_is_told_once(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        fleet.ports[4] = fleet.port()
+        words = ["--id", "4", "--listen", f"127.0.0.1:{fleet.ports[4]}", "--data", fleet.data("c4")]
+        fleet.start("c4", ["coordinator", *words, "--join-group"])
+        leader = fleet.leader()
+        others = [p for p in (fleet.process(f"c{i}") for i in (1, 2, 3)) if p is not leader]
+        led = leader.log_count("not_leading")
+        for other in others:
+            other.kill(signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.submit(fleet.tell, "coordinators", "replace", others[0].name[1:], f"4=127.0.0.1:{fleet.ports[4]}")
+            # Its note is in the log of this leader alone, which leads no more, and is the only one who can lead next.
+            until("it is wished", lambda: leader.log_has("coordinators_wished"))
+            until("nobody leads", lambda: leader.log_count("not_leading") > led)
+            for other in others:
+                other.kill(signal.SIGCONT)
+            asked.result()
+        wished = [e["why"] for e in fleet.ask("events", "--limit", "1000") if e["why"].startswith("wished: ")]
+        assert len(wished) == 1, wished
+
+
 def a_backup_goes_to_a_file_or_a_folder(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1")
@@ -203,5 +228,6 @@ main([
     a_player_is_kicked_wherever_its_actor_lives,
     a_request_is_followed_to_its_actor,
     a_change_of_coordinators_is_told,
+    a_wish_that_is_asked_again_is_told_once,
     a_backup_goes_to_a_file_or_a_folder,
 ])  # fmt: skip
