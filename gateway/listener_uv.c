@@ -319,6 +319,19 @@ void listener_reply(struct gateway_listener *l, const struct router_effect *repl
     }
 }
 
+size_t listener_replies(struct gateway_listener *l, const struct router_effects *effects,
+                        size_t from)
+{
+    struct client *client = clients_find(l->clients, effects->item[from].session);
+    size_t count = 1;
+
+    if (client != NULL) {
+        count = client_on_replies(client, effects, from, l->now_us);
+        connection_touch(client_user(client));
+    }
+    return count;
+}
+
 void listener_vouch(struct gateway_listener *l, const struct router_effect *e)
 {
     struct client *client = clients_find(l->clients, e->session);

@@ -74,6 +74,10 @@ void listener_fini(struct gateway_listener *l);
 /* Hand a reply to a client of this listener: a ROUTER_REPLY effect. */
 void listener_reply(struct gateway_listener *l, const struct router_effect *reply,
                     struct bytes body);
+/* Likewise for number `from` of these, and those right behind it for the same client. Returns how
+ * many. */
+size_t listener_replies(struct gateway_listener *l, const struct router_effects *effects,
+                        size_t from);
 
 /* Hand a ROUTER_VOUCH to the client that it is for. */
 void listener_vouch(struct gateway_listener *l, const struct router_effect *e);

@@ -409,8 +409,7 @@ void thread_do_requests(struct thread *t)
         if (e->type == ROUTER_SEND_NODE) {
             t->done += send_requests(t, t->done);
         } else if (e->type == ROUTER_REPLY) {
-            listener_reply(&t->listener, e, effect_bytes(t, e));
-            t->done++;
+            t->done += listener_replies(&t->listener, &t->effects, t->done);
         } else {
             return;
         }

@@ -33,7 +33,7 @@ static inline uint64_t siphash_rotate(uint64_t x, unsigned bits)
     return (x << bits) | (x >> (64 - bits));
 }
 
-static inline void siphash_round(struct siphash *s)
+__attribute__((always_inline)) static inline void siphash_round(struct siphash *s)
 {
     s->v0 += s->v1;
     s->v2 += s->v3;
@@ -56,7 +56,7 @@ static inline struct siphash siphash_start(struct ring_key key)
 }
 
 /* Mix in the next 8 bytes, as a little-endian word. */
-static inline void siphash_word(struct siphash *s, uint64_t word)
+__attribute__((always_inline)) static inline void siphash_word(struct siphash *s, uint64_t word)
 {
     s->v3 ^= word;
     siphash_round(s);
@@ -64,7 +64,7 @@ static inline void siphash_word(struct siphash *s, uint64_t word)
 }
 
 /* `last`: the size of the message in the top byte, under it its last size % 8 bytes. */
-static inline uint64_t siphash_end(struct siphash *s, uint64_t last)
+__attribute__((always_inline)) static inline uint64_t siphash_end(struct siphash *s, uint64_t last)
 {
     siphash_word(s, last);
     s->v2 ^= 0xff;
@@ -159,7 +159,8 @@ struct ring_key ring_key_of_tags(struct ring_key master);
  * and the first '}' behind that, or the whole id where that is nothing. It points into `id`. */
 struct bytes ring_tag(struct bytes id);
 /* `id` is 1..255 bytes compared as bytes. */
-static inline uint64_t ring_position(struct ring_key key, struct bytes id)
+__attribute__((always_inline)) static inline uint64_t ring_position(struct ring_key key,
+                                                                    struct bytes id)
 {
     ASSERT(id.size >= 1 && id.size <= 255);
     return siphash_inline(key, id);

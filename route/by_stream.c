@@ -7,12 +7,12 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"
-#include "route/router_inside.h"
-#include "stream/steady.h"
+#include "route/steady.h"
+
+#include <string.h>
 
 enum {
     FRAME_ANSWERS = 64,   /* of a frame at once: then their replies go out of the cache */
-    INQUIRY_MEMORY = 192, /* of a request, beside its record */
     OWNER_LACKS_MS = 64,  /* a node hosts no such kind, and it should */
     LOOK_US = 10000,      /* how often silent nodes are looked for */
     JOIN_US = 1000000,    /* after that JOIN is said again, then after twice that, … */
@@ -30,147 +30,122 @@ struct kept_lane {
     uint64_t until_us;
 };
 
-static struct inquiry *inquiry_of(uint64_t ticket)
-{
-    return (struct inquiry *)(uintptr_t)ticket; // NOLINT: the asker's word for it
-}
-
 /* What a request under way is for. */
-static struct stream_entity entity_of(const struct router *r, const struct inquiry *q)
+static struct stream_entity entity_of(const struct router *r, uint32_t slot)
 {
     const struct stream_asker *a = &r->by_stream.asker;
 
-    return asker_entity(a, asker_rid(a, q->slot));
+    return asker_entity(a, asker_rid(a, slot));
+}
+
+/* ---- deadlines ---- */
+
+/* Milliseconds of a clock that goes round in seven weeks; never 0. */
+static inline uint32_t due_at(uint64_t at_us)
+{
+    const uint32_t ms = (uint32_t)((at_us + 999) / 1000);
+
+    return ms == 0 ? 1 : ms;
+}
+
+static inline bool is_due(uint32_t due_ms, uint32_t now_ms)
+{
+    return (int32_t)(due_ms - now_ms) <= 0;
+}
+
+static void note_due(struct by_stream *b, uint32_t due_ms)
+{
+    if (b->count == 0 || is_due(due_ms, b->next_due_ms)) {
+        b->next_due_ms = due_ms;
+    }
 }
 
 /* ---- requests under way ---- */
 
-/* Its first line is to be filled in. */
-__attribute__((always_inline)) static inline struct inquiry *inquiry_new(struct by_stream *b)
+void by_stream_grow(struct by_stream *b)
 {
-    struct inquiry *q = b->spare;
+    const size_t cap = b->asker.slot_cap;
+    struct inquiry *more = mem_lines(cap * sizeof *more);
 
-    if (__builtin_expect(q == NULL, false)) {
-        q = mem_lines(sizeof *q);
-        *q = (struct inquiry){0};
-    } else {
-        b->spare = q->next;
-        b->spare_count--;
-        if (b->spare != NULL) {
-            __builtin_prefetch(b->spare, 1);
-        }
+    if (b->cap > 0) {
+        memcpy(more, b->inquiry, b->cap * sizeof *more);
     }
-    return q;
+    memset(more + b->cap, 0, (cap - b->cap) * sizeof *more);
+    mem_free(b->inquiry);
+    b->inquiry = more;
+    b->due_ms = mem_resize(b->due_ms, cap * sizeof *b->due_ms);
+    memset(b->due_ms + b->cap, 0, (cap - b->cap) * sizeof *b->due_ms);
+    b->cap = cap;
 }
 
-static void inquiry_free(struct by_stream *b, struct inquiry *q)
+/* It is nobody's any more. */
+static void let_go(struct router *r, uint32_t slot, uint64_t position)
 {
-#ifdef MEM_IS_CHECKED
-    mem_free(q);
-    (void)b;
-#else
-    if (b->spare_count >= INQUIRY_SPARE_MAX) {
-        mem_free(q);
-        return;
-    }
-    q->next = b->spare;
-    b->spare = q;
-    b->spare_count++;
-#endif
-}
+    struct by_stream *b = &r->by_stream;
+    struct inquiry *q = &b->inquiry[slot];
+    struct session *session = q->session;
 
-__attribute__((always_inline)) static inline void hold(struct router *r, const struct inquiry *q,
-                                                       uint64_t position)
-{
-    r->size += q->size;
-    r->must += q->must;
-    r->stats.in_flight++;
-    r->by_stream.count++;
-    q->session->unfinished++;
-    q->session->told += (q->flags & REQUEST_NO_REPLY) != 0;
-    if (q->origin != 0) {
-        share_add(&r->by_entity, position, q->size);
-        share_add(&r->by_origin, q->origin, q->size);
-    }
-}
-
-/* It is nobody's any more, but for its memory. */
-__attribute__((always_inline)) static inline void let_go(struct router *r, struct inquiry *q,
-                                                         uint64_t position)
-{
     r->size -= q->size;
     r->must -= q->must;
     r->stats.in_flight--;
-    r->by_stream.count--;
-    q->session->told -= (q->flags & REQUEST_NO_REPLY) != 0;
+    b->count--;
+    session->told -= (q->flags & REQUEST_NO_REPLY) != 0;
     if (q->origin != 0) {
         share_sub(&r->by_entity, position, q->size);
         share_sub(&r->by_origin, q->origin, q->size);
     }
-    list_remove(&q->deadline.in);
-}
-
-__attribute__((always_inline)) static inline void forget(struct router *r, struct inquiry *q,
-                                                         uint64_t position)
-{
-    struct session *session = q->session;
-
-    let_go(r, q, position);
+    b->due_ms[slot] = 0;
+    q->session = NULL;
     session_done(&r->sessions, session);
-    inquiry_free(&r->by_stream, q);
 }
 
 /* Returns what the asker wants to hear: it is over. */
-static uint32_t finish(struct router *r, struct inquiry *q, uint64_t position, enum reply_code code,
+static uint32_t finish(struct router *r, const struct stream_reply *what, enum reply_code code,
                        struct bytes body)
 {
+    struct inquiry *q = &r->by_stream.inquiry[what->slot];
     struct session *session = q->session;
 
     route_count_latency(r, q->stamp, code);
     if (__builtin_expect(session->closed, false)) {
         route_count_reply(r, code);
     } else {
-        const struct reply reply = {session->id, q->ticket, code, q->flags, NULL};
+        const struct reply reply = {session->id, what->ticket, code, q->flags, NULL};
 
         route_put_reply(r, &reply, body);
     }
-    forget(r, q, position);
+    let_go(r, what->slot, what->position);
     return 0;
 }
 
 /* ---- what the asker asks ---- */
 
-__attribute__((always_inline)) static inline struct stream_client *
-stream_of(const struct router *r, const struct stream_entity *e)
-{
-    const struct peer *peer = route_peer_of(r, e->position, e->kind, e->id);
-
-    return peer == NULL || peer_lacks(peer, e->kind) ? NULL : peer->stream;
-}
-
 static struct stream_client *on_owner(void *context, const struct stream_entity *e)
 {
     const struct router *r = context;
 
-    return stream_of(r, e);
+    return steady_stream(r, e->position, e->kind, e->id);
 }
 
-static uint32_t on_left(void *context, uint64_t ticket)
+static uint32_t on_left(void *context, uint32_t slot)
 {
     const struct router *r = context;
-    const uint64_t until_us = inquiry_of(ticket)->deadline.at_us;
+    const uint32_t due_ms = r->by_stream.due_ms[slot];
+    const uint32_t now_ms = (uint32_t)(r->now_us / 1000);
 
-    return until_us <= r->now_us ? 0 : (uint32_t)((until_us - r->now_us + 999) / 1000);
+    return is_due(due_ms, now_ms) ? 0 : due_ms - now_ms;
 }
 
 /* Its time is over. True: it has some anew. */
 static bool renew(struct router *r, struct inquiry *q)
 {
+    struct by_stream *b = &r->by_stream;
+
     if (!route_asks_anew(r, q->must)) {
         return false;
     }
-    list_remove(&q->deadline.in);
-    deadlines_put(&r->by_stream.deadlines, &q->deadline, r->now_us, REQUEST_TTL_MAX_MS);
+    b->due_ms[q - b->inquiry] = due_at(r->now_us + (uint64_t)REQUEST_TTL_MAX_MS * 1000);
+    note_due(b, b->due_ms[q - b->inquiry]);
     q->stamp = latency_stamp(r->now_us, latency_stamp_row(q->stamp));
     return true;
 }
@@ -179,7 +154,7 @@ static uint32_t on_expired(struct router *r, struct inquiry *q, const struct str
 {
     const enum reply_code code = reply->maybe ? REPLY_TIMEOUT : REPLY_REJECTED;
 
-    return renew(r, q) ? 1 : finish(r, q, reply->position, code, route_nothing);
+    return renew(r, q) ? 1 : finish(r, reply, code, route_nothing);
 }
 
 /* The node has no room. For a while it is waited for; then the client is told. */
@@ -191,29 +166,28 @@ static uint32_t on_overload(struct router *r, struct inquiry *q, const struct st
     q->overloaded = true;
     if (!reply->maybe && !q->must &&
         r->now_us - q->overload_us >= (uint64_t)r->config.overload_ms * 1000) {
-        return finish(r, q, reply->position, REPLY_OVERLOADED, route_nothing);
+        return finish(r, reply, REPLY_OVERLOADED, route_nothing);
     }
     return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
 /* It did not run this time. Before, if it was asked by a stream that is dead, it may have. */
-static uint32_t on_never(struct router *r, struct inquiry *q, const struct stream_reply *reply,
-                         enum reply_code code)
+static uint32_t on_never(struct router *r, const struct stream_reply *reply, enum reply_code code)
 {
-    return finish(r, q, reply->position, reply->maybe ? REPLY_UNKNOWN : code, route_nothing);
+    return finish(r, reply, reply->maybe ? REPLY_UNKNOWN : code, route_nothing);
 }
 
 /* No node runs it, and why: enum no_kind. */
 static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stream_reply *reply)
 {
-    const struct stream_entity e = entity_of(r, q);
+    const struct stream_entity e = entity_of(r, reply->slot);
     const struct peer *owner = route_peer_of(r, e.position, e.kind, e.id);
 
     if (reply->answer->aux == NO_KIND_QUARANTINED) {
-        return on_never(r, q, reply, REPLY_QUARANTINED); // until an operator says so
+        return on_never(r, reply, REPLY_QUARANTINED); // until an operator says so
     }
     if (reply->answer->aux == NO_KIND_DEADLOCK) {
-        return on_never(r, q, reply, REPLY_DEADLOCK);
+        return on_never(r, reply, REPLY_DEADLOCK);
     }
     // Its actor sleeps, so there is nobody to tell, whatever an earlier copy met.
     const bool asleep = (q->flags & REQUEST_AWAKE) != 0 && !mutant(M_SLEEPERASKED);
@@ -221,7 +195,7 @@ static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stre
     if ((reply->maybe && !asleep) || (owner != NULL && peer_lacks(owner, e.kind))) {
         return OWNER_LACKS_MS; // it was sent by an older ring
     }
-    return finish(r, q, reply->position, REPLY_NO_KIND, route_nothing);
+    return finish(r, reply, REPLY_NO_KIND, route_nothing);
 }
 
 /* It may have run: its next owner is asked whether it did, if that can know. Of two that died with
@@ -229,7 +203,7 @@ static uint32_t on_nobody(struct router *r, struct inquiry *q, const struct stre
 static uint32_t on_doubt(struct router *r, struct inquiry *q, const struct stream_reply *reply)
 {
     if (q->lost && !mutant(M_THIRDDEATH)) {
-        return finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
+        return finish(r, reply, REPLY_UNKNOWN, route_nothing);
     }
     q->lost = true;
     q->died = r->by_stream.dying;
@@ -237,38 +211,38 @@ static uint32_t on_doubt(struct router *r, struct inquiry *q, const struct strea
 }
 
 /* What it did is gone: its owner was fenced, and its actor may be an older one (hole 63). */
-static bool is_stale(struct router *r, const struct inquiry *q, const struct stream_reply *reply)
+static bool is_stale(struct router *r, const struct stream_reply *reply)
 {
     if (reply->version >= r->cold) {
         return false; // it knows of every take-over that I know of
     }
-    const struct stream_entity e = entity_of(r, q);
+    const struct stream_entity e = entity_of(r, reply->slot);
     const ring_hit hit = view_at(r->view, e.kind, e.position, e.id);
 
     return route_is_stale(
         r, ring_find(&r->view->ring, ring_hit_vnode(hit)), reply->answer->token, reply->version);
 }
 
-static uint32_t on_ran(struct router *r, struct inquiry *q, const struct stream_reply *reply)
+static uint32_t on_ran(struct router *r, const struct stream_reply *reply)
 {
     const bool ok = reply->answer->code == ANSWER_OK;
 
-    if (__builtin_expect(is_stale(r, q, reply), false)) {
+    if (__builtin_expect(is_stale(r, reply), false)) {
         r->stats.stale_answers++;
         return 1; // It did run: whatever comes, it is not REJECTED.
     }
-    return finish(r, q, reply->position, ok ? REPLY_OK : REPLY_APP_ERROR, reply->answer->body);
+    return finish(r, reply, ok ? REPLY_OK : REPLY_APP_ERROR, reply->answer->body);
 }
 
 static uint32_t on_reply(void *context, const struct stream_reply *reply)
 {
     struct router *r = context;
-    struct inquiry *q = inquiry_of(reply->ticket);
+    struct inquiry *q = &r->by_stream.inquiry[reply->slot];
 
     switch (reply->answer->code) {
     case ANSWER_OK:
     case ANSWER_APP_ERROR:
-        return on_ran(r, q, reply);
+        return on_ran(r, reply);
     case ANSWER_OVERLOAD:
         return on_overload(r, q, reply);
     case ANSWER_EXPIRED:
@@ -276,7 +250,7 @@ static uint32_t on_reply(void *context, const struct stream_reply *reply)
     case ANSWER_NO_KIND:
         return on_nobody(r, q, reply);
     case ANSWER_LOST:
-        return finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
+        return finish(r, reply, REPLY_UNKNOWN, route_nothing);
     default: // UNKNOWN; COLD is of no stream
         return on_doubt(r, q, reply);
     }
@@ -287,20 +261,21 @@ static bool on_elsewhere(void *context, const struct stream_reply *reply,
                          const struct stream_request *request)
 {
     struct router *r = context;
-    struct inquiry *q = inquiry_of(reply->ticket);
+    struct inquiry *q = &r->by_stream.inquiry[reply->slot];
     const struct peer *owner = route_peer_of(r, reply->position, request->kind, request->id);
 
     if (owner == NULL || !peer_takes_requests(owner) || owner->speaks_streams) {
         return false;
     }
     if (reply->maybe && (q->flags & REQUEST_IDEMPOTENT) == 0) { // which it would run
-        (void)finish(r, q, reply->position, REPLY_UNKNOWN, route_nothing);
+        (void)finish(r, reply, REPLY_UNKNOWN, route_nothing);
         return true;
     }
-    const uint32_t left_ms = on_left(r, reply->ticket);
-    const struct router_event event = {.session = q->session->id,
+    struct session *session = q->session;
+    const uint32_t left_ms = on_left(r, reply->slot);
+    const struct router_event event = {.session = session->id,
                                        .origin = q->origin,
-                                       .ticket = q->ticket,
+                                       .ticket = reply->ticket,
                                        .kind = request->kind,
                                        .flags = q->flags,
                                        .again = reply->maybe,
@@ -309,9 +284,7 @@ static bool on_elsewhere(void *context, const struct stream_reply *reply,
                                        .body = request->body,
                                        .timeout_ms = left_ms > 0 ? left_ms : 1};
     route_take_back(r, &event, reply->position, q->lost ? q->died : 0);
-    let_go(r, q, reply->position);
-    session_done(&r->sessions, q->session);
-    inquiry_free(&r->by_stream, q);
+    let_go(r, reply->slot, reply->position);
     r->by_stream.took_back = true;
     return true;
 }
@@ -329,7 +302,6 @@ void by_stream_init(struct router *r)
     config.left = on_left;
     config.elsewhere = on_elsewhere;
     asker_init(&b->asker, &config);
-    deadlines_init(&b->deadlines);
     list_init(&b->kept_until);
 }
 
@@ -345,17 +317,8 @@ void by_stream_fini(struct router *r)
     struct by_stream *b = &r->by_stream;
     struct list_link *l = NULL;
 
-    for (size_t i = 0; i < DEADLINE_LISTS; i++) {
-        while ((l = list_pop_front(&b->deadlines.list[i])) != NULL) {
-            mem_free(CONTAINER_OF(l, struct inquiry, deadline.in));
-        }
-    }
-    while (b->spare != NULL) {
-        struct inquiry *q = b->spare;
-
-        b->spare = q->next;
-        mem_free(q);
-    }
+    mem_free(b->inquiry);
+    mem_free(b->due_ms);
     while ((l = list_front(&b->kept_until)) != NULL) {
         kept_free(b, CONTAINER_OF(l, struct kept_lane, in));
     }
@@ -411,39 +374,32 @@ static inline bool keeps_to_records(const struct router *r, uint64_t session, ui
 /* ---- asking ---- */
 
 /* False: it is to go by a record. */
-__attribute__((always_inline)) static inline bool
-ask(struct router *r, const struct router_plain *p, struct session *session, uint64_t position)
+static bool ask(struct router *r, const struct router_plain *p, struct session *session,
+                uint64_t position)
 {
-    struct by_stream *b = &r->by_stream;
-    const struct stream_entity e = {position, p->kind, p->id};
-    struct stream_client *to = stream_of(r, &e);
+    struct stream_client *to = steady_stream(r, position, p->kind, p->id);
     // What waits in its lane goes first, wherever its owner is.
     const bool taken = to != NULL ? !keeps_to_records(r, session->id, position)
-                                  : asker_has_lane(&b->asker, session->id, position);
+                                  : asker_has_lane(&r->by_stream.asker, session->id, position);
     if (!taken) {
         return false;
     }
     const uint32_t timeout_ms = route_timeout_ms(r, p->timeout_ms);
-    const struct stream_plain request = {.session = session->id,
-                                         .ttl_ms = timeout_ms,
-                                         .kind = p->kind,
-                                         .flags = p->flags,
-                                         .id = p->id,
-                                         .body = p->body,
-                                         .command = p->command};
-    struct inquiry *q = inquiry_new(b);
-    q->session = session;
-    q->ticket = p->ticket;
-    q->origin = p->origin;
-    q->flags = p->flags;
-    q->must = p->must;
-    q->lost = q->overloaded = false;
-    q->stamp = route_stamp(r, p->kind);
-    q->size = (uint32_t)(INQUIRY_MEMORY + stream_plain_size(&request));
-    deadlines_put(&b->deadlines, &q->deadline, r->now_us, timeout_ms);
-    hold(r, q, position);
-    q->slot =
-        asker_slot(asker_ask_plain(&b->asker, to, &request, position, (uint64_t)(uintptr_t)q));
+    struct stream_request request = {.session = session->id,
+                                     .ttl_ms = timeout_ms,
+                                     .kind = p->kind,
+                                     .flags = p->flags,
+                                     .id = p->id,
+                                     .body = p->body,
+                                     .command = p->command};
+    const struct steady_asked in = {.session = session,
+                                    .position = position,
+                                    .due_ms = due_at(r->now_us + (uint64_t)timeout_ms * 1000),
+                                    .stamp = route_stamp(r, p->kind)};
+
+    note_due(&r->by_stream, in.due_ms);
+    const uint64_t rid = asker_ask(&r->by_stream.asker, to, &request, position, p->ticket);
+    steady_note(r, *p, in, asker_slot(rid));
     return true;
 }
 
@@ -468,10 +424,8 @@ bool by_stream_ask(struct router *r, const struct router_event *event, struct se
     return ask(r, &plain, session, position);
 }
 
-/* The short way of a client's request. False: nothing was changed, route_request() is to take it.
- */
-__attribute__((always_inline)) static inline bool ask_plain(struct router *r,
-                                                            const struct router_plain *q)
+/* The way of a client's request. False: nothing was changed, route_request() is to take it. */
+static bool ask_plain(struct router *r, const struct router_plain *q)
 {
     struct session *session = session_find(&r->sessions, q->session);
 
@@ -488,13 +442,43 @@ __attribute__((always_inline)) static inline bool ask_plain(struct router *r,
     return true;
 }
 
-bool router_ask_plain(struct router *r, const struct router_plain *q, struct router_effects *out)
+/* One of the session was asked: those that come behind it are likewise, as far as nothing waits for
+ * anything, and so little is under way that nobody can have more than its share. */
+static void begin_run(struct router *r, const struct router_plain *q)
+{
+    struct by_stream *b = &r->by_stream;
+    struct session *session = session_find(&r->sessions, q->session);
+    const bool waits = b->asker.lanes.count > 0 || r->lanes.table.count > 0 || b->kept.count > 0;
+
+    if (session == NULL || waits || q->timeout_ms != 0 || r->view != &r->own ||
+        !route_has_begun(r, q->now_us) || !route_holds_little(r, q->known) || route_is_full(r)) {
+        return;
+    }
+    const uint64_t size = r->config.waiting_size_max - 1;
+    const uint64_t deadline_us = r->now_us + (uint64_t)r->config.deadline_ms * 1000;
+
+    note_due(b, due_at(deadline_us));
+    b->run = (struct steady_run){.left = (uint32_t)(route_little(r, q->known) - r->stats.in_flight),
+                                 .kind = q->kind,
+                                 .known = q->known,
+                                 .session = session,
+                                 .session_id = session->id,
+                                 .now_us = r->now_us,
+                                 .due_ms = due_at(deadline_us),
+                                 .size_max = size < SHARE_SIZE ? size : SHARE_SIZE,
+                                 .key = *route_kind_key(r, q->kind),
+                                 .stamp = route_stamp(r, q->kind)};
+}
+
+bool steady_ask_alone(struct router *r, const struct router_plain *q, struct router_effects *out)
 {
     const bool later = !route_has_begun(r, q->now_us) && route_begin(r, q->now_us, out);
 
+    by_stream_end_run(&r->by_stream);
     ASSERT(q->timeout_ms <= REQUEST_TTL_MAX_MS);
     route_tell(r, out);
-    if (!ask_plain(r, q)) {
+    const bool asked = ask_plain(r, q);
+    if (!asked) {
         route_request_plain(r, q);
     }
     // Most often it is one of many, and has changed nothing that the last step saw to.
@@ -502,29 +486,54 @@ bool router_ask_plain(struct router *r, const struct router_plain *q, struct rou
         route_end(r);
     }
     route_tell(r, NULL);
+    if (asked) {
+        begin_run(r, q);
+    }
     return route_holds_little(r, q->known);
+}
+
+bool router_ask_plain(struct router *r, const struct router_plain *q, struct router_effects *out)
+{
+    return steady_ask(r, *q, out);
 }
 
 /* ---- time ---- */
 
+static void give_up(struct router *r, uint32_t slot)
+{
+    struct stream_asker *a = &r->by_stream.asker;
+    const struct stream_entity e = entity_of(r, slot);
+    const struct peer *owner = route_peer_of(r, e.position, e.kind, e.id);
+    const bool lacks = owner != NULL && peer_takes_requests(owner) && peer_lacks(owner, e.kind);
+    const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
+    const struct stream_reply over = {
+        .ticket = a->slot[slot].ticket, .slot = slot, .position = e.position};
+    const bool maybe = asker_give_up(a, asker_rid(a, slot));
+
+    (void)finish(r, &over, maybe ? REPLY_TIMEOUT : never, route_nothing);
+}
+
+/* Each time that one is due all are looked at: that is seldom, for mostly all end long before. */
 static void expire(struct router *r)
 {
     struct by_stream *b = &r->by_stream;
-    struct deadline *d = NULL;
+    const uint32_t now_ms = (uint32_t)(r->now_us / 1000);
 
-    while ((d = deadlines_expired(&b->deadlines, r->now_us)) != NULL) {
-        struct inquiry *q = CONTAINER_OF(d, struct inquiry, deadline);
+    if (b->count == 0 || !is_due(b->next_due_ms, now_ms)) {
+        return;
+    }
+    b->next_due_ms = now_ms + REQUEST_TTL_MAX_MS + 1;
+    for (uint32_t slot = 0; slot < b->cap; slot++) {
+        const uint32_t due_ms = b->due_ms[slot];
 
-        if (renew(r, q)) {
+        if (due_ms == 0) {
             continue;
         }
-        const struct stream_entity e = entity_of(r, q);
-        const struct peer *owner = route_peer_of(r, e.position, e.kind, e.id);
-        const bool lacks = owner != NULL && peer_takes_requests(owner) && peer_lacks(owner, e.kind);
-        const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
-        const bool maybe = asker_give_up(&b->asker, asker_rid(&b->asker, q->slot));
-
-        (void)finish(r, q, e.position, maybe ? REPLY_TIMEOUT : never, route_nothing);
+        if (!is_due(due_ms, now_ms)) {
+            b->next_due_ms = is_due(due_ms, b->next_due_ms) ? due_ms : b->next_due_ms;
+        } else if (!renew(r, &b->inquiry[slot])) {
+            give_up(r, slot);
+        }
     }
 }
 
@@ -706,42 +715,87 @@ void by_stream_ring(struct router *r)
 void by_stream_note(struct router *r, const struct peer *peer, struct unanswered_node *note)
 {
     size_t count = 0;
-    uint64_t *ticket = asker_sent(&r->by_stream.asker, peer->stream, &count);
+    uint32_t *slot = asker_sent(&r->by_stream.asker, peer->stream, &count);
 
     for (size_t i = 0; i < count && i < NOTED_MAX; i++) {
-        const struct inquiry *q = inquiry_of(ticket[i]);
-        const struct stream_entity e = entity_of(r, q);
+        const struct inquiry *q = &r->by_stream.inquiry[slot[i]];
+        const struct stream_entity e = entity_of(r, slot[i]);
 
         (void)unanswered_put(note, e.kind, e.id, q->lost ? q->died : 0);
     }
-    mem_free(ticket);
+    mem_free(slot);
 }
 
 /* ---- frames ---- */
 
-/* As on_reply(), of a request that ran and what it did stands. */
-__attribute__((always_inline)) static inline void
-end_ran(struct router *r, const struct stream_slot *s, uint8_t ran, struct bytes body)
+/* Requests of one session that have ended, and are counted together: before anything else looks at
+ * what is under way. */
+struct ended {
+    struct session *session; /* NULL = there are none */
+    uint64_t origin;         /* of all of them */
+    uint64_t size;           /* bytes that they counted with */
+    uint64_t shares;         /* as share_one() has them */
+    uint32_t count;
+};
+
+static void count_ended(struct router *r, struct ended *e)
 {
-    const enum reply_code code = ran == ANSWER_OK ? REPLY_OK : REPLY_APP_ERROR;
-    struct inquiry *q = inquiry_of(s->ticket);
-    const struct session *session = q->session;
-
-    route_count_latency(r, q->stamp, code);
-    if (__builtin_expect(session->closed, false)) {
-        route_count_reply(r, code);
-    } else {
-        struct router_effect *e = effects_add_reply(r->out);
-
-        r->stats.replied++;
-        e->session = session->id;
-        e->ticket = q->ticket;
-        e->code = code;
-        e->flags = q->flags;
-        e->lent = body.data; // by a frame, as all answers here
-        e->size = body.size;
+    if (e->count == 0) {
+        return;
     }
-    forget(r, q, s->position);
+    r->size -= e->size;
+    r->stats.in_flight -= e->count;
+    r->stats.replied += e->count;
+    r->by_stream.count -= e->count;
+    if (e->origin != 0) {
+        share_take(&r->by_origin, e->origin, e->shares);
+    }
+    ASSERT(e->session->unfinished >= e->count);
+    e->session->unfinished -= e->count;
+    *e = (struct ended){0};
+}
+
+/* As on_reply(), of a request that ran, and what it did stands. False: its client is gone. */
+__attribute__((always_inline)) static inline bool end_ran(struct router *r, struct ended *ended,
+                                                          const struct stream_slot *s,
+                                                          uint32_t slot, enum reply_code code,
+                                                          struct bytes body)
+{
+    struct by_stream *b = &r->by_stream;
+    struct inquiry *q = &b->inquiry[slot];
+
+    if (__builtin_expect(q->session != ended->session || q->origin != ended->origin, false)) {
+        if (q->session->closed) {
+            return false;
+        }
+        count_ended(r, ended);
+        ended->session = q->session;
+        ended->origin = q->origin;
+    }
+    route_count_latency(r, q->stamp, code);
+    struct router_effect *e = effects_add_reply(r->out);
+
+    e->session = ended->session->id;
+    e->ticket = s->ticket;
+    e->code = code;
+    e->flags = q->flags;
+    e->lent = body.data; // by a frame, as all answers here
+    e->size = body.size;
+    if (__builtin_expect(q->must || (q->flags & REQUEST_NO_REPLY) != 0, false)) {
+        r->must -= q->must;
+        ended->session->told -= (q->flags & REQUEST_NO_REPLY) != 0;
+    }
+    ended->count++;
+    ended->size += q->size;
+    if (q->origin != 0) {
+        const uint64_t one = share_one(q->size);
+
+        ended->shares += one;
+        share_take(&r->by_entity, s->position, one);
+    }
+    b->due_ms[slot] = 0;
+    q->session = NULL;
+    return true;
 }
 
 /* Any other, of that record. */
@@ -779,23 +833,32 @@ static enum err take_answers(struct router *r, struct peer *peer, struct router_
             return ERR_CORRUPT;
         }
         asker_fetch(a, load_u64(record[i].data));
+        __builtin_prefetch(&r->by_stream.inquiry[asker_slot(load_u64(record[i].data))], 1);
     }
+    struct ended ended = {0};
+
     for (size_t i = 0; i < count; i++) {
-        __builtin_prefetch(inquiry_of(asker_ticket(a, load_u64(record[i].data))), 1);
-    }
-    for (size_t i = 0; i < count; i++) {
+        const uint64_t rid = load_u64(record[i].data);
         const uint8_t code = stream_answer_code(record[i]);
-        struct stream_slot *s = slot_that_ran(a, c, number + i, load_u64(record[i].data), code);
+        struct stream_slot *s = slot_that_ran(a, c, number + i, rid, code);
+        const struct bytes body = stream_answer_body(record[i]);
 
-        if (s != NULL && stands) {
-            const struct bytes body = stream_answer_body(record[i]);
-
-            end_ran(r, s, code, body);
-            slot_ran(a, c, s, number + i, body.size);
-        } else if (take_other(r, peer, f, number + i, record[i]) != ERR_OK) {
+        if (s != NULL && stands &&
+            end_ran(r,
+                    &ended,
+                    s,
+                    asker_slot(rid),
+                    code == ANSWER_OK ? REPLY_OK : REPLY_APP_ERROR,
+                    body)) {
+            slot_ran(a, c, asker_slot(rid), number + i, body.size);
+            continue;
+        }
+        count_ended(r, &ended);
+        if (take_other(r, peer, f, number + i, record[i]) != ERR_OK) {
             return ERR_CORRUPT;
         }
     }
+    count_ended(r, &ended);
     f->left -= count;
     return f->left > 0 || f->records.left == 0 ? ERR_OK : ERR_CORRUPT;
 }
@@ -913,15 +976,17 @@ uint64_t by_stream_check(const struct router *r)
     uint64_t all = 0;
 
     asker_check(&b->asker);
-    ASSERT(deadlines_check(&b->deadlines) == b->count);
-    for (size_t i = 0; i < DEADLINE_LISTS; i++) {
-        const struct list *list = &b->deadlines.list[i];
+    size_t count = 0;
+    for (uint32_t slot = 0; slot < b->cap; slot++) {
+        const struct inquiry *q = &b->inquiry[slot];
 
-        for (struct list_link *l = list_front(list); l != NULL; l = list_next(list, l)) {
-            const struct inquiry *q = CONTAINER_OF(l, struct inquiry, deadline.in);
-
+        ASSERT((q->session != NULL) == (b->due_ms[slot] != 0));
+        if (q->session != NULL) {
+            ASSERT(is_due(b->next_due_ms, b->due_ms[slot]));
+            count++;
             all += q->origin == 0 ? 0 : share_one(q->size);
         }
     }
+    ASSERT(count == b->count);
     return all;
 }

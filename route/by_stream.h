@@ -10,7 +10,7 @@
  *     step    -> by_stream_end()
  *
  * stream/asker.h sees a request through; what it needs besides, a deadline and who asked, stands
- * in one line of the cache that the asker's ticket points to. A request goes by its owner's stream
+ * beside the asker's slot of it. A request goes by its owner's stream
  * if it is of a session that is numbered here and no operator's, its owner's link speaks streams,
  * and nothing of its lane is on its way as a record. So a lane goes over to streams when nothing of
  * it is unfinished, and no copy that was given up can still come anywhere (BY_STREAM_KEEP_MS). It
@@ -20,7 +20,7 @@
 #ifndef ROUTE_BY_STREAM_H
 #define ROUTE_BY_STREAM_H
 
-#include "route/deadlines.h"
+#include "ring/hash.h"
 #include "route/peer.h"
 #include "route/pending.h"
 #include "route/router.h"
@@ -30,43 +30,53 @@
 enum {
     /* After that no copy of a record runs anywhere: HOST_KEEP_MIN_MS (node/host/host.h). */
     BY_STREAM_KEEP_MS = REQUEST_TTL_MAX_MS + 41000,
-    INQUIRY_SPARE_MAX = 16384,
 };
 
-/* A request under way: what an answer needs stands in the first line of the cache. */
+/* A request under way, by its slot of the asker: a line of the cache. */
 struct inquiry {
-    struct deadline deadline;
-    union {
-        struct session *session;
-        struct inquiry *next; /* of one that is spare */
-    };
-    uint64_t ticket; /* the caller's */
-    uint64_t origin; /* of the client that asks; 0 = no client does */
-    uint32_t slot;   /* the asker's: asker_rid() */
-    uint32_t stamp;  /* latency_stamp() of when it came */
-    uint32_t size;   /* bytes that it counts with */
-    uint8_t flags;   /* enum request_flags */
-    bool must;       /* its node is asked until it answers, however full it is */
-    bool lost;       /* it was asked in vain once, and may have run then: of `died` */
-    bool overloaded; /* its owner had no room for it: since `overload_us` */
-
-    uint64_t died; /* an incarnation; 0 = who had it is not dead */
+    struct session *session; /* NULL = none is, or it was given up */
+    uint64_t origin;         /* of the client that asks; 0 = no client does */
+    uint32_t stamp;          /* latency_stamp() of when it came */
+    uint32_t size;           /* bytes that it counts with */
+    uint8_t flags;           /* enum request_flags */
+    bool must;               /* its node is asked until it answers, however full it is */
+    bool lost;               /* it was asked in vain once, and may have run then: of `died` */
+    bool overloaded;         /* its owner had no room for it: since `overload_us` */
+    uint64_t died;           /* an incarnation; 0 = who had it is not dead */
     uint64_t overload_us;
+    uint64_t apart[2];
 };
-_Static_assert(offsetof(struct inquiry, died) <= PENDING_LINE, "a line");
+_Static_assert(sizeof(struct inquiry) == PENDING_LINE, "a line");
+
+/* Requests of one session that come one behind the other at one time: what they have in common is
+ * looked at once. Whatever else the router is told ends it. */
+struct steady_run {
+    uint32_t left; /* so many may come yet; 0 = there is none */
+    uint16_t kind; /* of all of them */
+    bool known;    /* as in struct router_plain */
+    struct session *session;
+    uint64_t session_id;
+    uint64_t now_us;
+    uint32_t due_ms;     /* their deadline, the usual one */
+    size_t size_max;     /* r->size when it is over */
+    struct ring_key key; /* of that kind */
+    uint32_t stamp;
+};
 
 struct by_stream {
+    struct steady_run run;
     struct stream_asker asker;
-    struct deadlines deadlines; /* struct inquiry */
-    size_t count;               /* of them: each is replied to once */
-    struct inquiry *spare;      /* owned */
-    size_t spare_count;
-    uint64_t connections;   /* made so far */
-    uint64_t dying;         /* whose stream ends in this step; 0 = nobody's */
-    uint64_t looked_us;     /* when silent nodes were looked for */
-    size_t silent;          /* peers that are */
-    bool took_back;         /* records wait to be sent */
-    struct table kept;      /* struct kept_lane: lanes that keep to records for a time, … */
+    struct inquiry *inquiry; /* owned; by slot */
+    uint32_t *due_ms;     /* owned; their deadlines, on the clock of due_at(); 0 = none is there */
+    size_t cap;           /* of both */
+    size_t count;         /* of inquiries: each is replied to once */
+    uint32_t next_due_ms; /* none is due before that; while there are any */
+    uint64_t connections; /* made so far */
+    uint64_t dying;       /* whose stream ends in this step; 0 = nobody's */
+    uint64_t looked_us;   /* when silent nodes were looked for */
+    size_t silent;        /* peers that are */
+    bool took_back;       /* records wait to be sent */
+    struct table kept;    /* struct kept_lane: lanes that keep to records for a time, … */
     struct list kept_until; /* … in its order */
 };
 
@@ -76,6 +86,13 @@ struct unanswered_node;
 void by_stream_init(struct router *r);
 void by_stream_fini(struct router *r);
 
+/* There are more slots than inquiries. */
+void by_stream_grow(struct by_stream *b);
+/* Something comes that is no request of the run. */
+static inline void by_stream_end_run(struct by_stream *b)
+{
+    b->run.left = 0;
+}
 /* Take a request, if it is to go by a stream. */
 bool by_stream_ask(struct router *r, const struct router_event *event, struct session *session,
                    uint64_t position);

@@ -33,9 +33,7 @@ static inline struct router_effect *effects_add_reply(struct router_effects *e)
     struct router_effect *item = &e->item[e->count++];
 
     item->type = ROUTER_REPLY;
-    item->coordinator = -1;
     item->common = NULL;
-    item->at = 0;
     return item;
 }
 

@@ -262,6 +262,7 @@ static void drop(struct router *r, struct pending *p)
 
 void router_configure(struct router *r, const struct router_config *config)
 {
+    by_stream_end_run(&r->by_stream);
     r->config.deadline_ms = config->deadline_ms;
     r->config.in_flight_max = config->in_flight_max;
 }
@@ -368,6 +369,7 @@ bool route_begin(struct router *r, uint64_t now_us, struct router_effects *out)
     ASSERT(now_us >= r->now_us);
     r->now_us = now_us;
     r->out = out;
+    by_stream_end_run(&r->by_stream);
     route_follow_key(r);
     if (r->now_us == r->timed_us) {
         return false; // nothing more is due: each of them waits for some time
@@ -597,6 +599,21 @@ bool router_rests(const struct router *r)
 bool router_full(const struct router *r)
 {
     return route_is_full(r);
+}
+
+size_t router_room(const struct router *r, size_t size)
+{
+    enum { EACH = 512 }; // what a request counts with beside its bytes, and some more
+    const struct router_config *config = &r->config;
+
+    if (route_is_full(r)) {
+        return 0;
+    }
+    const uint64_t count = config->in_flight_max - r->stats.in_flight;
+    const uint64_t bytes = config->waiting_size_max - r->size;
+    const uint64_t some = bytes > size ? (bytes - size) / EACH : 0;
+
+    return some < 1 ? 1 : some < count ? some : count;
 }
 
 uint64_t router_id(const struct router *r)

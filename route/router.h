@@ -305,6 +305,9 @@ bool router_has(const struct router *r, size_t part);
 bool router_rests(const struct router *r);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
+/* Return how many requests, whose ids and bodies have `size` bytes in all, may be asked before
+ * router_full() is to be asked again; 0 = none, it is true. */
+size_t router_room(const struct router *r, size_t size);
 /* Return where the entity that was asked last is on the ring; 0 = that request was not taken. */
 uint64_t router_asked(const struct router *r);
 /* Whether one holds more of this router's room than its share. One that does is to wait: what it

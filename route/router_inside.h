@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the router's files share. Nobody else includes this. Above each group of fields of struct
- * router stand the files that write them (tools/parts); the first group is router.c's.
+ * What the router's files share. Nobody else includes this, but by steady.h. Above each group of
+ * fields of struct router stand the files that write them (tools/parts); the first group is
+ * router.c's.
  *
  *     router.c   the machine: events in, requests, deadlines
  *     answer.c   what an answer makes of its request
  *     route.c    a request's way: sent, waiting, finished
  *     prefetch.c answers of a frame: their memory is fetched, then they are taken
- *     by_stream.c   requests that go by streams
+ *     by_stream.c   requests that go by streams; steady.h: the short way of most of them, inline
  *     fleet.c    nodes that come and go, the configuration
  *     latencies.c   how long requests took
  *     inspect.c  `ringhold check` and `ringhold fix`
@@ -180,13 +181,17 @@ void route_retry(struct router *r);
 
 /* Make the key by which ids of that kind are hashed, and keep it. */
 const struct ring_key *route_learn_key(struct router *r, uint16_t kind);
-__attribute__((always_inline)) static inline uint64_t route_position(struct router *r,
-                                                                     uint16_t kind, struct bytes id)
+static inline const struct ring_key *route_kind_key(struct router *r, uint16_t kind)
 {
     const size_t i = kind % ROUTER_KEYS;
     const bool known = r->keys.of[i].known && r->keys.of[i].kind == kind;
 
-    return ring_position(known ? r->keys.of[i].key : *route_learn_key(r, kind), id);
+    return known ? &r->keys.of[i].key : route_learn_key(r, kind);
+}
+__attribute__((always_inline)) static inline uint64_t route_position(struct router *r,
+                                                                     uint16_t kind, struct bytes id)
+{
+    return ring_position(*route_kind_key(r, kind), id);
 }
 /* Find the stamp, for another kind or time than the last. (latencies.c, as those below) */
 uint32_t route_stamp_anew(struct router *r, uint16_t kind);
@@ -311,12 +316,14 @@ static inline bool route_has_begun(const struct router *r, uint64_t now_us)
 {
     return r->started && r->timed_us == now_us && r->now_us == now_us && !route_key_moved(r);
 }
-/* Nobody can hold too much while all together don't. */
+/* Nobody can hold too much while all together don't: that many requests. */
+static inline uint64_t route_little(const struct router *r, bool known)
+{
+    return known ? SHARE_COUNT : r->config.in_flight_max / 2;
+}
 static inline bool route_holds_little(const struct router *r, bool known)
 {
-    const uint64_t count = known ? SHARE_COUNT : r->config.in_flight_max / 2;
-
-    return r->stats.in_flight <= count && r->size <= SHARE_SIZE;
+    return r->stats.in_flight <= route_little(r, known) && r->size <= SHARE_SIZE;
 }
 /* router_full() */
 static inline bool route_is_full(const struct router *r)

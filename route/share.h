@@ -66,13 +66,19 @@ static inline void share_add(struct share *s, uint64_t who, size_t size)
     }
 }
 
+/* `who` gives back some: the sum of share_one() of each. */
+static inline void share_take(struct share *s, uint64_t who, uint64_t some)
+{
+    if (!mutant(M_UNCOUNTED)) {
+        *share_low(s, who) -= some;
+        *share_high(s, who) -= some;
+    }
+}
+
 /* `who` gives back one, of so many bytes. */
 static inline void share_sub(struct share *s, uint64_t who, size_t size)
 {
-    if (!mutant(M_UNCOUNTED)) {
-        *share_low(s, who) -= share_one(size);
-        *share_high(s, who) -= share_one(size);
-    }
+    share_take(s, who, share_one(size));
 }
 
 /* Upper bound of what `who` holds. */

@@ -78,7 +78,7 @@ __attribute__((always_inline)) static inline void drop(struct stream_asker *a,
     } else {
         mem_free(s->record);
     }
-    slot_over(a, s);
+    slot_over(a, s, (uint32_t)(s - a->slot));
 }
 
 void slot_free(struct stream_asker *a, struct stream_slot *s)
@@ -133,7 +133,8 @@ void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_clie
 
     ASSERT(s->state == SLOT_WAITS && s->chunk == NULL);
     if (a->config.left != NULL) {
-        stream_request_rename(own, slot_rid(a, s), a->config.left(a->config.context, s->ticket));
+        stream_request_rename(
+            own, slot_rid(a, s), a->config.left(a->config.context, (uint32_t)(s - a->slot)));
     }
     memcpy(slot_number(a, s, c), own, s->size);
     mem_free(own);
@@ -153,7 +154,9 @@ fill(struct stream_asker *a, struct stream_request *r, uint64_t position)
     return s;
 }
 
-void asker_wait(struct stream_asker *a, struct stream_slot *s, const struct stream_request *r)
+/* It can't be sent: it waits in its lane. */
+static void wait_in_lane(struct stream_asker *a, struct stream_slot *s,
+                         const struct stream_request *r)
 {
     s->record = mem_new(1, s->size);
     stream_request_store(s->record, r);
@@ -170,7 +173,7 @@ uint64_t asker_ask(struct stream_asker *a, struct stream_client *to, struct stre
         (__builtin_expect(a->lanes.count == 0, true) || !asker_has_lane(a, r->session, position))) {
         stream_request_store(slot_number(a, s, to), r);
     } else {
-        asker_wait(a, s, r);
+        wait_in_lane(a, s, r);
     }
     return r->rid;
 }
@@ -237,10 +240,10 @@ static int by_number(const void *a, const void *b)
     return (*left)->number < (*right)->number ? -1 : 1;
 }
 
-uint64_t *asker_sent(const struct stream_asker *a, const struct stream_client *c, size_t *count)
+uint32_t *asker_sent(const struct stream_asker *a, const struct stream_client *c, size_t *count)
 {
     const struct stream_slot **sent = mem_new(c->count + 1, sizeof(struct stream_slot *));
-    uint64_t *ticket = mem_new(c->count + 1, sizeof *ticket);
+    uint32_t *slot = mem_new(c->count + 1, sizeof *slot);
 
     *count = 0;
     for (size_t i = 0; i < a->slot_cap && c->count > 0; i++) {
@@ -252,10 +255,10 @@ uint64_t *asker_sent(const struct stream_asker *a, const struct stream_client *c
     }
     qsort(sent, *count, sizeof(struct stream_slot *), by_number);
     for (size_t i = 0; i < *count; i++) {
-        ticket[i] = sent[i]->ticket;
+        slot[i] = (uint32_t)(sent[i] - a->slot);
     }
     mem_free(sent);
-    return ticket;
+    return slot;
 }
 
 /* The network was not handed a byte of it. */
@@ -306,6 +309,7 @@ __attribute__((always_inline)) static inline uint32_t say(struct stream_asker *a
                                                           const struct stream_answer *answer)
 {
     const struct stream_reply reply = {.ticket = s->ticket, // or what it forwards
+                                       .slot = (uint32_t)(s - a->slot),
                                        .position = s->position,
                                        .version = version,
                                        .forward = s->forward,

@@ -51,6 +51,7 @@ struct stream_reply {
         uint64_t ticket; /* as it was given */
         void *forwarded; /* of a forward, likewise */
     };
+    uint32_t slot; /* asker_slot() of it */
     uint64_t position;
     uint64_t version;                   /* of the frame that said so; 0 = no frame did */
     bool forward;                       /* it came by asker_forward() */
@@ -74,7 +75,7 @@ struct stream_asker_config {
      * Not heeded of a forward. */
     uint32_t (*reply)(void *context, const struct stream_reply *reply);
     /* Returns how many ms are left of a request that is sent only now; NULL = as it was asked. */
-    uint32_t (*left)(void *context, uint64_t ticket);
+    uint32_t (*left)(void *context, uint32_t slot);
     /* A request waits, nothing of its lane is SENT, and `owner` is NULL. Returns true: it is taken
      * back, and over here; those behind it follow, in their order. NULL = false. `reply` has no
      * answer. */
@@ -219,9 +220,9 @@ static inline uint64_t asker_rid(const struct stream_asker *a, uint32_t slot)
 }
 /* Return the entity that a request under way is for; borrowed until the next call. */
 struct stream_entity asker_entity(const struct stream_asker *a, uint64_t rid);
-/* The tickets of all that is SENT in a stream and not given up, in the order of sending. Returns
+/* The slots of all that is SENT in a stream and not given up, in the order of sending. Returns
  * owned, `count` of them; NULL of none. */
-uint64_t *asker_sent(const struct stream_asker *a, const struct stream_client *c, size_t *count);
+uint32_t *asker_sent(const struct stream_asker *a, const struct stream_client *c, size_t *count);
 /* The caller has told its client that the time is up (R13). True: it may have run, at most once, or
  * may run yet (TIMEOUT); false: it did not, nor will (REJECTED). What has not left yet has no time
  * from now on, so that its node refuses it. It is not replied to any more;
@@ -234,7 +235,7 @@ bool asker_give_up(struct stream_asker *a, uint64_t rid);
  * is none of this stream. */
 MUST_CHECK enum err asker_open(const struct stream_client *c, uint64_t connection,
                                const struct stream_head *head);
-/* Hints: fetch what an answer needs; the ticket that its slot has, or had. */
+/* Fetch what an answer needs. A hint. */
 static inline void asker_fetch(const struct stream_asker *a, uint64_t rid)
 {
     const size_t index = rid & STREAM_SLOT_MASK;
@@ -242,12 +243,6 @@ static inline void asker_fetch(const struct stream_asker *a, uint64_t rid)
     if (index < a->slot_cap) {
         __builtin_prefetch(&a->slot[index], 1);
     }
-}
-static inline uint64_t asker_ticket(const struct stream_asker *a, uint64_t rid)
-{
-    const size_t index = rid & STREAM_SLOT_MASK;
-
-    return index < a->slot_cap ? a->slot[index].ticket : 0;
 }
 /* Take the answer with that number of such a frame: replies, or has it sent again in its turn.
  * ERR_CORRUPT: it cannot be. */

@@ -210,8 +210,10 @@ static bool lane_give(struct stream_asker *a, struct stream_lane *lane)
 {
     while (lane->first != 0) {
         struct stream_slot *s = &a->slot[lane->first - 1];
-        const struct stream_reply reply = {
-            .ticket = s->ticket, .position = s->position, .maybe = s->maybe};
+        const struct stream_reply reply = {.ticket = s->ticket,
+                                           .slot = (uint32_t)(s - a->slot),
+                                           .position = s->position,
+                                           .maybe = s->maybe};
         struct reader in = {.at = s->record, .left = s->size};
         struct stream_request r;
 

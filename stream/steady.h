@@ -10,13 +10,10 @@
 
 /* ---- what the long way does likewise */
 
-/* Make free slots. (asker.c, as the next two) */
+/* Make free slots. (asker.c, as the next) */
 void asker_grow(struct stream_asker *a);
 /* What is unanswered in the oldest chunk pins it: that is copied out (R18). */
 void asker_copy_out(struct stream_asker *a, struct stream_client *c);
-/* One that can't be sent waits in its lane; its slot is taken and not numbered. */
-void asker_wait(struct stream_asker *a, struct stream_slot *s, const struct stream_request *r);
-
 static inline uint64_t slot_rid(const struct stream_asker *a, const struct stream_slot *s)
 {
     return s->order << STREAM_SLOT_BITS | (uint64_t)(s - a->slot);
@@ -81,45 +78,35 @@ __attribute__((always_inline)) static inline void client_learn_reply(struct stre
         size >= c->reply_size ? size : c->reply_size - (c->reply_size - size + DECAY - 1) / DECAY;
 }
 
-/* Free the slot of one that is over; its record is in a chunk, or its own. */
+/* Free that slot, of one that is over; its record is in a chunk, or its own. */
 __attribute__((always_inline)) static inline void slot_over(struct stream_asker *a,
-                                                            struct stream_slot *s)
+                                                            struct stream_slot *s, uint32_t slot)
 {
     s->chunk = NULL;
     s->record = NULL;
     s->state = SLOT_FREE;
     s->next = a->spare;
-    a->spare = (uint32_t)(s - a->slot) + 1;
+    a->spare = slot + 1;
     a->under_way--;
 }
 
 /* ---- the short way */
 
-/* Take a plain request as asker_ask() does. */
-__attribute__((always_inline)) static inline uint64_t
-asker_ask_plain(struct stream_asker *a, struct stream_client *to, const struct stream_plain *r,
+/* Take a plain request as asker_ask() does, for a stream that takes it by client_takes(), while no
+ * lane has a record. Returns its slot. */
+__attribute__((always_inline)) static inline uint32_t
+asker_ask_taken(struct stream_asker *a, struct stream_client *to, const struct stream_plain r,
                 uint64_t position, uint64_t ticket)
 {
-    struct stream_slot *s = slot_take(a, position, stream_plain_size(r));
-    const uint64_t rid = slot_rid(a, s);
+    if (__builtin_expect(a->spare == 0, false)) {
+        asker_grow(a);
+    }
+    const uint32_t slot = a->spare - 1;
+    struct stream_slot *s = slot_take(a, position, stream_plain_size(&r));
 
     s->ticket = ticket;
-    if (__builtin_expect(to != NULL && client_takes(a, to, s->size), true) &&
-        (__builtin_expect(a->lanes.count == 0, true) || !asker_has_lane(a, r->session, position))) {
-        stream_plain_store(slot_number(a, s, to), rid, r);
-    } else {
-        asker_wait(a,
-                   s,
-                   &(struct stream_request){.rid = rid,
-                                            .session = r->session,
-                                            .ttl_ms = r->ttl_ms,
-                                            .kind = r->kind,
-                                            .flags = r->flags,
-                                            .id = r->id,
-                                            .body = r->body,
-                                            .command = r->command});
-    }
-    return rid;
+    stream_plain_store(slot_number(a, s, to), s->order << STREAM_SLOT_BITS | slot, &r);
+    return slot;
 }
 
 /* The request that an answer with that number and name is for, if it ran and was SENT in that
@@ -139,24 +126,24 @@ slot_that_ran(const struct stream_asker *a, const struct stream_client *c, uint6
     }
     struct stream_slot *s = &a->slot[index];
     const bool sent = s->state == SLOT_SENT && s->stream == c->index && !s->forward &&
-                      slot_rid(a, s) == rid && s->chunk != NULL;
+                      s->order == rid >> STREAM_SLOT_BITS && s->chunk != NULL;
 
     return __builtin_expect(sent, true) ? s : NULL;
 }
 
-/* A request has been replied to, with an answer of that size: end it. */
+/* The request in that slot has been replied to, with an answer of that size: end it. */
 __attribute__((always_inline)) static inline void slot_ran(struct stream_asker *a,
-                                                           struct stream_client *c,
-                                                           struct stream_slot *s, uint64_t number,
-                                                           size_t size)
+                                                           struct stream_client *c, uint32_t slot,
+                                                           uint64_t number, size_t size)
 {
+    struct stream_slot *s = &a->slot[slot];
     struct stream_chunk *chunk = s->chunk;
 
     c->log.said.ack = number;
     client_learn_reply(c, size);
     c->count--;
     c->size -= s->size;
-    slot_over(a, s);
+    slot_over(a, s, slot);
     if (__builtin_expect(--chunk->live == 0, false) && chunk == c->log.head) {
         sendlog_free(&c->log, UINT64_MAX);
     }

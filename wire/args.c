@@ -26,22 +26,9 @@ void args_put(struct buffer *out, const struct args *args)
     out->size += size;
 }
 
-__attribute__((always_inline)) static inline uint8_t *store(uint8_t *at, const struct bytes *arg)
-{
-    at = store_u32(at, (uint32_t)arg->size);
-    bytes_copy(at, arg->data, arg->size);
-    return at + arg->size;
-}
-
 void args_command_store(uint8_t *at, const struct args_command *c)
 {
-    ASSERT(c->rest_count + 2 <= ARGS_MAX);
-    at = store_u8(at, (uint8_t)(c->rest_count + 2));
-    at = store(at, &c->name);
-    at = store(at, &c->id);
-    for (size_t i = 0; i < c->rest_count; i++) {
-        at = store(at, &c->rest[i]);
-    }
+    args_command_put(at, c);
 }
 
 enum err args_get(struct bytes in, struct args *args)

@@ -13,6 +13,7 @@
 #ifndef WIRE_ARGS_H
 #define WIRE_ARGS_H
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "wire/cursor.h"
@@ -51,6 +52,29 @@ static inline size_t args_command_size(const struct args_command *c)
 }
 /* Encode it where there is room for it, as args_get() reads it. */
 void args_command_store(uint8_t *at, const struct args_command *c);
+/* Encode one word of it; returns the place behind it. */
+__attribute__((always_inline)) static inline uint8_t *args_store(uint8_t *at,
+                                                                 const struct bytes *arg)
+{
+    at = store_u32(at, (uint32_t)arg->size);
+    bytes_copy(at, arg->data, arg->size);
+    return at + arg->size;
+}
+
+/* args_command_store(), inline. */
+__attribute__((always_inline)) static inline void args_command_put(uint8_t *at,
+                                                                   const struct args_command *c)
+{
+    ASSERT(c->rest_count + 2 <= ARGS_MAX);
+    at = store_u8(at, (uint8_t)(c->rest_count + 2));
+    at = args_store(at, &c->name);
+    at = args_store(at, &c->id);
+    for (size_t i = 0; i < c->rest_count; i++) {
+        at = store_u32(at, (uint32_t)c->rest[i].size);
+        bytes_copy_value(at, c->rest[i].data, c->rest[i].size);
+        at += c->rest[i].size;
+    }
+}
 
 /* Take an argument list apart without a place for all of it: how many there are, and 0 if it is
  * none; then the next one, false: it does not fit. Behind the last nothing may be left. */

@@ -172,9 +172,9 @@ __attribute__((always_inline)) static inline void stream_plain_store(uint8_t *at
     at = store_u8(at, (uint8_t)r->id.size);
     bytes_copy(at, r->id.data, r->id.size);
     if (r->command != NULL) {
-        args_command_store(at + r->id.size, r->command);
+        args_command_put(at + r->id.size, r->command);
     } else {
-        bytes_copy(at + r->id.size, r->body.data, r->body.size);
+        bytes_copy_value(at + r->id.size, r->body.data, r->body.size);
     }
 }
 /* For a record that is sent again: another name, and what is left of its time. */

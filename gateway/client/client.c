@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "gateway/client/inside.h"
+#include "gateway/client/ask.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,6 @@ enum {
     BUSY_BUFFER_MAX = 64 * 1024,  /* nor one that is not, of its output */
     HALF_COMMAND_MAX = 64 * 1024, /* what may grow still while all buffers together are full */
     REPLY_SIZE_GUESS = 4096,      /* of a connection's first replies */
-    REPLY_SIZE_DECAY = 16,
 };
 
 struct clients_config clients_config_default(void)
@@ -232,17 +231,6 @@ void client_wake(struct client *c, uint64_t now_us)
     c->rests = c->rests && (now_us < c->rests_until_us || share_of_router(c) != ROUTER_SHARE_FAIR);
 }
 
-/* How large is the next reply going to be? As large as the last, or a little less than thought
- * before: what is asked for must not overrun the buffers when it comes. */
-static void learn_reply_size(struct client *c, size_t size)
-{
-    if (size >= c->reply_size) {
-        c->reply_size = size;
-    } else {
-        c->reply_size -= (c->reply_size - size + REPLY_SIZE_DECAY - 1) / REPLY_SIZE_DECAY;
-    }
-}
-
 __attribute__((noinline)) static void on_own_reply(struct client *c,
                                                    const struct router_effect *reply,
                                                    struct bytes body, uint64_t now_us)
@@ -266,15 +254,30 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
     if (reply->session != c->session && !client_session_owns(c, reply)) {
         return; // of a former connection, and not asked again
     }
-    ASSERT(c->in_flight > 0);
-    client_took_reply(c, now_us);
-    learn_reply_size(c, body.size);
+    c->now_us = now_us;
+    client_took_reply(c, body.size);
     client_owes(c, now_us);
     c->dialect->answer(c, reply, body);
     if (c->binding != NULL) {
         binding_pump(c, now_us);
     }
     client_account(c);
+}
+
+size_t client_on_replies(struct client *c, const struct router_effects *effects, size_t from,
+                         uint64_t now_us)
+{
+    const struct router_effect *first = &effects->item[from];
+
+    if (c->binding != NULL || !client_takes_reply(c, first)) {
+        client_on_reply(c, first, router_effect_bytes(effects, first), now_us);
+        return 1;
+    }
+    c->now_us = now_us;
+    client_owes(c, now_us);
+    const size_t end = c->dialect->answers(c, effects, from);
+    client_account(c);
+    return end - from;
 }
 
 void client_vouch(struct client *c, uint64_t version, uint64_t now_us)
@@ -300,18 +303,33 @@ size_t client_unsent(const struct client *c)
     return c->out.size + c->writing;
 }
 
-bool client_has_room(const struct client *c)
+size_t client_room(const struct client *c, size_t size)
 {
     const struct clients_config *config = &c->all->config;
+    const size_t owed = slots_count(&c->slots);
+    const size_t asked = owed > c->in_flight ? owed : c->in_flight;
     const size_t unsent = client_unsent(c);
     const size_t expected = unsent + c->in_flight * c->reply_size;
     const bool stops = c->closing || c->dropped || c->waiting || c->rests;
+    const bool alone = c->in_flight == 0 && unsent == 0;
 
-    return !stops && slots_count(&c->slots) < config->in_flight_max &&
-           c->in_flight < config->in_flight_max &&
-           (expected < config->unsent_max || (c->in_flight == 0 && unsent == 0)) &&
-           (unsent == 0 || c->all->stats.buffered <= config->buffers_max) &&
-           !router_full(c->all->router);
+    if (stops || asked >= config->in_flight_max || (expected >= config->unsent_max && !alone) ||
+        (unsent > 0 && c->all->stats.buffered > config->buffers_max)) {
+        return 0;
+    }
+    // Each that is asked is owed a reply.
+    const size_t reply_size = c->reply_size > 0 ? c->reply_size : 1;
+    const size_t replies = alone ? 1 : (config->unsent_max - expected - 1) / reply_size + 1;
+    const size_t some = config->in_flight_max - asked;
+    const size_t room = router_room(c->all->router, size);
+    const size_t least = some < replies ? some : replies;
+
+    return room < least ? room : least;
+}
+
+bool client_has_room(const struct client *c)
+{
+    return client_room(c, 0) > 0;
 }
 
 bool client_wants_input(const struct client *c)

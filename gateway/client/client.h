@@ -190,6 +190,10 @@ void client_vouch(struct client *c, uint64_t version, uint64_t now_us);
 /* Take a REPLY effect of the client's session. */
 void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us);
+/* Take the reply `from` of these, which is the client's, and those right behind it that are
+ * likewise, for less. Returns how many. */
+size_t client_on_replies(struct client *c, const struct router_effects *effects, size_t from,
+                         uint64_t now_us);
 /* Go on with input that had to wait. Call once a turn while client_has_input(). */
 void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects);
 

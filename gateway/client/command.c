@@ -136,7 +136,13 @@ void command_note(struct command_heads *heads, struct bytes in, const struct res
     struct resp_head head;
 
     if (resp_head_of(in, line, &head)) {
-        *command_noted(heads, in) = (struct command_head){head, found};
+        *command_noted(heads, in) = (struct command_head){
+            head,
+            found,
+            found->run == run_key    ? COMMAND_ASKS_KEY
+            : found->run == run_call ? COMMAND_ASKS_CALL
+                                     : COMMAND_ASKS_OTHER,
+        };
     }
 }
 

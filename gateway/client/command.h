@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "gateway/protocol/resp.h"
+#include "wire/cursor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,10 +44,17 @@ struct command_memo {
         const struct client_command *found;
     } of[COMMAND_MEMO];
 };
+/* What a command asks for. */
+enum command_asks {
+    COMMAND_ASKS_OTHER,
+    COMMAND_ASKS_KEY,  /* run_key() */
+    COMMAND_ASKS_CALL, /* run_call() */
+};
 /* Commands by how they began. */
 struct command_head {
     struct resp_head head;
     const struct client_command *found; /* NULL = none is noted */
+    uint8_t asks;                       /* enum command_asks */
 };
 enum { COMMAND_HEADS = 16 };
 struct command_heads {
@@ -58,8 +66,7 @@ void command_note(struct command_heads *heads, struct bytes in, const struct res
 /* Where one that begins like that is noted: by the first letters of its name and by its count. */
 static inline struct command_head *command_noted(struct command_heads *heads, struct bytes in)
 {
-    const uint32_t letters = (uint32_t)in.data[8] | (uint32_t)in.data[9] << 8 |
-                             (uint32_t)in.data[10] << 16 | (uint32_t)in.data[1] << 24;
+    const uint32_t letters = load_u32(in.data + 8) + ((uint32_t)in.data[1] << 24);
 
     return &heads->of[(letters * 0x9E3779B1u) >> 28];
 }

@@ -7,6 +7,7 @@
 #ifndef GATEWAY_CLIENT_INSIDE_H
 #define GATEWAY_CLIENT_INSIDE_H
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/table.h"
 #include "gateway/access/unauthenticated.h"
@@ -41,6 +42,9 @@ struct dialect {
     size_t (*take)(struct client *c, struct bytes in);
     /* An answer to a ticket of its own. */
     void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
+    /* Likewise, of each from `from` on up to the first that is not client_takes_reply(); returns
+     * where that is. */
+    size_t (*answers)(struct client *c, const struct router_effects *effects, size_t from);
     /* True if the client still waits for answers. */
     bool (*owes)(const struct client *c);
     /* The command that is still coming exceeds its limit: refuse it. */
@@ -174,11 +178,27 @@ static inline void client_exit(struct client *c)
 {
     c->effects = NULL;
 }
-/* The router replies to one part. */
-static inline void client_took_reply(struct client *c, uint64_t now_us)
+/* How large is the next reply going to be? As large as the last, or a little less than thought
+ * before: what is asked for must not overrun the buffers when it comes. */
+static inline void client_learn_size(struct client *c, size_t size)
 {
-    c->now_us = now_us;
+    enum { DECAY = 16 };
+
+    c->reply_size =
+        size >= c->reply_size ? size : c->reply_size - (c->reply_size - size + DECAY - 1) / DECAY;
+}
+/* The router replies to one part, with that many bytes. */
+static inline void client_took_reply(struct client *c, size_t size)
+{
+    ASSERT(c->in_flight > 0);
     c->in_flight--;
+    client_learn_size(c, size);
+}
+/* True if it is a reply to what a client asks, of this connection, which is bound to nothing. */
+static inline bool client_takes_reply(const struct client *c, const struct router_effect *reply)
+{
+    return reply->type == ROUTER_REPLY && reply->session == c->session &&
+           reply->ticket < TICKET_LOGIN;
 }
 static inline void client_close(struct client *c)
 {
@@ -275,6 +295,9 @@ size_t client_unsent(const struct client *c);
 void client_owes(struct client *c, uint64_t now_us);
 /* True if the client may have one more command taken. */
 bool client_has_room(const struct client *c);
+/* Likewise: how many it may have taken, each of one request, before that is asked again, if they
+ * have so many bytes in all. 0 = none. */
+size_t client_room(const struct client *c, size_t size);
 /* Count what it holds now. Ends every call that may have changed it. */
 void client_account(struct client *c);
 
@@ -337,42 +360,6 @@ struct client *client_session_find(const struct clients *all, uint64_t session);
 void client_session_ask(const struct client *c, const struct ask *ask, struct bytes body);
 /* The reply is for a request of this connection. */
 bool client_session_owns(const struct client *c, const struct router_effect *reply);
-
-/* client_ask(), inline: for what most clients ask. */
-__attribute__((always_inline)) static inline void client_ask_now(struct client *c,
-                                                                 const struct ask *ask)
-{
-    const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
-    const struct bytes body =
-        ask->command == NULL ? ask->body : (struct bytes){NULL, ask->command->size};
-    bool fair = false;
-
-    c->in_flight += told ? 0 : 1;
-    if (ask->name != 0) {
-        client_session_ask(c, ask, body);
-    } else {
-        fair = router_ask_plain(c->all->router,
-                                &(struct router_plain){
-                                    .now_us = c->now_us,
-                                    .session = c->session,
-                                    .origin = c->origin,
-                                    .ticket = told ? TICKET_NONE : ask->ticket,
-                                    .timeout_ms = ask->timeout_ms,
-                                    .kind = ask->kind,
-                                    .flags = ask->flags,
-                                    .must = ask->must,
-                                    .known = c->identity != NULL,
-                                    .id = ask->id,
-                                    .body = body,
-                                    .command = ask->command,
-                                },
-                                c->effects);
-    }
-    c->asked = router_asked(c->all->router);
-    if (!fair && !ask->must) {
-        client_rest_if_over(c);
-    }
-}
 
 /* ---- auth.c */
 

@@ -3,11 +3,9 @@
  * Commands that go to entities. One entity a key; a command of several keys
  * asks each owner and puts the answers together, so it is not atomic.
  */
-#include "gateway/client/inside.h"
+#include "gateway/client/keys.h"
 
 #include "base/assert.h"
-#include "wire/args.h"
-#include "wire/record.h"
 
 #include <string.h>
 
@@ -16,49 +14,11 @@ static struct bytes name_bytes(const char *name)
     return bytes_of(name, strlen(name));
 }
 
-static bool check_body_size(struct client *c, size_t size)
-{
-    if (size <= RECORD_BODY_MAX) {
-        return true;
-    }
-    client_reply_error(c, "ERR the command is over the limit of %d bytes", (int)RECORD_BODY_MAX);
-    return false;
-}
-
-/* Commands that only read may run again where a write is answered UNKNOWN: after a take-over that
- * lost what their owner had in memory (specification §6). Any actor that takes them must keep to
- * it. */
-static uint8_t flags_of(const struct client_command *command)
-{
-    return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));
-}
-
-/* A command and its arguments. The actor is told its id where the command has its key, `arg`'s
- * first. */
-__attribute__((always_inline)) static inline struct args_command
-command_of(struct bytes name, struct bytes id, const struct bytes *arg, size_t count)
-{
-    struct args_command command = {name, id, arg + 1, count - 1, 0};
-
-    command.size = args_command_size(&command);
-    return command;
-}
-
 void run_call(struct client *c, const struct client_command *command,
               const struct resp_command *line)
 {
-    struct target to;
-    uint64_t number = 0;
-
     (void)command;
-    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
-        return;
-    }
-    client_add_slot(c, SLOT_OPAQUE, 1, &number);
-    client_ask(
-        c,
-        &(struct ask){
-            .ticket = ticket_of(number, 0), .kind = to.kind, .id = to.id, .body = line->arg[2]});
+    keys_call(c, line);
 }
 
 void run_tell(struct client *c, const struct client_command *command,
@@ -67,7 +27,7 @@ void run_tell(struct client *c, const struct client_command *command,
     struct target to;
 
     (void)command;
-    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size)) {
         return;
     }
     // Answered before it is sent: what becomes of it is not told.
@@ -80,28 +40,7 @@ void run_tell(struct client *c, const struct client_command *command,
 void run_key(struct client *c, const struct client_command *command,
              const struct resp_command *line)
 {
-    const struct bytes name = bytes_of(command->name, command->name_size);
-    struct target to;
-    uint64_t number = 0;
-
-    if (line->count > ARGS_MAX) {
-        client_reply_error(c, "ERR a command to one actor has at most %d words", (int)ARGS_MAX);
-        return;
-    }
-    if (!client_finds(c, line->arg[1], &to)) {
-        return;
-    }
-    const struct args_command body = command_of(name, to.id, &line->arg[1], line->count - 1);
-
-    if (check_body_size(c, body.size)) {
-        client_add_slot(c, SLOT_VALUE, 1, &number);
-        client_ask_now(c,
-                       &(struct ask){.ticket = ticket_of(number, 0),
-                                     .flags = flags_of(command),
-                                     .kind = to.kind,
-                                     .id = to.id,
-                                     .command = &body});
-    }
+    keys_ask(c, command, line);
 }
 
 static bool check_keys(struct client *c, const struct resp_command *line, size_t step)
@@ -122,7 +61,7 @@ static void ask_each(struct client *c, const struct client_command *command,
 {
     const size_t step = (size_t)command->step;
     const size_t parts = (line->count - 1) / step;
-    struct ask ask = {.flags = flags_of(command)};
+    struct ask ask = {.flags = keys_flags(command)};
     uint64_t number = 0;
 
     client_add_slot(c, shape, parts, &number);
@@ -135,7 +74,7 @@ static void ask_each(struct client *c, const struct client_command *command,
         ask.ticket = ticket_of(number, (uint16_t)i);
         ask.kind = to.kind;
         ask.id = to.id;
-        const struct args_command body = command_of(name_bytes(command->each), to.id, arg, step);
+        const struct args_command body = keys_command(name_bytes(command->each), to.id, arg, step);
 
         ask.command = &body;
         client_ask(c, &ask);
@@ -172,9 +111,9 @@ void run_mset(struct client *c, const struct client_command *command,
             return;
         }
         const struct args_command body =
-            command_of(name_bytes(command->each), to.id, &line->arg[i], 2);
+            keys_command(name_bytes(command->each), to.id, &line->arg[i], 2);
 
-        if (!check_body_size(c, body.size)) {
+        if (!keys_check_body_size(c, body.size)) {
             return;
         }
     }

@@ -14,7 +14,7 @@
  * A kick is the last that is written; what is answered later is dropped.
  */
 #include "gateway/protocol/packet.h"
-#include "gateway/client/inside.h"
+#include "gateway/client/ask.h"
 
 #include "base/assert.h"
 #include "base/big.h"
@@ -166,6 +166,25 @@ static void answer(struct client *c, const struct router_effect *reply, struct b
     } else {
         put_answer(c, reply, body);
     }
+}
+
+static size_t answers(struct client *c, const struct router_effects *effects, size_t from)
+{
+    size_t i = from;
+
+    for (; i < effects->count && client_takes_reply(c, &effects->item[i]); i++) {
+        const struct router_effect *reply = &effects->item[i];
+        const struct bytes body = router_effect_bytes(effects, reply);
+
+        client_took_reply(c, body.size);
+        if (reply->code == REPLY_OK && ticket_what(reply->ticket) == TICKET_REQUEST &&
+            !c->closing) {
+            packet_put_ok(&c->out, (uint32_t)reply->ticket, body);
+        } else {
+            answer(c, reply, body);
+        }
+    }
+    return i;
 }
 
 static void bind_over(struct client *c, uint64_t ticket, enum bound_result result, const char *why)
@@ -487,13 +506,20 @@ static size_t size_max_of(const struct client *c)
 static size_t take(struct client *c, struct bytes in)
 {
     size_t at = 0;
+    size_t room = 0; // for so many requests, before that is looked at again
 
     client_note_half(c, false);
     c->packets.pinged = false;
     c->packets.heard_us = c->now_us;
-    while (at < in.size && client_has_room(c)) {
+    while (at < in.size) {
         const struct bytes rest = bytes_of(in.data + at, in.size - at);
+        const uint32_t asked = c->in_flight;
         struct packet p;
+
+        room = room > 0 ? room : client_room(c, rest.size);
+        if (room == 0) {
+            break;
+        }
         const enum packet_result result = packet_next(rest, size_max_of(c), &p);
 
         if (result == PACKET_MORE) {
@@ -506,6 +532,7 @@ static size_t take(struct client *c, struct bytes in)
         }
         at += PACKET_HEADER + p.body.size;
         run(c, &p);
+        room = p.type == PACKET_REQUEST && c->in_flight == asked + 1 && !c->rests ? room - 1 : 0;
     }
     return c->closing || c->dropped ? in.size : at;
 }
@@ -529,6 +556,7 @@ static void drain(struct client *c)
 const struct dialect dialect_packets = {
     .take = take,
     .answer = answer,
+    .answers = answers,
     .owes = owes,
     .refuse_half = refuse_half,
     .tick = packet_tick,

@@ -2,7 +2,7 @@
  *
  * Clients that speak RESP: commands in, replies out in the order of the commands.
  */
-#include "gateway/client/inside.h"
+#include "gateway/client/keys.h"
 
 #include "base/assert.h"
 #include "wire/args.h"
@@ -194,10 +194,12 @@ static size_t text_size(const struct slot *slot, size_t part)
     return slot->text.size + (slot->part == NULL ? 0 : slot->part[part].size);
 }
 
-__attribute__((noinline)) static void take_answer(struct client *c, struct slot *slot,
-                                                  const struct router_effect *reply,
-                                                  struct bytes body)
+__attribute__((noinline)) static void
+take_answer(struct client *c, const struct router_effect *reply, struct bytes body)
 {
+    struct slot *slot = slots_at(&c->slots, ticket_slot(reply->ticket));
+
+    ASSERT(slot != NULL && slot->left > 0);
     const size_t part = reply->ticket & ((1u << TICKET_PART_BITS) - 1);
     const size_t before = text_size(slot, part);
 
@@ -224,32 +226,37 @@ __attribute__((noinline)) static void put_any_value(struct client *c, int protoc
 }
 
 /* A value as its reply; most are a bulk, or OK. */
-static void put_value(struct client *c, int protocol, struct bytes body)
+__attribute__((always_inline)) static inline void put_value(struct client *c, int protocol,
+                                                            struct bytes body)
 {
     if (body.size > 0 && body.data[0] == VALUE_BULK) {
-        resp_put_bulk(&c->out, bytes_of(body.data + 1, body.size - 1));
-    } else if (body.size == 3 && memcmp(body.data, "sOK", 3) == 0) {
-        buffer_put(&c->out, "+OK\r\n", 5);
+        resp_put_bulk_now(&c->out, bytes_of(body.data + 1, body.size - 1));
+    } else if (body.size == 3 && load_u16(body.data) == ('s' | 'O' << 8) && body.data[2] == 'K') {
+        resp_put_ok(&c->out);
     } else {
         put_any_value(c, protocol, body);
     }
 }
 
 /* The usual case: one part, first in line. Its reply goes out without a stop in the slot. */
-static inline bool answer_directly(struct client *c, const struct slot *slot,
-                                   const struct router_effect *reply, struct bytes body)
+__attribute__((always_inline)) static inline bool
+answer_directly(struct client *c, const struct router_effect *reply, struct bytes body)
 {
-    if (ticket_slot(reply->ticket) != c->slots.head || !is_good(reply)) {
+    struct slots *s = &c->slots;
+
+    if (ticket_slot(reply->ticket) != s->head || s->head == s->tail || !is_good(reply)) {
         return false;
     }
-    if (slot->shape == SLOT_OPAQUE) {
-        resp_put_bulk(&c->out, body);
-    } else if (slot->shape == SLOT_VALUE) {
+    const struct slot *slot = &s->ring[s->head & (s->cap - 1)];
+
+    if (slot->shape == SLOT_VALUE) {
         put_value(c, slot->protocol, body);
+    } else if (slot->shape == SLOT_OPAQUE) {
+        resp_put_bulk_now(&c->out, body);
     } else {
         return false;
     }
-    slots_skip(&c->slots);
+    slots_skip(s);
     return true;
 }
 
@@ -261,17 +268,34 @@ __attribute__((noinline)) static void put_ready(struct client *c)
     }
 }
 
-static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
+__attribute__((always_inline)) static inline void
+take(struct client *c, const struct router_effect *reply, struct bytes body)
 {
-    struct slot *slot = slots_at(&c->slots, ticket_slot(reply->ticket));
-
-    ASSERT(slot != NULL && slot->left > 0);
-    if (!answer_directly(c, slot, reply, body)) {
-        take_answer(c, slot, reply, body);
+    if (!answer_directly(c, reply, body)) {
+        take_answer(c, reply, body);
     }
     if (slots_ready(&c->slots)) {
         put_ready(c);
     }
+}
+
+static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
+{
+    take(c, reply, body);
+}
+
+static size_t answers(struct client *c, const struct router_effects *effects, size_t from)
+{
+    size_t i = from;
+
+    for (; i < effects->count && client_takes_reply(c, &effects->item[i]); i++) {
+        const struct router_effect *reply = &effects->item[i];
+        const struct bytes body = router_effect_bytes(effects, reply);
+
+        client_took_reply(c, body.size);
+        take(c, reply, body);
+    }
+    return i;
 }
 
 /* ---- commands ---- */
@@ -427,25 +451,61 @@ __attribute__((noinline)) static bool run_any(struct client *c, struct bytes in,
     UNREACHABLE();
 }
 
+/* Run one that asks one entity once. True: it did, or its error waits for its turn. */
+__attribute__((always_inline)) static inline bool
+ask_once(struct client *c, const struct command_head *noted, const struct resp_command *line)
+{
+    const uint64_t number = c->slots.tail;
+
+    c->all->stats.commands++;
+    if (noted->asks == COMMAND_ASKS_KEY) {
+        keys_ask(c, noted->found, line);
+    } else {
+        keys_call(c, line);
+    }
+    count_local_reply(c, number);
+    return c->slots.tail != number;
+}
+
+/* Run a command that begins as one did before. Returns how many more there is room for, of `room`
+ * with it; 0: it is to be looked at again. */
+__attribute__((always_inline)) static inline size_t run_noted(struct client *c,
+                                                              const struct command_head *noted,
+                                                              const struct resp_command *line,
+                                                              size_t room)
+{
+    if (noted->asks != COMMAND_ASKS_OTHER && !c->in_multi) {
+        return ask_once(c, noted, line) && !c->rests ? room - 1 : 0;
+    }
+    run_known(c, noted->found, line);
+    return 0;
+}
+
 /* Run the commands at the front of `in`; returns how many bytes they took. */
 static size_t run_commands(struct client *c, struct bytes in)
 {
     struct resp_output parsed;
     size_t at = 0;
+    size_t room = 0; // for so many commands, before that is looked at again
     bool more = true;
 
     client_note_half(c, false);
-    while (more && at < in.size && client_has_room(c)) {
+    while (more && at < in.size) {
         const struct bytes rest = bytes_of(in.data + at, in.size - at);
         // Most begin as one did before.
         const struct command_head *noted =
             rest.size < RESP_HEAD_MAX ? NULL : command_noted(&c->all->heads, rest);
 
+        room = room > 0 ? room : client_room(c, rest.size);
+        if (room == 0) {
+            break;
+        }
         if (noted != NULL && noted->found != NULL && resp_begins(rest, &noted->head) &&
             resp_parse_behind(&c->parser, rest, &noted->head, &parsed)) {
-            run_known(c, noted->found, &parsed.command);
+            room = run_noted(c, noted, &parsed.command, room);
         } else {
             more = run_any(c, rest, &parsed);
+            room = 0;
         }
         at += parsed.taken;
     }
@@ -553,6 +613,7 @@ static void put_rebound(struct client *c, const struct rebind *to)
 const struct dialect dialect_resp = {
     .take = run_commands,
     .answer = answer,
+    .answers = answers,
     .owes = owes,
     .refuse_half = refuse_half,
     .bind_over = bind_over,

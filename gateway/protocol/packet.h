@@ -11,6 +11,8 @@
 #ifndef GATEWAY_PROTOCOL_PACKET_H
 #define GATEWAY_PROTOCOL_PACKET_H
 
+#include "base/assert.h"
+#include "base/big.h"
 #include "base/bytes.h"
 #include "base/err.h"
 
@@ -218,6 +220,22 @@ void packet_put_hello_ack(struct buffer *out, const struct hello_ack_packet *ack
 void packet_put_request(struct buffer *out, enum packet_type type, const struct request_packet *r);
 void packet_put_unbind(struct buffer *out, uint32_t request);
 void packet_put_response(struct buffer *out, const struct response_packet *r);
+/* Likewise, inline, of a request that went well. */
+__attribute__((always_inline)) static inline void
+packet_put_ok(struct buffer *out, uint32_t request, struct bytes payload)
+{
+    const size_t size = PACKET_RESPONSE_HEADER + payload.size;
+
+    ASSERT(size <= PACKET_BODY_MAX);
+    uint8_t *at = buffer_reserve(out, PACKET_HEADER + size);
+
+    at = big_put32(at, (uint32_t)PACKET_RESPONSE << 24 | (uint32_t)size);
+    at = big_put32(at, request);
+    at = big_put8(at, STATUS_OK);
+    at = big_put32(at, 0); // no time to wait
+    bytes_copy_value(at, payload.data, payload.size);
+    out->size += PACKET_HEADER + size;
+}
 void packet_put_push(struct buffer *out, const struct push_packet *p);
 void packet_put_begun(struct buffer *out, const struct session_packet *s);
 void packet_put_ack(struct buffer *out, const struct ack_packet *ack);

@@ -366,6 +366,52 @@ static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, 
     return take_long_number(at, end, number);
 }
 
+/* A bulk that take_bulk_whole() does not know; NULL: its bytes are not all there, or not like that.
+ */
+__attribute__((noinline)) static const uint8_t *take_any_bulk(const uint8_t *at, const uint8_t *end,
+                                                              struct bytes *out)
+{
+    size_t size = 0;
+
+    at = take_number(at, end, '$', &size);
+    if (at == NULL || (size_t)(end - at) < size + 2 || size > RESP_BULK_MAX ||
+        !is_line_end(at + size)) {
+        return NULL;
+    }
+    *out = bytes_of(at, size);
+    return at + size + 2;
+}
+
+/* A bulk of up to 99 bytes, as most are. */
+__attribute__((always_inline)) static inline const uint8_t *
+take_bulk_whole(const uint8_t *at, const uint8_t *end, struct bytes *out)
+{
+    const ptrdiff_t left = end - at;
+    const uint8_t *text = NULL;
+    size_t size = 0;
+
+    if (left < 6 || at[0] != '$') {
+        return take_any_bulk(at, end, out);
+    }
+    const size_t first = (size_t)at[1] - '0';
+    const size_t second = (size_t)at[2] - '0';
+
+    if (is_line_end(at + 3) && first - 1 < 9 && second <= 9) { // "$64\r\n"
+        size = first * 10 + second;
+        text = at + 5;
+    } else if (is_line_end(at + 2) && first <= 9) { // "$3\r\n"
+        size = first;
+        text = at + 4;
+    } else {
+        return take_any_bulk(at, end, out);
+    }
+    if ((size_t)(end - text) < size + 2 || !is_line_end(text + size)) {
+        return NULL;
+    }
+    *out = bytes_of(text, size);
+    return text + size + 2;
+}
+
 /* Arguments from number `first` on, of which every byte is there. False: they are not. */
 __attribute__((always_inline)) static inline bool
 parse_bulks(struct bytes in, const uint8_t *at, size_t first, size_t count, struct resp_output *out)
@@ -373,15 +419,10 @@ parse_bulks(struct bytes in, const uint8_t *at, size_t first, size_t count, stru
     const uint8_t *end = in.data + in.size;
 
     for (size_t i = first; i < count; i++) {
-        size_t size = 0;
-
-        at = take_number(at, end, '$', &size);
-        if (at == NULL || (size_t)(end - at) < size + 2 || size > RESP_BULK_MAX ||
-            !is_line_end(at + size)) {
+        at = take_bulk_whole(at, end, &out->command.arg[i]);
+        if (at == NULL) {
             return false;
         }
-        out->command.arg[i] = bytes_of(at, size);
-        at += size + 2;
     }
     out->taken = (size_t)(at - in.data);
     if (out->taken > RESP_COMMAND_MAX) {

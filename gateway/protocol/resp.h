@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "wire/args.h" // values
+#include "wire/cursor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,9 +105,39 @@ bool resp_number(struct bytes text, int64_t *number);
 /* ---- replies; `protocol` is 2 or 3 ---- */
 
 void resp_put_simple(struct buffer *out, const char *text); /* no line breaks */
+/* "OK", inline. */
+static inline void resp_put_ok(struct buffer *out)
+{
+    uint8_t *at = buffer_reserve(out, 5);
+
+    (void)store_u8(store_u32(at, '+' | 'O' << 8 | 'K' << 16 | (uint32_t)'\r' << 24), '\n');
+    out->size += 5;
+}
 void resp_put_error(struct buffer *out, struct bytes text); /* line breaks become spaces */
 void resp_put_integer(struct buffer *out, int64_t integer);
 void resp_put_bulk(struct buffer *out, struct bytes bulk);
+/* Likewise, inline: for one of 10 to 99 bytes, as many are. */
+__attribute__((always_inline)) static inline void resp_put_bulk_now(struct buffer *out,
+                                                                    struct bytes bulk)
+{
+    enum { HEAD = 5, END = 2 }; // "$64\r\n"
+    const uint32_t size = (uint32_t)bulk.size;
+
+    if (bulk.size - 10 >= 90) {
+        resp_put_bulk(out, bulk);
+        return;
+    }
+    uint8_t *at = buffer_reserve(out, HEAD + bulk.size + END);
+    const uint32_t tens = size * 205 >> 11;
+
+    (void)store_u8(
+        store_u32(at,
+                  '$' | ('0' + tens) << 8 | ('0' + size - tens * 10) << 16 | (uint32_t)'\r' << 24),
+        '\n');
+    bytes_copy_value(at + HEAD, bulk.data, bulk.size);
+    (void)store_u16(at + HEAD + bulk.size, '\r' | '\n' << 8);
+    out->size += HEAD + bulk.size + END;
+}
 void resp_put_text(struct buffer *out, const char *text); /* as a bulk */
 void resp_put_nil(struct buffer *out, int protocol);
 void resp_put_array(struct buffer *out, size_t count);             /* its items follow */

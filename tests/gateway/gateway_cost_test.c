@@ -113,29 +113,29 @@ static void check_instructions(struct way way, long most)
 static void a_write_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_SET, false}, 2580);
-    check_instructions((struct way){GATEWAY_RIG_SET, true}, 1590);
+    check_instructions((struct way){GATEWAY_RIG_SET, false}, 2420);
+    check_instructions((struct way){GATEWAY_RIG_SET, true}, 1370);
 }
 
 static void a_read_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_GET, false}, 2560);
-    check_instructions((struct way){GATEWAY_RIG_GET, true}, 1570);
+    check_instructions((struct way){GATEWAY_RIG_GET, false}, 2370);
+    check_instructions((struct way){GATEWAY_RIG_GET, true}, 1310);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2530);
-    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1570);
+    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2290);
+    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1250);
 }
 
 static void a_packet_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2340);
-    check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 1430);
+    check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2250);
+    check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 1230);
 }
 
 static void what_is_kept_for_reuse_is_bounded(void **state)

@@ -214,7 +214,8 @@ STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
             count = router_effects_run(effects, i, GATEWAY_RIG_RUN);
             buffer_put(&g->requests, bytes.data, e[count - 1].at + e[count - 1].size - e->at);
         } else if (e->type == ROUTER_REPLY) {
-            client_on_reply(clients_find(g->base.all, e->session), e, bytes, g->base.rig.now_us);
+            count = client_on_replies(
+                clients_find(g->base.all, e->session), effects, i, g->base.rig.now_us);
         }
     }
     router_effects_clear(&g->base.effects);
