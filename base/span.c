@@ -104,6 +104,16 @@ bool spans_find(const struct spans *s, uint64_t key, struct trace_span *span)
     return o != NULL;
 }
 
+bool spans_set_ticket(struct spans *s, uint64_t key, uint64_t ticket)
+{
+    struct open_span *o = find(s, key);
+
+    if (o != NULL) {
+        o->span.ticket = ticket;
+    }
+    return o != NULL;
+}
+
 void spans_end(struct spans *s, uint64_t key, uint64_t now_us, const char *outcome,
                uint32_t attempts)
 {

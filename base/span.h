@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Spans: what a process did for a traced request, from when until when, and for whom. A core notes
- * them in a tracing that its shell gave it; without one there are none.
+ * them in a tracing that its shell gave it; without one there are none. docs/traces.md says what
+ * each is.
  *
  *     spans_begin(&s, key, &span)  ...  spans_end(&s, key, now_us, outcome, attempts)   of some
  * time spans_put(&s, &span)                                                              known at
@@ -12,6 +13,7 @@
 #ifndef BASE_SPAN_H
 #define BASE_SPAN_H
 
+#include "base/metrics.h"
 #include "base/prng.h"
 #include "base/table.h"
 #include "base/traceparent.h"
@@ -41,6 +43,7 @@ struct trace_span {
     uint8_t parent[TRACE_SPAN_SIZE]; /* all 0 = none */
     uint64_t from_us;                /* on the clock of the process's steps */
     uint64_t to_us;
+    uint64_t ticket;     /* of whoever began it; not exported */
     const char *outcome; /* static; NULL = ok */
     uint64_t txn;        /* HOLD: for which; 0 = nothing to say */
     uint32_t attempts;   /* REQUEST, CALL, SEND: times that it was sent to a node; else 0 */
@@ -64,6 +67,7 @@ enum { SPAN_DROPS = SPAN_DROP_REJECTED + 1 };
 struct tracing {
     void (*put)(void *context, const struct trace_span *span);
     void (*drop)(void *context, enum span_drop why);
+    void (*figures)(void *context, struct metrics *m); /* of both, for /metrics */
     void *context;
 };
 
@@ -102,6 +106,8 @@ void spans_drop(struct spans *s, enum span_drop why);
 bool spans_begin(struct spans *s, uint64_t key, const struct trace_span *span);
 /* True if it is open; `span` gets a copy. */
 bool spans_find(const struct spans *s, uint64_t key, struct trace_span *span);
+/* Change the ticket of one that is open. False: it is not. */
+bool spans_set_ticket(struct spans *s, uint64_t key, uint64_t ticket);
 /* The span of that key ends: note it. Nothing happens if none of that key is open. */
 void spans_end(struct spans *s, uint64_t key, uint64_t now_us, const char *outcome,
                uint32_t attempts);

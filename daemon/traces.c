@@ -203,6 +203,34 @@ static void *run(void *context)
     return NULL;
 }
 
+/* For /metrics. */
+static void figures(void *context, struct metrics *m)
+{
+    static const struct metric exported = {
+        "ringhold_trace_spans_total", "Spans that the collector took.", METRIC_COUNTER};
+    static const struct metric dropped = {"ringhold_trace_spans_dropped_total",
+                                          "Spans, or traces before they began, that were dropped.",
+                                          METRIC_COUNTER};
+    static const char *const words[SPAN_DROPS] = {
+        [SPAN_DROP_RATE] = "rate",
+        [SPAN_DROP_OPEN] = "open",
+        [SPAN_DROP_FULL] = "full",
+        [SPAN_DROP_UNSENT] = "unsent",
+        [SPAN_DROP_REJECTED] = "rejected",
+    };
+    struct traces *t = context;
+    uint64_t counts[SPAN_DROPS + 1];
+
+    (void)pthread_mutex_lock(&t->lock);
+    memcpy(counts, t->dropped, sizeof t->dropped);
+    counts[SPAN_DROPS] = t->exported;
+    (void)pthread_mutex_unlock(&t->lock);
+    metrics_put(m, &exported, counts[SPAN_DROPS]);
+    for (size_t i = 0; i < SPAN_DROPS; i++) {
+        metrics_put_labelled(m, &dropped, "reason", words[i], counts[i]);
+    }
+}
+
 /* ---- its life */
 
 struct option traces_option(char *where)
@@ -257,7 +285,7 @@ bool traces_open(const char *where, const struct otlp_resource *who, struct trac
     }
     struct traces *t = mem_new(1, sizeof *t);
 
-    t->tracing = (struct tracing){.put = put, .drop = drop, .context = t};
+    t->tracing = (struct tracing){.put = put, .drop = drop, .figures = figures, .context = t};
     t->who = *who;
     t->where = where;
     t->fd = -1;
@@ -298,30 +326,4 @@ void traces_close(struct traces *t)
 const struct tracing *traces_tracing(struct traces *t)
 {
     return t == NULL ? NULL : &t->tracing;
-}
-
-void traces_metrics(struct traces *t, struct metrics *m)
-{
-    static const struct metric exported = {
-        "ringhold_trace_spans_total", "Spans that the collector took.", METRIC_COUNTER};
-    static const struct metric dropped = {"ringhold_trace_spans_dropped_total",
-                                          "Spans, or traces before they began, that were dropped.",
-                                          METRIC_COUNTER};
-    static const char *const words[SPAN_DROPS] = {
-        [SPAN_DROP_RATE] = "rate",
-        [SPAN_DROP_OPEN] = "open",
-        [SPAN_DROP_FULL] = "full",
-        [SPAN_DROP_UNSENT] = "unsent",
-        [SPAN_DROP_REJECTED] = "rejected",
-    };
-    uint64_t counts[SPAN_DROPS + 1];
-
-    (void)pthread_mutex_lock(&t->lock);
-    memcpy(counts, t->dropped, sizeof t->dropped);
-    counts[SPAN_DROPS] = t->exported;
-    (void)pthread_mutex_unlock(&t->lock);
-    metrics_put(m, &exported, counts[SPAN_DROPS]);
-    for (size_t i = 0; i < SPAN_DROPS; i++) {
-        metrics_put_labelled(m, &dropped, "reason", words[i], counts[i]);
-    }
 }

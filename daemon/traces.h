@@ -11,7 +11,6 @@
 #ifndef DAEMON_TRACES_H
 #define DAEMON_TRACES_H
 
-#include "base/metrics.h"
 #include "base/span.h"
 #include "daemon/options.h"
 #include "daemon/otlp.h"
@@ -32,7 +31,4 @@ void traces_close(struct traces *t);
 
 /* What cores note their spans in; NULL of NULL. */
 const struct tracing *traces_tracing(struct traces *t);
-/* Write what was exported and dropped. `t`: a struct traces. From any thread. */
-void traces_metrics(struct traces *t, struct metrics *m);
-
 #endif

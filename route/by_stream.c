@@ -120,17 +120,23 @@ __attribute__((always_inline)) static inline void forget(struct router *r, struc
     inquiry_free(&r->by_stream, q);
 }
 
+static inline uint64_t ticket_of(struct router *r, const struct inquiry *q, enum reply_code code)
+{
+    return route_ticket(r, q->flags, q->ticket, code, q->lost ? 2 : 1);
+}
+
 /* Returns what the asker wants to hear: it is over. */
 static uint32_t finish(struct router *r, struct inquiry *q, uint64_t position, enum reply_code code,
                        struct bytes body)
 {
     struct session *session = q->session;
+    const uint64_t ticket = ticket_of(r, q, code);
 
     route_count_latency(r, q->stamp, code);
     if (__builtin_expect(session->closed, false)) {
         route_count_reply(r, code);
     } else {
-        const struct reply reply = {session->id, q->ticket, code, q->flags, NULL};
+        const struct reply reply = {session->id, ticket, code, q->flags, NULL};
 
         route_put_reply(r, &reply, body);
     }
@@ -728,13 +734,14 @@ end_ran(struct router *r, const struct stream_slot *s, uint8_t ran, struct bytes
 
     route_count_latency(r, q->stamp, code);
     if (__builtin_expect(session->closed, false)) {
+        (void)ticket_of(r, q, code);
         route_count_reply(r, code);
     } else {
         struct router_effect *e = effects_add_reply(r->out);
 
         r->stats.replied++;
         e->session = session->id;
-        e->ticket = q->ticket;
+        e->ticket = ticket_of(r, q, code);
         e->code = code;
         e->flags = q->flags;
         e->lent = body.data; // by a frame, as all answers here

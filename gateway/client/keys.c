@@ -44,37 +44,78 @@ command_of(struct bytes name, struct bytes id, const struct bytes *arg, size_t c
     return command;
 }
 
+/* `CALL KEY TEXT TRACE 00-…`: what is behind a call, for `trace`. False: it is something else, and
+ * an error was replied. */
+__attribute__((noinline)) static bool take_trace(struct client *c, const struct resp_command *line,
+                                                 const uint8_t **trace)
+{
+    enum { WORD_AT = 3, TRACED = 5 };
+    struct trace_context context;
+
+    if (line->count != TRACED || !word_is(line->arg[WORD_AT], "TRACE")) {
+        client_reply_error(c, "ERR behind the text may stand: TRACE <traceparent>");
+        return false;
+    }
+    if (!traceparent_parse(line->arg[WORD_AT + 1], &context)) {
+        client_reply_error(c,
+                           "ERR TRACE needs a traceparent of W3C trace context, such as "
+                           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        return false;
+    }
+    trace_context_store(c->all->brought, &context);
+    *trace = c->all->brought;
+    return true;
+}
+
+/* The same, of a command that mostly has none. */
+static inline bool takes_trace(struct client *c, const struct resp_command *line,
+                               const uint8_t **trace)
+{
+    enum { PLAIN = 3 };
+
+    return line->count == PLAIN || take_trace(c, line, trace);
+}
+
 void run_call(struct client *c, const struct client_command *command,
               const struct resp_command *line)
 {
     struct target to;
     uint64_t number = 0;
+    const uint8_t *trace = NULL;
 
     (void)command;
-    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size) ||
+        !takes_trace(c, line, &trace)) {
         return;
     }
     client_add_slot(c, SLOT_OPAQUE, 1, &number);
-    client_ask(
-        c,
-        &(struct ask){
-            .ticket = ticket_of(number, 0), .kind = to.kind, .id = to.id, .body = line->arg[2]});
+    client_ask(c,
+               &(struct ask){.ticket = ticket_of(number, 0),
+                             .kind = to.kind,
+                             .id = to.id,
+                             .body = line->arg[2],
+                             .trace = trace});
 }
 
 void run_tell(struct client *c, const struct client_command *command,
               const struct resp_command *line)
 {
     struct target to;
+    const uint8_t *trace = NULL;
 
     (void)command;
-    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size) ||
+        !takes_trace(c, line, &trace)) {
         return;
     }
     // Answered before it is sent: what becomes of it is not told.
     resp_put_simple(client_reply(c), "OK");
     client_ask(c,
-               &(struct ask){
-                   .flags = REQUEST_NO_REPLY, .kind = to.kind, .id = to.id, .body = line->arg[2]});
+               &(struct ask){.flags = REQUEST_NO_REPLY,
+                             .kind = to.kind,
+                             .id = to.id,
+                             .body = line->arg[2],
+                             .trace = trace});
 }
 
 void run_key(struct client *c, const struct client_command *command,

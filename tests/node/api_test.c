@@ -130,6 +130,7 @@ static void life(void)
     assert_int_equal(rh_flush_soon(NULL), RH_INVALID);
     assert_null(rh_id(NULL).data);
     assert_int_equal(rh_fence(NULL), 0);
+    assert_int_equal(rh_trace(NULL, NULL), RH_INVALID);
     assert_int_equal(rh_state_get(NULL, id, &at_null), RH_INVALID);
     assert_int_equal(rh_state_next(NULL, none, &at_null, &at_null), RH_INVALID);
     assert_int_equal(rh_state_put(NULL, id, none), RH_INVALID);
