@@ -12,6 +12,7 @@
 #include "daemon/options.h"
 #include "daemon/reload_options.h"
 #include "daemon/services.h"
+#include "daemon/traces.h"
 #include "gateway/access/hmac.h"
 #include "gateway/access/keyring.h"
 #include "gateway/gateway_uv.h"
@@ -28,7 +29,8 @@ enum {
     DRAIN_MAX_MS = 600000,
     AUTH_TIME_MAX_MS = 600000,
     RATE_MAX = 10000000,
-    LOGIN_SPREAD_MAX = 65536
+    LOGIN_SPREAD_MAX = 65536,
+    PPM = 1000000
 };
 
 struct gateway_args {
@@ -50,6 +52,8 @@ struct gateway_args {
     char auth_keys[512];
     char auth_kind[RING_ROLE_MAX + 1];
     char level[8];
+    char traces[TRACES_WHERE_SIZE];
+    char trace_sample[16];
     bool insecure;
     struct link_args links;
     struct http_options http;
@@ -232,6 +236,24 @@ static bool check_proxies(const struct gateway_args *w, struct gateway_options *
     return true;
 }
 
+/* A part of all, as "0.01". */
+static bool check_sample(const struct gateway_args *w, uint32_t *ppm)
+{
+    char *end = NULL;
+    const double rate = strtod(w->trace_sample, &end);
+
+    if (end == w->trace_sample || *end != '\0' || !(rate >= 0 && rate <= 1)) {
+        fault_print("gateway", "--trace-sample: '%s' is not from 0 to 1", w->trace_sample);
+        return false;
+    }
+    if (rate > 0 && w->traces[0] == '\0') {
+        fault_print("gateway", "--trace-sample needs --traces, which says where traces go");
+        return false;
+    }
+    *ppm = (uint32_t)(rate * PPM + 0.5);
+    return true;
+}
+
 static bool check(struct gateway_args *w, struct gateway_options *o)
 {
     size_t count = 0;
@@ -255,7 +277,7 @@ static bool check(struct gateway_args *w, struct gateway_options *o)
     (void)snprintf(self.name, sizeof self.name, "%s", w->name);
     o->links = link_args_files(&w->links);
     return link_args_check(&w->links, "gateway", &self) && check_players(w, o) &&
-           http_check(&w->http, "gateway");
+           check_sample(w, &o->clients.trace_ppm) && http_check(&w->http, "gateway");
 }
 
 static void add_names(struct options *t, struct gateway_args *w, struct gateway_options *o)
@@ -477,6 +499,24 @@ static void add_limits(struct options *t, struct clients_config *c)
              "burst for --request-rate (0: the rate's worth of 1 s)");
 }
 
+static void add_traces(struct options *t, struct gateway_args *w, struct clients_config *c)
+{
+    (void)options_add(t, traces_option(w->traces));
+    (void)options_add(t,
+                      option_text("trace-sample",
+                                  "RATE",
+                                  w->trace_sample,
+                                  sizeof w->trace_sample,
+                                  "part of the requests without a trace context that are traced, "
+                                  "0 to 1 (%)"));
+    (void)options_add(
+        t,
+        option_number("trace-rate",
+                      &c->trace_rate,
+                      (struct option_range){1, RATE_MAX},
+                      "traces that each thread takes or begins in a second at the most (%)"));
+}
+
 static void add_rest(struct options *t, struct gateway_args *w, struct gateway_options *o)
 {
     (void)options_add(t,
@@ -522,6 +562,7 @@ static void init(struct settings *s)
                                  .resp = "127.0.0.1:6380",
                                  .join = "127.0.0.1:7400",
                                  .level = "info",
+                                 .trace_sample = "0",
                                  .ws_path = "/"};
     c->o = gateway_options_default();
     s->command = (struct command){
@@ -540,6 +581,7 @@ static void init(struct settings *s)
     add_unauthenticated(t, &c->w, &c->o);
     add_login(t, &c->w, &c->o.clients.login);
     add_limits(t, &c->o.clients);
+    add_traces(t, &c->w, &c->o.clients);
     add_rest(t, &c->w, &c->o);
 }
 
@@ -566,14 +608,19 @@ static int run(struct settings *s, int argc, char **argv)
     struct daemon_services services;
     struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->w.http};
+    const struct otlp_resource who = {"ringhold-gateway", c->w.name, c->w.cluster};
+    struct traces *traces = NULL;
     int code = 1;
 
     c->o.source = reload_begin(&reload_options);
-    if (daemon_services_open(&services, &c->w.http, "gateway", NULL)) {
+    if (daemon_services_open(&services, &c->w.http, "gateway", NULL) &&
+        traces_open(c->w.traces, &who, &traces)) {
+        c->o.clients.tracing = traces_tracing(traces);
         c->o.pages = services.pages;
         code = gateway_run(&c->o);
     }
     daemon_services_close(&services);
+    traces_close(traces);
     return code;
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/options.h"
 #include "daemon/reload_options.h"
 #include "daemon/services.h"
+#include "daemon/traces.h"
 #include "node/node_uv.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct node_args {
     char kinds[8192];
     char store[4096];
     char level[8];
+    char traces[TRACES_WHERE_SIZE];
     char on_loss[8];
     char on_overrun[8];
     bool insecure;
@@ -333,6 +335,7 @@ static void add_actors(struct options *t, struct node_args *w)
     (void)options_add(t, role_option(w));
     (void)options_add(t, http_address_option(&w->http));
     (void)options_add(t, http_token_option(&w->http));
+    (void)options_add(t, traces_option(w->traces));
 }
 
 static void add_share(struct options *t, struct node_settings *c)
@@ -438,18 +441,23 @@ static int run(struct settings *s, int argc, char **argv)
     struct daemon_services services;
     struct reload_options reload_options = {
         .running = s, .argc = argc, .argv = argv, .services = &services, .http = &c->w.http};
+    const struct otlp_resource who = {"ringhold-node", c->w.name, c->w.cluster};
+    struct traces *traces = NULL;
     int code = 1;
 
     c->o.announce = true;
     c->o.kinds = c->w.kinds;
     take_words(&c->o.node, &c->w);
     c->o.source = reload_begin(&reload_options);
-    if (daemon_services_open(&services, &c->w.http, "node", NULL)) {
+    if (daemon_services_open(&services, &c->w.http, "node", NULL) &&
+        traces_open(c->w.traces, &who, &traces)) {
+        c->o.tracing = traces_tracing(traces);
         c->o.pages = services.pages;
         code = hosted_args_open(&c->w.hosted, &c->o) ? lua_args_run(&c->w.lua, &c->o) : 1;
         hosted_args_close(&c->w.hosted);
     }
     daemon_services_close(&services);
+    traces_close(traces);
     return code;
 }
 

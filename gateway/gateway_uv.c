@@ -184,6 +184,10 @@ static void put_metrics(void *owner, struct metrics *m)
     }
     gateway_latency_metrics(sum, m);
     mem_free(sum);
+    const struct tracing *tracing = g->options->clients.tracing;
+    if (tracing != NULL) {
+        tracing->figures(tracing->context, m);
+    }
 }
 
 static const char *why_not_ready(const struct gateway *g)

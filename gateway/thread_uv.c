@@ -168,6 +168,8 @@ static struct router_config router_of(const struct thread *t, const struct gatew
 {
     struct router_config router = o->router;
 
+    router.tracing = o->clients.tracing;
+
     router.in_flight_max = (uint32_t)thread_share(&t->config, router.in_flight_max);
     router.waiting_size_max = thread_share(&t->config, router.waiting_size_max);
     return router;
@@ -295,6 +297,7 @@ static void open_cores(struct thread *t, uint16_t port)
 
     router.gateway = thread_id(t);
     router.seed = random_u64(); // ids of two threads are too much alike
+    clients.trace_seed = random_u64();
     router.threads = t->config.count;
     router.streams = true;
     (void)snprintf(router.name, sizeof router.name, "%s", options->name);

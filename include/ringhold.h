@@ -634,6 +634,13 @@ enum { RH_INCARNATION_TEXT = 34 /* bytes of one as text, with its NUL */ };
  * between. Such texts sort as the incarnations do, byte by byte: for a column of a database, or a
  * log. NULL is ignored. Any thread. */
 RH_API void rh_incarnation_text(struct rh_incarnation incarnation, char text[34]);
+enum { RH_TRACE_SIZE = 56 }; /* bytes of a traceparent, with a 0 behind */
+/* Write the trace context of the message that the actor runs, as the value of a header
+ * `traceparent` (W3C trace context), with a 0 behind: "00-TRACE-SPAN-01", where SPAN is that of
+ * this run. Give it to what the actor asks outside the fleet, or write it to a log; calls and sends
+ * take it along by themselves. RH_OK; RH_GONE: the message is not traced, or the callback is of no
+ * message, and the text is empty; RH_INVALID: NULL. On the actor's thread. */
+RH_API int rh_trace(const struct rh_actor *actor, char traceparent[RH_TRACE_SIZE]);
 
 /* Return the pointer that the kind's start callback made; NULL if there is no such callback.
  * Several workers use it at the same time. */

@@ -195,6 +195,19 @@ static int api_incarnation(lua_State *L)
     return 1;
 }
 
+/* ringhold.trace() -> "00-TRACE-SPAN-01", or nil if the message is not traced */
+static int api_trace(lua_State *L)
+{
+    char text[RH_TRACE_SIZE];
+
+    if (rh_trace(api_current(L)->lua_actor->actor, text) != RH_OK) {
+        lua_pushnil(L);
+    } else {
+        (void)lua_pushstring(L, text);
+    }
+    return 1;
+}
+
 /* ringhold.exit(): when the message is answered: flush, deactivate */
 static int api_exit(lua_State *L)
 {
@@ -234,6 +247,7 @@ const luaL_Reg api_actor_functions[] = {
     {"sleep", api_sleep},
     {"timeout", api_timeout},
     {"timer", api_timer},
+    {"trace", api_trace},
     {"wait", api_wait},
     {"wakeup", api_wakeup},
     {NULL, NULL},

@@ -67,6 +67,7 @@ bool dispatcher_open(struct shell *s)
         .embedded = s->options->node.embedded != 0,
         .state_size_max = s->options->limits.staged_size_max,
         .limits = &d->limits,
+        .tracing = s->options->tracing,
         .broadcasting = &d->broadcasting,
         .numbering = &d->numbering,
         .alarm_counts = &d->alarm_counts,

@@ -308,6 +308,9 @@ static void put_metrics(void *owner, struct metrics *m)
     if (s->options->host_figures != NULL) {
         s->options->host_figures(m);
     }
+    if (s->options->tracing != NULL) {
+        s->options->tracing->figures(s->options->tracing->context, m);
+    }
     put_latencies(s, m);
     if (s->dispatcher.committer != NULL) {
         put_store_metrics(&s->dispatcher, m);
@@ -411,11 +414,12 @@ struct node_options node_options_default(void)
     return (struct node_options){.limits = host_config_default(), .drain_ms = DRAIN_MS};
 }
 
-static struct calls *new_calls(const char *name)
+static struct calls *new_calls(const char *name, const struct tracing *tracing)
 {
     struct router_config config = router_config_default();
 
     (void)snprintf(config.name, sizeof config.name, "%s", name == NULL ? "" : name);
+    config.tracing = tracing;
     config.seed = random_u64();
     return calls_new(&config);
 }
@@ -430,7 +434,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->exit_code = 1;
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
-    s->calls = new_calls(options->node.name);
+    s->calls = new_calls(options->node.name, options->tracing);
     calls_count_down(s->calls, &s->dispatcher.broadcasting.size);
     start_loop(s);
     if (asks->outside != NULL) {

@@ -30,10 +30,11 @@ struct node_options {
      * are none. */
     const struct rh_actor_ops *(*host_kind)(const char *words);
     void (*host_figures)(struct metrics *m); /* its figures; NULL = none */
-    uint32_t drain_ms;           /* when it leaves: at most so long, then it ends; 0 = no end */
-    struct pages *pages;         /* who asks for metrics; NULL = nobody; borrowed */
-    struct reload_source source; /* SIGHUP: what changes these limits and drain_ms; none */
-    bool announce;               /* print "ready node=… incarnation=… address=…" on stdout */
+    uint32_t drain_ms;             /* when it leaves: at most so long, then it ends; 0 = no end */
+    const struct tracing *tracing; /* where spans go; NULL = nowhere; borrowed */
+    struct pages *pages;           /* who asks for metrics; NULL = nobody; borrowed */
+    struct reload_source source;   /* SIGHUP: what changes these limits and drain_ms; none */
+    bool announce; /* print "ready node=… incarnation=… address=…" on stdout */
 };
 
 /* Limits by default, the rest all zero. */

@@ -77,6 +77,8 @@ static bool make_host(struct shell *s)
     config.serve = o->on_lease_loss == RH_LOSS_SERVE;
     config.actors_max = o->actors_max;
     config.nonce = random_u64();
+    config.tracing = s->options->tracing;
+    config.span_seed = random_u64();
     config.fleet = s->folder.fleet;
     config.disk = s->disk;
     config.died = s->left.incarnation;

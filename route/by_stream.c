@@ -105,12 +105,13 @@ static uint32_t finish(struct router *r, const struct stream_reply *what, enum r
 {
     struct inquiry *q = &r->by_stream.inquiry[what->slot];
     struct session *session = q->session;
+    const uint64_t ticket = route_ticket(r, q->flags, what->ticket, code, q->lost ? 2 : 1);
 
     route_count_latency(r, q->stamp, code);
     if (__builtin_expect(session->closed, false)) {
         route_count_reply(r, code);
     } else {
-        const struct reply reply = {session->id, what->ticket, code, q->flags, NULL};
+        const struct reply reply = {session->id, ticket, code, q->flags, NULL};
 
         route_put_reply(r, &reply, body);
     }
@@ -776,7 +777,7 @@ __attribute__((always_inline)) static inline bool end_ran(struct router *r, stru
     struct router_effect *e = effects_add_reply(r->out);
 
     e->session = ended->session->id;
-    e->ticket = s->ticket;
+    e->ticket = route_ticket(r, q->flags, s->ticket, code, q->lost ? 2 : 1);
     e->code = code;
     e->flags = q->flags;
     e->lent = body.data; // by a frame, as all answers here

@@ -25,7 +25,7 @@ struct peer {
     bool told_awaits;             /* it was told that I await answers of it */
     struct list in_flight;        /* struct pending: their last attempt went here */
     bool speaks_streams;          /* the other end of the link does */
-    bool knows_again;             /* likewise, what is asked again */
+    bool knows_again;             /* likewise, what is asked again or traced */
     struct stream_client *stream; /* to the directory's incarnation; the asker's; NULL = none yet */
     uint64_t connection;          /* of the stream; 0 = none */
     unsigned joins;               /* it was asked to join so often on this link … */

@@ -188,10 +188,14 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
     }
     // A connection that came after it is owed only what it has asked, too.
     if (!anew && !p->session->closed && (p->epoch == p->session->epoch || mutant(M_OLDLINE))) {
-        const struct reply reply = {p->session->id, p->ticket, code, p->flags, p};
+        const uint64_t ticket = route_ticket(r, p->flags, p->ticket, code, p->attempts);
+        const struct reply reply = {p->session->id, ticket, code, p->flags, p};
 
         route_put_reply(r, &reply, body);
     } else {
+        if (!anew) {
+            (void)route_ticket(r, p->flags, p->ticket, code, p->attempts);
+        }
         route_count_reply(r, code);
     }
     forget(r, p);
@@ -302,6 +306,22 @@ __attribute__((noinline)) static void put_chained(struct router *r, const struct
     out->size += REQUEST_HEADER_SIZE + rest;
 }
 
+/* One that is traced: a node of an older version knows no context. */
+__attribute__((noinline)) static void put_traced(struct router *r, const struct pending *p,
+                                                 uint8_t copy, const struct peer *peer)
+{
+    struct request_record record = record_of(r, p, copy);
+
+    record.chain_count = p->chain_count;
+    pending_chain(p, record.chain);
+    record.body = pending_body(p);
+    if (!peer->knows_again) {
+        record.flags &= (uint8_t)~REQUEST_TRACED;
+        record.body.size -= TRACE_CONTEXT_SIZE;
+    }
+    request_put(&r->out->bytes, &record);
+}
+
 __attribute__((always_inline)) static inline void put_record(struct router *r,
                                                              const struct pending *p, uint8_t copy)
 {
@@ -333,7 +353,9 @@ __attribute__((always_inline)) static inline void send(struct router *r, struct 
     const uint8_t copy = pending_attempt(p);
 
     e->slot = peer->slot;
-    if (p->common != NULL) {
+    if (__builtin_expect((p->flags & REQUEST_TRACED) != 0, false)) {
+        put_traced(r, p, copy, peer);
+    } else if (p->common != NULL) {
         put_common_record(r, p, copy, e);
     } else if (p->chain_count > 0) {
         put_chained(r, p, copy);

@@ -30,7 +30,8 @@ struct router_config router_config_default(void)
 
 static void refuse(struct router *r, const struct router_event *event, enum reply_code code)
 {
-    const struct reply reply = {event->session, event->ticket, code, event->flags, NULL};
+    const uint64_t ticket = route_ticket(r, event->flags, event->ticket, code, 0);
+    const struct reply reply = {event->session, ticket, code, event->flags, NULL};
 
     route_count_latency(r, route_stamp(r, event->kind), code);
     route_put_reply(r, &reply, route_nothing);
@@ -48,7 +49,7 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
         return false;
     }
     p->epoch = event->epoch;
-    p->ticket = event->ticket;   // the connection that asked before is gone
+    route_retarget(r, p, event); // the connection that asked before is gone
     p->doubtful |= event->again; // meanwhile another gateway may have sent it
     r->stats.replied++;
     return true;
@@ -132,7 +133,7 @@ void route_take_back(struct router *r, const struct router_event *event, uint64_
 void route_request(struct router *r, const struct router_event *event)
 {
     ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
-    ASSERT(event->body.size <= RECORD_BODY_MAX);
+    ASSERT(event->body.size <= RECORD_BODY_MAX + TRACE_CONTEXT_SIZE);
     ASSERT(event->timeout_ms <= REQUEST_TTL_MAX_MS);
     r->stats.requests++;
     r->asked = 0;
@@ -148,6 +149,7 @@ void route_request(struct router *r, const struct router_event *event)
     struct session *session = session_get(&r->sessions, event->session);
 
     if (event->seq != 0 && event->epoch < session->epoch) {
+        (void)route_ticket(r, event->flags, event->ticket, REPLY_UNKNOWN, 0);
         route_count_reply(r, REPLY_UNKNOWN); // its connection is gone, or told to go
         return;
     }
@@ -170,6 +172,15 @@ void route_request(struct router *r, const struct router_event *event)
 
     lane->waiting++;
     route_push_new(r, lane, p);
+}
+
+static inline void on_request(struct router *r, const struct router_event *event)
+{
+    if (__builtin_expect(event->trace != NULL, false)) {
+        route_request_traced(r, event);
+    } else {
+        route_request(r, event);
+    }
 }
 
 /* Requests that were taken go on, as those of a Redis client that hung up do: later ones of their
@@ -241,6 +252,7 @@ struct router *router_new(const struct router_config *config)
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
     r->operator_requests_session = sessions_number(&r->sessions, 0);
     by_stream_init(r);
+    spans_init(&r->spans, config->tracing, table_mix(r->sessions.seed));
     route_begin_counting(r);
     return r;
 }
@@ -288,6 +300,7 @@ void router_free(struct router *r)
     table_fini(&r->pendings);
     view_fini(&r->own);
     buffer_fini(&r->body);
+    spans_fini(&r->spans);
     mem_free(r);
 }
 
@@ -297,7 +310,7 @@ static void dispatch(struct router *r, const struct router_event *event)
     case ROUTER_TICK:
         break; // time passes in every step
     case ROUTER_REQUEST:
-        route_request(r, event);
+        on_request(r, event);
         break;
     case ROUTER_SESSION_CLOSED:
         on_session_closed(r, event);
@@ -405,7 +418,7 @@ void router_ask(struct router *r, const struct router_event *event, struct route
 {
     const bool later = route_begin(r, event->now_us, out);
 
-    route_request(r, event);
+    on_request(r, event);
     // Most often it is one of many, and has changed nothing that the last step saw to.
     if (later || by_stream_wants_end(&r->by_stream) || !list_empty(&r->fed)) {
         route_end(r);

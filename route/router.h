@@ -71,6 +71,7 @@
 
 #include "base/latency.h"
 #include "base/shared.h"
+#include "base/span.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
@@ -98,6 +99,7 @@ struct router_config {
     bool streams;            /* requests go by streams to nodes whose links speak them */
     size_t peer_size_max;    /* bytes on their way to one node, with their replies; 16 MiB */
     size_t waiting_size_max; /* bytes of unfinished requests in all; 256 MiB */
+    const struct tracing *tracing; /* borrowed: where spans of traced requests go; NULL = nowhere */
 };
 struct router_config router_config_default(void);
 /* So long after the first ring, and after the first of a restored fleet, clients wait for the first
@@ -147,6 +149,8 @@ struct router_event {
     const struct caller *from; /* borrowed; the actor that asks, NULL = a client */
     const uint64_t *chain;     /* borrowed; positions of the actors whose calls led here, … */
     size_t chain_count;        /* … it is REJECTED when they are more than RECORD_CHAIN_MAX */
+    const struct trace_context *trace; /* borrowed; sampled: it is traced, below that span; NULL =
+                                          it is not. Of one without SESSION and `common` */
     uint16_t slot;
     const char *name; /* borrowed; as its hello says, and its certificate proves */
     uint64_t incarnation;

@@ -120,7 +120,27 @@ struct router {
         uint32_t code;  /* … and how they did; REPLY_CODES = none did */
         uint32_t count; /* of them, that are not in `latencies` yet */
     } timing;
+
+    struct spans spans; /* of traced requests: traced.c; by the tickets that they have meanwhile */
+    uint64_t traced;    /* of them, so far */
 };
+
+/* ---- traced.c */
+
+/* Take a ROUTER_REQUEST that has a trace. */
+void route_request_traced(struct router *r, const struct router_event *event);
+/* A traced request has ended so: its span has, too. Returns the caller's ticket of it. */
+uint64_t route_end_span(struct router *r, uint64_t ticket, enum reply_code code, uint32_t attempts);
+/* The caller's ticket of a request that has ended. */
+static inline uint64_t route_ticket(struct router *r, uint8_t flags, uint64_t ticket,
+                                    enum reply_code code, uint32_t attempts)
+{
+    return __builtin_expect((flags & REQUEST_TRACED) == 0, true)
+               ? ticket
+               : route_end_span(r, ticket, code, attempts);
+}
+/* A request is asked for again, by the event's ticket: its answer goes there. */
+void route_retarget(struct router *r, struct pending *p, const struct router_event *event);
 
 static const struct bytes route_nothing = {NULL, 0};
 

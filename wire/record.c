@@ -9,14 +9,15 @@
 #include <string.h>
 
 enum {
-    REQUEST_FLAGS_AT = 68, /* in the header, … */
+    REQUEST_HOPS_AT = 66, /* in the header, … */
+    REQUEST_FLAGS_AT = 68,
     REQUEST_BODY_SIZE_AT = 71,
     ANSWER_HEADER_SIZE = 54,
     STATE_HEADER_SIZE = 40,
     STATE_ACK_SIZE = 21,
     CALLER_HEADER_SIZE = 3,
     REQUEST_FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD |
-                    REQUEST_CALL | REQUEST_SESSION | REQUEST_AWAKE,
+                    REQUEST_CALL | REQUEST_SESSION | REQUEST_AWAKE | REQUEST_TRACED,
 };
 
 static enum err get_end(struct reader *in, bool fits)
@@ -57,10 +58,25 @@ enum err caller_get(struct bytes *body, struct caller *c)
     return get_end(&in, c->id.size >= 1);
 }
 
+/* Take the context off a body. False: it can be none. */
+__attribute__((noinline)) static bool trace_is_sound(uint8_t flags, struct bytes *body)
+{
+    struct trace_context trace;
+
+    if (body->size < TRACE_CONTEXT_SIZE || (flags & REQUEST_SESSION) != 0) {
+        return false;
+    }
+    trace_context_take(body, &trace);
+    return trace_context_is_sampled(&trace);
+}
+
 bool request_body_is_sound(uint8_t flags, struct bytes body)
 {
     struct caller caller;
 
+    if (__builtin_expect((flags & REQUEST_TRACED) != 0, false) && !trace_is_sound(flags, &body)) {
+        return false;
+    }
     if ((flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) {
         return false;
     }
@@ -70,7 +86,13 @@ bool request_body_is_sound(uint8_t flags, struct bytes body)
 void request_put_any(struct buffer *out, const struct request_record *r)
 {
     const size_t size = request_size(r);
-    uint8_t *at = request_store(buffer_reserve(out, size), r);
+    uint8_t *head = buffer_reserve(out, size);
+    uint8_t *at = request_store(head, r);
+
+    if ((r->flags & REQUEST_TRACED) != 0) {
+        head[REQUEST_HOPS_AT] |= RECORD_TRACED;
+        head[REQUEST_FLAGS_AT] &= (uint8_t)~REQUEST_TRACED;
+    }
 
     for (size_t i = 0; i < r->chain_count; i++) {
         at = store_u64(at, r->chain[i]);
@@ -96,11 +118,12 @@ void request_put(struct buffer *out, const struct request_record *r)
 void request_put_same(struct buffer *out, const struct request_record *r)
 {
     struct request_record same = *r;
+    const size_t at = out->size;
 
-    ASSERT(is_sound(r));
-    same.flags |= REQUEST_SAME;
+    ASSERT(is_sound(r) && (r->flags & REQUEST_TRACED) == 0);
     same.body = (struct bytes){0};
     request_put_any(out, &same);
+    out->data[at + REQUEST_FLAGS_AT] |= REQUEST_SAME;
 }
 
 void request_put_whole(struct buffer *out, struct bytes same, struct bytes body)
@@ -117,16 +140,16 @@ void request_put_whole(struct buffer *out, struct bytes same, struct bytes body)
 }
 
 /* The body of one with REQUEST_SAME is that of the record before it. */
-static bool take_body(struct reader *in, struct bytes before, size_t body_size,
-                      struct request_record *r)
+__attribute__((always_inline)) static inline bool take_body(struct reader *in, struct bytes before,
+                                                            bool same, size_t body_size,
+                                                            struct request_record *r)
 {
-    if ((r->flags & REQUEST_SAME) == 0) {
+    if (!same) {
         r->body = get_run(in, body_size);
         return true;
     }
-    r->flags &= (uint8_t)~REQUEST_SAME;
     r->body = before;
-    return before.data != NULL && body_size == 0;
+    return before.data != NULL && body_size == 0 && (r->flags & REQUEST_TRACED) == 0;
 }
 
 enum err request_get(struct reader *in, struct request_record *r)
@@ -152,16 +175,18 @@ enum err request_get_behind(struct reader *in, struct bytes before, struct reque
     r->version = load_u64(at + 52);
     r->ttl_ms = load_u32(at + 60);
     r->kind = load_u16(at + 64);
-    r->hops = at[66] & (RECORD_AGAIN - 1);
+    r->hops = at[66] & (RECORD_TRACED - 1);
     r->again = (at[66] & RECORD_AGAIN) != 0;
     r->copy = at[67];
-    r->flags = at[REQUEST_FLAGS_AT];
+    const bool same = (at[REQUEST_FLAGS_AT] & REQUEST_SAME) != 0;
+    r->flags = (uint8_t)((at[REQUEST_FLAGS_AT] & ~REQUEST_SAME) |
+                         (at[66] & RECORD_TRACED) * (REQUEST_TRACED / RECORD_TRACED));
     r->chain_count = at[69];
     const size_t id_size = at[70];
     const size_t body_size = load_u32(at + REQUEST_BODY_SIZE_AT);
-    if (id_size == 0 || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
-        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~(REQUEST_FLAGS | REQUEST_SAME)) != 0 ||
-        r->seq == 0 || r->prev >= r->seq || r->copy == 0) {
+    if (id_size == 0 || body_size > RECORD_BODY_MAX + RECORD_WITH_BODY_MAX ||
+        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~REQUEST_FLAGS) != 0 || r->seq == 0 ||
+        r->prev >= r->seq || r->copy == 0) {
         return get_end(in, false);
     }
     memset(r->chain, 0, sizeof r->chain);
@@ -169,7 +194,7 @@ enum err request_get_behind(struct reader *in, struct bytes before, struct reque
         r->chain[i] = get_u64(in);
     }
     r->id = get_run(in, id_size);
-    const bool has_body = take_body(in, before, body_size, r);
+    const bool has_body = take_body(in, before, same, body_size, r);
 
     return get_end(in, has_body && !in->bad && request_body_is_sound(r->flags, r->body));
 }

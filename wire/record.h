@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/traceparent.h"
 #include "wire/cursor.h"
 
 #include <stdbool.h>
@@ -25,8 +26,10 @@ enum {
     RECORD_CHAIN_MAX = 8,          /* entities of a call chain */
     RECORD_HOPS_MAX = 8,
     RECORD_AGAIN = 0x80,                   /* a bit beside the hops: `again` */
+    RECORD_TRACED = 0x40,                  /* likewise: REQUEST_TRACED */
     RECORD_CALLER_MAX = 3 + RECORD_ID_MAX, /* before the body of a call: who asks */
-    REQUEST_TTL_MAX_MS = 60000,            /* longest deadline that a gateway may give */
+    RECORD_WITH_BODY_MAX = RECORD_CALLER_MAX + TRACE_CONTEXT_SIZE, /* beside a payload, in a body */
+    REQUEST_TTL_MAX_MS = 60000, /* longest deadline that a gateway may give */
 };
 
 enum request_flags {
@@ -38,9 +41,13 @@ enum request_flags {
                                gateway is the incarnation of the node that hosts it */
     REQUEST_SESSION = 32, /* body is a note of wire/session.h, for the runtime and not the actor */
     REQUEST_AWAKE = 64,   /* only for an actor that is awake; else refused: NO_KIND */
-    REQUEST_SAME = 128,   /* of a record in a frame only: its body is that of the record before it,
-                             and is not written again (request_put_same()) */
+    REQUEST_TRACED = 128, /* its body ends with a trace context (base/traceparent.h) that is
+                             sampled. Not with SESSION */
 };
+
+/* In the flags of a record in a frame, where TRACED has a bit of its own: its body is that of the
+ * record before it, and is not written again (request_put_same()). Not with TRACED. */
+enum { REQUEST_SAME = 128 };
 
 /* A request's name, which it keeps wherever it is asked (decision 090): who asks, and that one's
  * number of it. Numbers of one asker grow. A record's is its session and seq. */
@@ -151,8 +158,8 @@ size_t caller_size(const struct caller *c);
 void caller_put(struct writer *out, const struct caller *c);
 /* Take it off the front of such a body; borrows from it. ERR_CORRUPT: there is none. */
 MUST_CHECK enum err caller_get(struct bytes *body, struct caller *c);
-/* True if a request with these flags may have that body. The body of a call says who asks, and the
- * limit applies to its payload. */
+/* True if a request with these flags may have that body. The body of a call says who asks, that of
+ * a traced one ends with its context, and the limit applies to its payload. */
 bool request_body_is_sound(uint8_t flags, struct bytes body);
 
 /* Bytes that one of these takes when encoded. */
@@ -164,7 +171,8 @@ static inline size_t request_size(const struct request_record *r)
 size_t answer_size(const struct answer_record *a);
 
 /* Put what stands before a record's chain, id and body, where REQUEST_HEADER_SIZE bytes are
- * reserved: inline, for who makes a record to write it. Returns what is behind it. */
+ * reserved: inline, for who makes a record to write it. Not of one that is TRACED. Returns
+ * what is behind it. */
 __attribute__((always_inline)) static inline uint8_t *request_store(uint8_t *at,
                                                                     const struct request_record *r)
 {

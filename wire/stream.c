@@ -75,7 +75,7 @@ void stream_request_store(uint8_t *at, const struct stream_request *r)
 
     ASSERT(r->rid != 0 && r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
     ASSERT((r->flags & ~FLAGS) == 0 && r->hops <= STREAM_HOPS_MAX);
-    ASSERT(r->body.size <= RECORD_BODY_MAX + RECORD_CALLER_MAX);
+    ASSERT(r->body.size <= RECORD_BODY_MAX + RECORD_WITH_BODY_MAX);
     ASSERT(r->chain.size % CHAIN_ITEM == 0 && r->chain.size / CHAIN_ITEM <= RECORD_CHAIN_MAX);
     at = store_u64(at, r->rid);
     at = store_u64(at, r->session);
@@ -132,7 +132,7 @@ __attribute__((noinline)) static enum err get_other(struct reader *in, struct st
     const size_t id_size = at[ID_AT];
 
     if (r->rid == 0 || id_size == 0 || (r->flags & ~FLAGS) != 0 || r->hops > STREAM_HOPS_MAX ||
-        chain_count > RECORD_CHAIN_MAX || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
+        chain_count > RECORD_CHAIN_MAX || body_size > RECORD_BODY_MAX + RECORD_WITH_BODY_MAX ||
         !get_bits(in, at[STREAM_BITS_AT], r)) {
         return get_end(in, false);
     }
@@ -161,9 +161,10 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     r->kind = load_u16(at + 24);
     r->flags = at[FLAGS_AT];
     r->hops = at[HOPS_AT];
-    // Few are another node's, a chain's, asked again or of a session that its client owns: one look
-    // sees that.
-    const uint32_t rare = load_u32(at + FLAGS_AT) & ~(uint32_t)(FLAGS & ~REQUEST_CALL);
+    // Few are traced, another node's, a chain's, asked again or of a session that its client owns:
+    // one look sees that.
+    const uint32_t rare =
+        load_u32(at + FLAGS_AT) & ~(uint32_t)(FLAGS & ~(REQUEST_CALL | REQUEST_TRACED));
     const size_t body_size = load_u32(at + BODY_AT);
     const size_t id_size = at[ID_AT];
     const size_t size = STREAM_REQUEST_SIZE + id_size + body_size;

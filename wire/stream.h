@@ -35,7 +35,7 @@ enum {
     STREAM_ANSWER_SIZE = 29,
     STREAM_HOPS_MAX = 1, /* forwards of a request (stream/forward.h) */
     STREAM_REQUEST_FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_CALL |
-                           REQUEST_SESSION | REQUEST_AWAKE,
+                           REQUEST_SESSION | REQUEST_AWAKE | REQUEST_TRACED,
 };
 
 /* What all frames have behind the header of wire/frame.h. */
@@ -67,10 +67,10 @@ struct stream_request {
     uint64_t session;
     uint32_t ttl_ms; /* what is left; counted down at every queue */
     uint16_t kind;
-    uint8_t flags;      /* enum request_flags; neither HELD nor SAME */
-    uint8_t hops;       /* forwards so far, up to STREAM_HOPS_MAX */
-    bool plain;         /* as decoded: no call, no chain, no hops, and none of stream_bits */
-    bool again;         /* STREAM_AGAIN */
+    uint8_t flags; /* enum request_flags; not HELD */
+    uint8_t hops;  /* forwards so far, up to STREAM_HOPS_MAX */
+    bool plain;    /* as decoded: no call, no trace, no chain, no hops, and none of stream_bits */
+    bool again;    /* STREAM_AGAIN */
     struct bytes chain; /* u64 positions, up to RECORD_CHAIN_MAX, of whose calls led here */
     struct stream_owned owned;
     struct request_name name; /* asker 0 = that of its stream, and its rid */
@@ -161,7 +161,8 @@ static inline size_t stream_plain_size(const struct stream_plain *r)
 __attribute__((always_inline)) static inline void stream_plain_store(uint8_t *at, uint64_t rid,
                                                                      const struct stream_plain *r)
 {
-    ASSERT(rid != 0 && r->id.size - 1 < RECORD_ID_MAX && r->body.size <= RECORD_BODY_MAX);
+    ASSERT(rid != 0 && r->id.size - 1 < RECORD_ID_MAX &&
+           r->body.size <= RECORD_BODY_MAX + TRACE_CONTEXT_SIZE);
     ASSERT((r->flags & ~STREAM_REQUEST_FLAGS) == 0);
     at = store_u64(at, rid);
     at = store_u64(at, r->session);

@@ -18,8 +18,15 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
     bool fair = false;
 
     c->in_flight += told ? 0 : 1;
+    // What few ask is put together there alone: `ask` stays in registers for all others.
     if (ask->name != 0) {
-        client_session_ask(c, ask, body);
+        const struct ask named = *ask;
+
+        client_session_ask(c, &named, body);
+    } else if (__builtin_expect(c->all->spans.tracing != NULL, false)) {
+        const struct ask traced = *ask;
+
+        client_ask_traced(c, &traced, body);
     } else {
         const struct router_plain plain = {.now_us = c->now_us,
                                            .session = c->session,

@@ -39,6 +39,7 @@ struct clients_config clients_config_default(void)
         .unauthenticated_address_max = 64,
         .login = {.spread = 16, .at_once_max = 512},
         .threads = 1,
+        .trace_rate = 1000,
     };
 }
 
@@ -60,6 +61,7 @@ struct clients *clients_new(const struct clients_config *config, struct router *
         all->own_admission = admission_new(&config->admission);
         all->config.shared_admission = all->own_admission;
     }
+    spans_init(&all->spans, config->tracing, config->trace_seed);
     list_init(&all->order);
     list_init(&all->bound);
     list_init(&all->left_logins);

@@ -78,12 +78,18 @@ struct clients_config {
         *unauthenticated;              /* borrowed for life: of all threads; NULL = of its own */
     struct admission_config admission; /* who may come in, of clients that speak packets; any */
     struct admission_control
-        *shared_admission;        /* borrowed for life: of all threads; NULL = of its own */
-    struct bucket_rate requests;  /* of a connection that speaks packets; any */
-    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
-    struct ring_key secret;       /* random: what keys of sessions are drawn by */
-    unsigned thread;              /* of the gateway's process; 0 */
-    unsigned threads;             /* 1; these two keep CLIENT ID apart */
+        *shared_admission;         /* borrowed for life: of all threads; NULL = of its own */
+    struct bucket_rate requests;   /* of a connection that speaks packets; any */
+    char role[RING_ROLE_MAX + 1];  /* whose kind a key without "@KIND/" names; "": kind 0 */
+    struct ring_key secret;        /* random: what keys of sessions are drawn by */
+    unsigned thread;               /* of the gateway's process; 0 */
+    unsigned threads;              /* 1; these two keep CLIENT ID apart */
+    const struct tracing *tracing; /* borrowed for life: where spans go, and the router's, too; NULL
+                                      = a request is never traced, whatever its client says */
+    uint32_t trace_ppm;  /* of requests that bring no context so many of a million are traced, by
+                            chance; 0 */
+    uint32_t trace_rate; /* traces that begin in a second at the most; 1000 */
+    uint64_t trace_seed; /* random */
     struct thread_stats
         *shared_stats; /* borrowed for life: of all threads, for INFO; NULL with one */
 };

@@ -125,7 +125,8 @@ void client_session_ask(const struct client *c, const struct ask *ask, struct by
                                  .id = ask->id,
                                  .body = body,
                                  .command = ask->command,
-                                 .must = ask->must};
+                                 .must = ask->must,
+                                 .trace = client_trace(c, ask)};
 
     number(c, ask, &event);
     router_ask(c->all->router, &event, c->effects);

@@ -65,15 +65,17 @@ void packet_on_hello(struct client *c, struct bytes body)
         kick_version(c, &hello);
     } else {
         c->packets.greeted = true;
-        packet_put_hello_ack(&c->out,
-                             &(struct hello_ack_packet){
-                                 .version = PACKET_VERSION,
-                                 .flags = c->unauthenticated_address != NULL ? PACKET_ACK_AUTH : 0,
-                                 .heartbeat_ms = config->heartbeat_ms,
-                                 .packet_size_max = (uint32_t)config->packet_size_max,
-                                 .requests_max = config->in_flight_max,
-                                 .connection = c->session,
-                             });
+        packet_put_hello_ack(
+            &c->out,
+            &(struct hello_ack_packet){
+                .version = PACKET_VERSION,
+                .flags = (uint16_t)((c->unauthenticated_address != NULL ? PACKET_ACK_AUTH : 0) |
+                                    (config->tracing != NULL ? PACKET_ACK_TRACE : 0)),
+                .heartbeat_ms = config->heartbeat_ms,
+                .packet_size_max = (uint32_t)config->packet_size_max,
+                .requests_max = config->in_flight_max,
+                .connection = c->session,
+            });
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/list.h"
+#include "base/ration.h"
 #include "base/table.h"
 #include "gateway/access/unauthenticated.h"
 #include "gateway/client/client.h"
@@ -234,8 +235,12 @@ struct clients {
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
     struct push_stats pushes;
-    struct keyring keys;     /* none: clients are not asked who they are */
-    uint64_t unix_s;         /* the time of day */
+    struct spans spans;                  /* traced.c: of traces that begin here */
+    struct trace_context trace;          /* of the request that is being asked */
+    uint8_t brought[TRACE_CONTEXT_SIZE]; /* of the command that is being run */
+    struct ration traces;                /* that began in this second */
+    struct keyring keys;                 /* none: clients are not asked who they are */
+    uint64_t unix_s;                     /* the time of day */
     uint64_t spent_until_us; /* when the last of those goes on that rest for what was refused */
     struct unauthenticated *own_unauthenticated; /* owned; NULL = they are of all threads */
     struct list left_logins;                     /* struct left_login, owned, the oldest first */
@@ -275,6 +280,7 @@ struct ask {
     uint32_t name; /* of a client with a session of its own: its own; 0 = one of the gateway's */
     bool again;    /* … which was sent before */
     bool must;     /* it is taken however full the router is */
+    const uint8_t *trace; /* what its client brought, TRACE_CONTEXT_SIZE bytes; NULL = nothing */
 };
 void client_ask(struct client *c, const struct ask *ask);
 /* Have it wait if what it asked is over its share. */
@@ -360,6 +366,14 @@ struct client *client_session_find(const struct clients *all, uint64_t session);
 void client_session_ask(const struct client *c, const struct ask *ask, struct bytes body);
 /* The reply is for a request of this connection. */
 bool client_session_owns(const struct client *c, const struct router_effect *reply);
+
+/* ---- traced.c */
+
+/* The context of a request if it is to be traced, until the next call: its client's, or, of one in
+ * so many, one that begins here. NULL = it is not. */
+const struct trace_context *client_trace(const struct client *c, const struct ask *ask);
+/* Ask the router, for a client without a session of its own. `body` as in struct router_event. */
+void client_ask_traced(struct client *c, const struct ask *ask, struct bytes body);
 
 /* ---- auth.c */
 

@@ -14,6 +14,26 @@ static struct bytes name_bytes(const char *name)
     return bytes_of(name, strlen(name));
 }
 
+bool keys_take_trace(struct client *c, const struct resp_command *line, const uint8_t **trace)
+{
+    enum { WORD_AT = 3, TRACED = 5 };
+    struct trace_context context;
+
+    if (line->count != TRACED || !word_is(line->arg[WORD_AT], "TRACE")) {
+        client_reply_error(c, "ERR behind the text may stand: TRACE <traceparent>");
+        return false;
+    }
+    if (!traceparent_parse(line->arg[WORD_AT + 1], &context)) {
+        client_reply_error(c,
+                           "ERR TRACE needs a traceparent of W3C trace context, such as "
+                           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        return false;
+    }
+    trace_context_store(c->all->brought, &context);
+    *trace = c->all->brought;
+    return true;
+}
+
 void run_call(struct client *c, const struct client_command *command,
               const struct resp_command *line)
 {
@@ -25,16 +45,21 @@ void run_tell(struct client *c, const struct client_command *command,
               const struct resp_command *line)
 {
     struct target to;
+    const uint8_t *trace = NULL;
 
     (void)command;
-    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size) ||
+        !keys_takes_trace(c, line, &trace)) {
         return;
     }
     // Answered before it is sent: what becomes of it is not told.
     resp_put_simple(client_reply(c), "OK");
     client_ask(c,
-               &(struct ask){
-                   .flags = REQUEST_NO_REPLY, .kind = to.kind, .id = to.id, .body = line->arg[2]});
+               &(struct ask){.flags = REQUEST_NO_REPLY,
+                             .kind = to.kind,
+                             .id = to.id,
+                             .body = line->arg[2],
+                             .trace = trace});
 }
 
 void run_key(struct client *c, const struct client_command *command,

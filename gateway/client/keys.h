@@ -38,21 +38,38 @@ keys_command(struct bytes name, struct bytes id, const struct bytes *arg, size_t
     return command;
 }
 
+/* `CALL KEY TEXT TRACE 00-…`: what is behind a call, for `trace`. False: it is something else, and
+ * an error was replied. */
+bool keys_take_trace(struct client *c, const struct resp_command *line, const uint8_t **trace);
+
+/* The same, of a command that mostly has none. */
+static inline bool keys_takes_trace(struct client *c, const struct resp_command *line,
+                                    const uint8_t **trace)
+{
+    enum { PLAIN = 3 };
+
+    return line->count == PLAIN || keys_take_trace(c, line, trace);
+}
+
 /* `CALL id body`. */
 __attribute__((always_inline)) static inline void keys_call(struct client *c,
                                                             const struct resp_command *line)
 {
     struct target to;
     uint64_t number = 0;
+    const uint8_t *trace = NULL;
 
-    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size) ||
+        !keys_takes_trace(c, line, &trace)) {
         return;
     }
     client_add_slot(c, SLOT_OPAQUE, 1, &number);
-    client_ask_now(
-        c,
-        &(struct ask){
-            .ticket = ticket_of(number, 0), .kind = to.kind, .id = to.id, .body = line->arg[2]});
+    client_ask_now(c,
+                   &(struct ask){.ticket = ticket_of(number, 0),
+                                 .kind = to.kind,
+                                 .id = to.id,
+                                 .body = line->arg[2],
+                                 .trace = trace});
 }
 
 /* A command to a key's actor. */

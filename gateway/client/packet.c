@@ -244,6 +244,7 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
         &(struct ask){.ticket = ticket,
                       .timeout_ms = timeout_ms,
                       .name = c->client_session != NULL ? r->request : 0,
+                      .trace = r->trace,
                       .again = (r->flags & PACKET_AGAIN) != 0,
                       .flags =
                           (uint8_t)(((r->flags & PACKET_IDEMPOTENT) != 0 ? REQUEST_IDEMPOTENT : 0) |

@@ -134,6 +134,28 @@ void packet_put_hello_ack(struct buffer *out, const struct hello_ack_packet *ack
     big_put64(at, ack->connection);
 }
 
+/* What may stand before the id, in a body that is long enough. Returns where the id is. */
+static size_t get_rare(struct bytes body, uint8_t flags, struct request_packet *out)
+{
+    size_t at = PACKET_REQUEST_HEADER;
+
+    if ((flags & PACKET_DEADLINE) != 0) {
+        out->deadline_ms = big_get32(body.data + at);
+        at += sizeof out->deadline_ms;
+    }
+    if ((flags & PACKET_TRACE) != 0) {
+        out->trace = body.data + at;
+        at += TRACE_CONTEXT_SIZE;
+    }
+    return at;
+}
+
+static size_t rare_size(uint8_t flags)
+{
+    return ((flags & PACKET_DEADLINE) != 0 ? sizeof(uint32_t) : 0u) +
+           ((flags & PACKET_TRACE) != 0 ? (size_t)TRACE_CONTEXT_SIZE : 0u);
+}
+
 enum err packet_get_request(struct bytes body, struct request_packet *out)
 {
     if (body.size < PACKET_REQUEST_HEADER) {
@@ -141,17 +163,18 @@ enum err packet_get_request(struct bytes body, struct request_packet *out)
     }
     const uint8_t flags = body.data[4];
     const size_t id_size = body.data[5];
-    const size_t id_at = PACKET_REQUEST_HEADER + ((flags & PACKET_DEADLINE) != 0 ? 4u : 0u);
+    const bool rare = (flags & (PACKET_DEADLINE | PACKET_TRACE)) != 0;
+    size_t id_at = PACKET_REQUEST_HEADER;
 
     *out = (struct request_packet){.request = big_get32(body.data), // for the refusal too
                                    .flags = flags,
                                    .kind = (uint16_t)big_get16(body.data + 6)};
     if ((flags & ~(unsigned)PACKET_FLAGS_KNOWN) != 0 || id_size == 0 ||
-        body.size < id_at + id_size) {
+        body.size < id_at + id_size + (rare ? rare_size(flags) : 0)) {
         return ERR_INVALID;
     }
-    if ((flags & PACKET_DEADLINE) != 0) {
-        out->deadline_ms = big_get32(body.data + PACKET_REQUEST_HEADER);
+    if (rare) {
+        id_at = get_rare(body, flags, out);
     }
     out->id = bytes_of(body.data + id_at, id_size);
     out->payload = rest_of(body, id_at + id_size);
@@ -160,7 +183,9 @@ enum err packet_get_request(struct bytes body, struct request_packet *out)
 
 void packet_put_request(struct buffer *out, enum packet_type type, const struct request_packet *r)
 {
-    const size_t more = (r->flags & PACKET_DEADLINE) != 0 ? 4 : 0;
+    const size_t deadline = (r->flags & PACKET_DEADLINE) != 0 ? 4 : 0;
+    const size_t trace = (r->flags & PACKET_TRACE) != 0 ? TRACE_CONTEXT_SIZE : 0;
+    const size_t more = deadline + trace;
 
     ASSERT(r->id.size >= 1 && r->id.size <= UINT8_MAX);
     uint8_t *at = begin(out, type, PACKET_REQUEST_HEADER + more + r->id.size + r->payload.size);
@@ -169,8 +194,12 @@ void packet_put_request(struct buffer *out, enum packet_type type, const struct 
     at = big_put8(at, r->flags);
     at = big_put8(at, (uint8_t)r->id.size);
     at = big_put16(at, r->kind);
-    if (more > 0) {
+    if (deadline > 0) {
         at = big_put32(at, r->deadline_ms);
+    }
+    if (trace > 0) {
+        memcpy(at, r->trace, trace);
+        at += trace;
     }
     put_run(put_run(at, r->id), r->payload);
 }

@@ -15,6 +15,7 @@
 #include "base/big.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/traceparent.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,7 +96,8 @@ const char *packet_kick_name(enum packet_kick code);
 
 /* Of a hello-ack. */
 enum packet_ack_flags {
-    PACKET_ACK_AUTH = 1, /* an auth is wanted, before anything but pings */
+    PACKET_ACK_AUTH = 1,  /* an auth is wanted, before anything but pings */
+    PACKET_ACK_TRACE = 2, /* requests may have PACKET_TRACE, and are traced then */
 };
 
 enum packet_request_flags {
@@ -103,7 +105,9 @@ enum packet_request_flags {
     PACKET_DEADLINE = 2,   /* a u32 of milliseconds stands before the id */
     PACKET_KEEP = 4,       /* of a bind: keep the session when its connection is lost */
     PACKET_AGAIN = 8,      /* it was sent before, by a former connection of the session */
-    PACKET_FLAGS_KNOWN = PACKET_IDEMPOTENT | PACKET_DEADLINE | PACKET_KEEP | PACKET_AGAIN,
+    PACKET_TRACE = 16,     /* a trace context stands before the id, behind a deadline */
+    PACKET_FLAGS_KNOWN =
+        PACKET_IDEMPOTENT | PACKET_DEADLINE | PACKET_KEEP | PACKET_AGAIN | PACKET_TRACE,
 };
 
 struct packet {
@@ -140,6 +144,7 @@ struct request_packet {
     uint8_t flags;    /* enum packet_request_flags */
     uint16_t kind;
     uint32_t deadline_ms; /* with PACKET_DEADLINE; 0 = the gateway's */
+    const uint8_t *trace; /* with PACKET_TRACE: TRACE_CONTEXT_SIZE bytes; else NULL */
     struct bytes id;      /* 1..255 bytes */
     struct bytes payload;
 };

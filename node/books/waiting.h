@@ -33,7 +33,7 @@ struct waiting {
     uint64_t peer;         /* link it came by; answers may go back there */
     uint64_t deadline_us;
     uint64_t came_us;  /* to this node … */
-    uint64_t boxed_us; /* … and into its actor's queue, at last */
+    uint64_t boxed_us; /* … and into its actor's queue, at last, or a transaction's */
     struct stream_mark mark;
     size_t size;                  /* bytes it takes of the room */
     uint32_t vnode;               /* that it is counted with, and one; 0 = none */

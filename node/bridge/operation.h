@@ -35,7 +35,8 @@ enum verb {
     VERB_ACTIVATE, /* bytes: the bond of its clients (the head), then its state if has_state; fence.
                       Answer: error, it could not and is gone */
     VERB_RUN,  /* a request; flags; bytes: the chain of its callers' positions (the head), then its
-                  body. Answer: code, bytes */
+                  body, which ends with the context of the handler's span if it is TRACED. Answer:
+                  code, bytes */
     VERB_TURN, /* what it does between requests: timers, answers of calls, flushes */
     VERB_EXPORT, /* it is to freeze. Answer: its state: has_state, bytes, the bond (the head),
                     number: the session of its calls or 0; or none: it goes cold. Error ERR_BUSY:
@@ -146,7 +147,8 @@ struct runtime_message {
     uint8_t chain_count;
     bool again; /* it may have run before, of that name */
     struct request_name name;
-    const uint64_t *chain; /* of positions: whose calls led here */
+    const uint64_t *chain;             /* of positions: whose calls led here */
+    const struct trace_context *trace; /* with REQUEST_TRACED; it is no part of the body here */
 };
 
 /* A RUN that is done where its request is taken (host_serve()): submission and completion in one.

@@ -22,6 +22,9 @@
 /* In a call's number: the caller's kind is brief, and so is what it does with the answer. */
 #define CALL_BRIEF (UINT64_C(1) << 55)
 
+/* In a call's flags: its payload ends with a trace context, that of its caller's handler. */
+#define CALL_TRACED (UINT32_C(1) << 31)
+
 /* Borrowed, all of it. Everything is within its limits: id 1..RECORD_ID_MAX bytes, payload at most
  * RECORD_BODY_MAX. */
 struct call {
@@ -39,7 +42,7 @@ struct call {
     bool push;           /* rh_push_ids(): payload is a session note, for an actor that is awake */
     bool outgoing;       /* rh_send_once(): payload is a note of it, for the actor's runtime */
     uint32_t timeout_ms; /* 1..60000; 0 = rh_send() */
-    uint32_t flags;      /* enum rh_message_flags: NO_REPLY = rh_send(), IDEMPOTENT */
+    uint32_t flags;      /* enum rh_message_flags: NO_REPLY = rh_send(), IDEMPOTENT; CALL_TRACED */
     /* Of the message that the caller runs: the actors whose calls led to it, without the caller
      * itself. None when it calls from a turn. */
     uint8_t chain_count;

@@ -204,18 +204,25 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
     const bool sends = call->number == 0;
     const bool idempotent = (call->flags & RH_IDEMPOTENT) != 0;
     const bool of_actor = call->from.size > 0; // else of the program around the node
+    const bool traced = (call->flags & CALL_TRACED) != 0;
+    struct bytes payload = call->payload;
+    struct trace_context trace;
     const struct caller from = {.kind = call->from_kind, .id = call->from};
     uint64_t chain[RECORD_CHAIN_MAX + 1];
 
+    if (traced) {
+        trace_context_take(&payload, &trace);
+    }
     const struct router_event event = {
         .type = ROUTER_REQUEST,
         .session = router_session_of(c->router, lane_of(call)),
         .ticket = ticket_of(call),
         .kind = call->kind,
         .id = call->id,
-        .body = call->payload,
+        .body = payload,
         .common = common,
         .from = of_actor ? &from : NULL,
+        .trace = traced ? &trace : NULL,
         .chain = chain,
         .chain_count = of_actor ? chain_of(c, call, chain) : 0,
         .timeout_ms = ms,

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "node/host/traced.h"
 #include "wire/frame.h"
 #include "wire/trace.h"
 
@@ -200,6 +201,12 @@ static void forward(struct host *h, struct admission *in, const struct view_memb
     r.hops++;
     r.ttl_ms = mutant(M_PASSEDLATE) ? r.ttl_ms : left_ms == 0 ? 1 : (uint32_t)left_ms;
     r.body = trace_is(&r) ? trace_stamp(h, in, TRACE_FORWARD) : r.body;
+    if (traced_is(&r)) {
+        traced_forward(h, in);
+        if (!neighbour_by_link(&h->links.neighbours, link)->streams) {
+            traced_strip(&r);
+        }
+    }
     request_put(host_record(h), &r);
     host_send_record(h, link, FRAME_REQUEST);
     backpressure_passed_on(&h->backpressure, request_size(&r));
@@ -228,6 +235,9 @@ static void admit_elsewhere(struct host *h, struct admission *in, uint64_t posit
         forward(h, in, owner);
     } else if (in->mark.by != NULL && forwards_pass(h, in, position, owner)) {
         h->requests.forwarded++;
+        if (traced_is(in->r)) {
+            traced_forward(h, in);
+        }
         admit_done(h, in);
     } else {
         admit_refuse(h, in, ANSWER_MOVED, v->ring.version);
@@ -238,6 +248,7 @@ static void admit_held(struct host *h, struct admission *in, struct hold *hold)
 {
     if (admit_park(h, &hold->held, in)) {
         in->w->record.flags |= REQUEST_HELD;
+        in->w->boxed_us = h->now_us;
         hold_count(&h->txns, 1);
     }
 }

@@ -16,6 +16,7 @@
 #include "node/host/inside.h"
 
 #include "base/mutant.h"
+#include "node/host/traced.h"
 
 /* Not once the arc's images are complete: then it waits for the outcome like any other. */
 static bool may_pass(const struct request_record *r, const struct hold *hold)
@@ -53,6 +54,7 @@ static void let_pass(struct host *h, struct hold *hold, bool all)
     while ((w = queue_pop(&passing)) != NULL) {
         struct admission in = admission_of(w);
 
+        traced_held(h, w, hold->part->prepare.txn);
         in.passes = may_pass(&w->record, hold);
         admit_again(h, &in);
     }

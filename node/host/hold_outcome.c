@@ -8,6 +8,7 @@
 #include "base/mutant.h"
 #include "base/stamp.h"
 #include "node/host/inside.h"
+#include "node/host/traced.h"
 
 #include <inttypes.h>
 
@@ -158,6 +159,7 @@ void hold_settle(struct host *h, struct part *part)
     release_arcs(h, hold);
     queue_init(&held);
     queue_append(&held, &hold->held);
+    traced_all_held(h, &held, part->prepare.txn);
     participant_end(&h->txns.participant, part);
     hold_free(hold);
     h->txns.disk_dirty = true;

@@ -123,6 +123,7 @@ struct host *host_new(const struct host_config *config)
     orders_init(&h->orders, &h->actors.pool);
     work_init(&h->work);
     requests_init(&h->requests);
+    spans_init(&h->spans, config->tracing, config->span_seed);
     backpressure_init(&h->backpressure);
     streams_init(h);
     forwards_init(h);
@@ -165,6 +166,7 @@ static void drop_actors(struct host *h, const enum discard_why *why)
 static void drop_requests(struct host *h)
 {
     requests_drop_all(&h->requests, work_drop_running(&h->work), h->now_us);
+    spans_fini(&h->spans);
 }
 
 void host_drop_all(struct host *h, enum discard_why why)

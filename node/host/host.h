@@ -106,6 +106,8 @@ struct host_kind {
 };
 
 struct host_config {
+    const struct tracing *tracing; /* borrowed: where spans go; NULL = nowhere */
+    uint64_t span_seed;            /* random: spans' ids are drawn from it */
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
     char zone[VIEW_NAME_MAX + 1];

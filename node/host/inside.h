@@ -9,6 +9,7 @@
 #ifndef NODE_HOST_INSIDE_H
 #define NODE_HOST_INSIDE_H
 
+#include "base/span.h"
 #include "node/host/alarms.h"
 #include "node/host/autostart.h"
 #include "node/host/backpressure.h"
@@ -59,6 +60,7 @@ struct host {
     struct inspection inspection;
     struct prefetch prefetch;
     struct times times;
+    struct spans spans; /* traced.c: of handlers, by the tickets of their runs */
 };
 
 /* The cell is this node's, by the ring that the view has. */

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "node/host/traced.h"
 #include "wire/frame.h"
 #include "wire/trace.h"
 
@@ -188,7 +189,11 @@ void run_submit(struct host *h, struct actor *a, struct order *found, const stru
     if (e->submission.head_size > 0) {
         host_emit_bytes(h, e, bytes_of(r->chain, e->submission.head_size));
     }
-    host_emit_bytes(h, e, work->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
+    if (traced_is(r)) {
+        traced_run(h, in, work->running.ticket, e);
+    } else {
+        host_emit_bytes(h, e, work->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
+    }
 }
 
 /* ---- turns ---- */
@@ -514,6 +519,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
 
     ran(h);
     times_ran(h, a->kind, running, (enum answer_code)answer.code);
+    traced_end(h, running->ticket, (enum answer_code)answer.code);
     answer.gateway = running->gateway;
     answer.session = running->session;
     answer.seq = running->seq;
@@ -564,6 +570,7 @@ static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_
     h->work.running--;
     requests_finish(&h->requests);
     times_answered(h, a->kind, running->came_us, code);
+    traced_end(h, running->ticket, code);
     if (running->mark.by != NULL) {
         streams_refuse(h, &running->mark, actor_position(a), code, aux);
     } else {
@@ -619,6 +626,7 @@ void run_abandon(struct host *h, const struct actor *a)
         h->work.running--;
         requests_finish(&h->requests);
         times_answered(h, a->kind, a->work->running.came_us, ANSWER_LOST);
+        traced_end(h, a->work->running.ticket, ANSWER_LOST);
         if (a->work->running.mark.by != NULL) { // its stream wants to know what became of it (R6)
             streams_unknown(h, &a->work->running.mark, actor_position(a));
         }

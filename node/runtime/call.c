@@ -216,8 +216,31 @@ static struct completion complete_call(struct rh_actor *a, struct call *call)
     return (struct completion){.verb = VERB_CALL, .actor = name_of(a), .call = call};
 }
 
+/* The message that asks is traced, and so is what it asks. */
+__attribute__((noinline)) static void tell_traced(struct rh_actor *a, struct call *call)
+{
+    const struct trace_context *trace = traced_context(a);
+    const size_t size = call->payload.size;
+    struct buffer payload = {0};
+    uint8_t *at = buffer_reserve(&payload, size + TRACE_CONTEXT_SIZE);
+
+    bytes_copy(at, call->payload.data, size);
+    trace_context_store(at + size, trace);
+    call->payload = bytes_of(at, size + TRACE_CONTEXT_SIZE);
+    call->flags |= CALL_TRACED;
+    const struct completion event = complete_call(a, call);
+
+    actor_say(a, &event);
+    buffer_fini(&payload);
+}
+
 static void tell_call(struct rh_actor *a, struct call *call)
 {
+    if (__builtin_expect(a->task == VERB_RUN && (flags_of(a) & REQUEST_TRACED) != 0, false) &&
+        call->count == 0) {
+        tell_traced(a, call);
+        return;
+    }
     const struct completion event = complete_call(a, call);
 
     actor_say(a, &event);

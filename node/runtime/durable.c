@@ -45,6 +45,9 @@ static void commit(struct rh_actor *a)
     d->sealed = (struct buffer){0};
     list_splice_back(&d->waiting, &d->next);
     outbox_submitted(&d->outbox);
+    if (d->traced) {
+        traced_commit(a);
+    }
     submit(a, t);
 }
 
@@ -124,6 +127,7 @@ void durable_tell(struct rh_actor *a, const struct completion *c)
 void durable_enter(struct rh_actor *a)
 {
     a->extra->durable->runs = true;
+    a->extra->durable->traced = a->task == VERB_RUN && (flags_of(a) & REQUEST_TRACED) != 0;
 }
 
 void durable_leave(struct rh_actor *a, bool good)
@@ -341,10 +345,15 @@ static void take(struct rh_actor *a, struct store_task *t)
 
 void durable_take(struct store_task *t)
 {
+    static const char *const outcomes[] = {[STORE_DONE] = NULL,
+                                           [STORE_FENCED] = "fenced",
+                                           [STORE_UNAVAILABLE] = "unavailable",
+                                           [STORE_UNKNOWN] = "unknown"};
     struct rh_actor *a = t->actor;
 
     if (a != NULL) { // else it was stopped meanwhile
         a->extra->durable->task = NULL;
+        traced_committed(a, outcomes[t->result]);
         take(a, t);
     }
     store_task_free(t);
@@ -393,6 +402,7 @@ void durable_free(struct rh_actor *a)
     a->extra->durable = NULL;
     if (d->task != NULL) {
         d->task->actor = NULL; // It is done all the same, and nobody hears of it.
+        traced_committed(a, "unknown");
     }
     withheld_drop(a, &d->said);
     withheld_drop(a, &d->waiting);

@@ -54,6 +54,7 @@ struct durable {
     uint32_t state_version;
     bool has_state;
     bool loading;
+    bool traced;    /* what it changes is of a message that is traced */
     bool runs;      /* a callback does, … */
     bool knows;     /* … or none: the request is answered from what was saved before */
     bool has_alarm; /* SENDS_ALARM is in the store */

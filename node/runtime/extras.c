@@ -24,6 +24,9 @@ void extras_note(struct extras *x, const struct runtime_message *m)
     if (m->chain_count > 0) {
         memcpy(x->chain, m->chain, m->chain_count * sizeof x->chain[0]);
     }
+    if (__builtin_expect((m->flags & REQUEST_TRACED) != 0, false)) {
+        x->trace = *m->trace;
+    }
 }
 
 static struct extras *take(struct runtime *s)

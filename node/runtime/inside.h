@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "base/ration.h"
+#include "base/span.h"
 #include "base/table.h"
 #include "node/runtime/alarm.h"
 #include "node/runtime/runtime.h"
@@ -178,6 +179,7 @@ struct runtime {
     size_t actor_count;
     size_t saved_count;
     size_t flushed_count; /* of these: by a flush, others have none */
+    struct spans spans;   /* of commits, by their actors */
 };
 
 /* Values that all actors of one kind share. */
@@ -200,6 +202,7 @@ struct extras {
     uint8_t flags;         /* of the message */
     uint8_t chain_count;
     uint64_t chain[RECORD_CHAIN_MAX];
+    struct trace_context trace; /* with REQUEST_TRACED */
 
     struct list due;    /* struct due: for its next turn */
     struct list timers; /* struct timer: its own */
@@ -347,6 +350,14 @@ static inline uint64_t ticket_of(const struct rh_actor *a)
 {
     return a->extra == &runtime_nothing ? a->runtime->message->ticket : a->extra->ticket;
 }
+
+/* ---- traced.c */
+
+/* The context of the message that the actor runs, or NULL. */
+const struct trace_context *traced_context(const struct rh_actor *a);
+/* A commit of a traced message begins; and has ended, if one began. */
+void traced_commit(struct rh_actor *a);
+void traced_committed(struct rh_actor *a, const char *outcome);
 
 /* ---- runtime.c */
 

@@ -20,16 +20,39 @@ static void activate(struct runtime *rt, const struct submission *s, struct byte
     (void)runtime_activate(rt, &entry);
 }
 
+static struct runtime_message message_of(const struct submission *s, struct bytes all,
+                                         uint64_t chain[RECORD_CHAIN_MAX])
+{
+    return (struct runtime_message){.ticket = s->ticket,
+                                    .flags = s->flags,
+                                    .again = s->again,
+                                    .name = s->name,
+                                    .body = submission_rest(s, all),
+                                    .chain_count = submission_chain(s, all, chain),
+                                    .chain = chain};
+}
+
+/* Its context is behind its body. */
+__attribute__((noinline)) static void run_traced(const struct submission *s, struct bytes all)
+{
+    uint64_t chain[RECORD_CHAIN_MAX];
+    struct runtime_message message = message_of(s, all, chain);
+    struct trace_context trace;
+
+    trace_context_take(&message.body, &trace);
+    message.trace = &trace;
+    runtime_run(s->activation, &message);
+}
+
 static void run(const struct submission *s, struct bytes all)
 {
     uint64_t chain[RECORD_CHAIN_MAX];
-    const struct runtime_message message = {.ticket = s->ticket,
-                                            .flags = s->flags,
-                                            .again = s->again,
-                                            .name = s->name,
-                                            .body = submission_rest(s, all),
-                                            .chain_count = submission_chain(s, all, chain),
-                                            .chain = chain};
+
+    if (__builtin_expect((s->flags & REQUEST_TRACED) != 0, false)) {
+        run_traced(s, all);
+        return;
+    }
+    const struct runtime_message message = message_of(s, all, chain);
 
     runtime_run(s->activation, &message);
 }

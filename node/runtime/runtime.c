@@ -536,6 +536,7 @@ struct runtime *runtime_new(const struct runtime_config *config)
     s->latch = latch_open(config);
     list_init(&s->bonds);
     list_init(&s->alarmed);
+    spans_init(&s->spans, config->tracing, config->span_seed);
     return s;
 }
 
@@ -613,6 +614,7 @@ void runtime_end(struct runtime *s, enum rh_why why)
 void runtime_free(struct runtime *s)
 {
     activations_fini(s);
+    spans_fini(&s->spans);
     mem_free(s);
 }
 

@@ -21,7 +21,8 @@
  * Files: runtime.c life; durable.c, durable_alarms.c, withheld.c, state.c durable actors; perform.c
  * submissions;
  * activation.c records; extras.c what few need; message.c messages; move.c leaving for another
- * node; later.c what finishes later; reply.c answers; timer.c timers; call.c calls of other actors.
+ * node; later.c what finishes later; reply.c answers; timer.c timers; call.c calls of other actors;
+ * traced.c traces.
  */
 #ifndef NODE_RUNTIME_RUNTIME_H
 #define NODE_RUNTIME_RUNTIME_H
@@ -83,8 +84,10 @@ struct runtime_config {
      * NULL. */
     struct at_once **at_once;
     void *context;
-    size_t state_size_max; /* of one hand-over; 0 = RUNTIME_STATE_MAX */
-    uint32_t worker;       /* for struct call */
+    size_t state_size_max;         /* of one hand-over; 0 = RUNTIME_STATE_MAX */
+    uint32_t worker;               /* for struct call */
+    const struct tracing *tracing; /* borrowed: where spans of commits go; NULL = nowhere */
+    uint64_t span_seed;            /* random */
     struct broadcasting
         *broadcasting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
     struct numbering *numbering;       /* likewise; NULL = the node has no other runtime */

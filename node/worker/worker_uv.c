@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/random.h"
 
 #include <string.h>
 #include <sys/eventfd.h>
@@ -38,6 +39,8 @@ struct worker *worker_new(const struct worker_config *config)
         .alarm_counts = config->alarm_counts,
         .figures = config->figures,
         .worker = config->index,
+        .tracing = config->tracing,
+        .span_seed = random_u64(),
         .on_store = config->on_store,
         .store = config->store,
     };

@@ -58,6 +58,7 @@ struct worker_config {
     const struct limits *limits;            /* borrowed */
     struct watchdog *watchdog;              /* borrowed */
     struct crash_record_slot *crash_record; /* borrowed */
+    const struct tracing *tracing;          /* borrowed: runtime_config.tracing */
     struct broadcasting *broadcasting;      /* borrowed: runtime_config.broadcasting */
     struct numbering *numbering;            /* likewise */
     struct alarm_counts *alarm_counts;      /* likewise */

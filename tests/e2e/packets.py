@@ -11,9 +11,9 @@ AUTH_OK, BEGUN, ACK = 15, 16, 17
 RESUME = 14
 OK, ACTOR_FAILED, UNKNOWN, TIMEOUT, MOVING, OVERLOADED, NO_OWNER, QUARANTINED, REJECTED, BAD_REQUEST = range(10)
 UNAUTHORIZED = 10
-IDEMPOTENT, DEADLINE, KEEP, AGAIN = 1, 2, 4, 8
+IDEMPOTENT, DEADLINE, KEEP, AGAIN, TRACE = 1, 2, 4, 8, 16
 MAGIC = 0x5248
-ACK_AUTH = 1
+ACK_AUTH, ACK_TRACE = 1, 2
 
 Ack = namedtuple("Ack", "version zero flags heartbeat_ms packet_max requests_max connection")
 Response = namedtuple("Response", "request status retry_ms payload")
@@ -24,11 +24,11 @@ def packet(type_, body=b""):
     return bytes([type_]) + len(body).to_bytes(3, "big") + body
 
 
-def asking(type_, request, entity, payload=b"", kind=0, flags=0, deadline_ms=None):
-    if deadline_ms is not None:
-        flags |= DEADLINE
+def asking(type_, request, entity, payload=b"", kind=0, flags=0, deadline_ms=None, trace=b""):
+    flags |= (0 if deadline_ms is None else DEADLINE) | (TRACE if trace else 0)
     head = struct.pack(">IBBH", request, flags, len(entity), kind)
-    return packet(type_, head + (b"" if deadline_ms is None else struct.pack(">I", deadline_ms)) + entity + payload)
+    deadline = b"" if deadline_ms is None else struct.pack(">I", deadline_ms)
+    return packet(type_, head + deadline + trace + entity + payload)
 
 
 def hello(low=1, high=1, flags=0):

@@ -117,6 +117,35 @@ static void a_deadline_stands_before_the_id(void **state)
     buffer_fini(&b);
 }
 
+static void a_trace_stands_behind_the_deadline(void **state)
+{
+    struct buffer b = {0};
+    struct request_packet r;
+    uint8_t trace[TRACE_CONTEXT_SIZE];
+    const struct request_packet request = {.request = 9,
+                                           .flags = PACKET_DEADLINE | PACKET_TRACE,
+                                           .deadline_ms = 2000,
+                                           .trace = trace,
+                                           .id = text("a"),
+                                           .payload = text("b")};
+
+    (void)state;
+    memset(trace, 0x4b, sizeof trace);
+    packet_put_request(&b, PACKET_REQUEST, &request);
+    assert_hex(buffer_bytes(&b),
+               "06 000027  00000009 12 01 0000  000007d0"
+               "4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b 4b4b4b4b4b4b4b4b 4b  61 62");
+    assert_int_equal(packet_get_request(only(&b).body, &r), ERR_OK);
+    assert_int_equal(r.deadline_ms, 2000);
+    assert_memory_equal(r.trace, trace, sizeof trace);
+    assert_true(bytes_equal(r.id, text("a")) && bytes_equal(r.payload, text("b")));
+    for (size_t cut = 8; cut < 38; cut++) { // it has no id then
+        assert_int_equal(packet_get_request(bytes_of(b.data + 4, cut), &r), ERR_INVALID);
+        assert_int_equal(r.request, 9);
+    }
+    buffer_fini(&b);
+}
+
 static void a_response_is_these_bytes(void **state)
 {
     struct buffer b = {0};
@@ -282,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_return_is_these_bytes),
         cmocka_unit_test(a_request_is_these_bytes),
         cmocka_unit_test(a_deadline_stands_before_the_id),
+        cmocka_unit_test(a_trace_stands_behind_the_deadline),
         cmocka_unit_test(a_response_is_these_bytes),
         cmocka_unit_test(pushes_and_notices_are_these_bytes),
         cmocka_unit_test(an_auth_and_its_answer_are_these_bytes),

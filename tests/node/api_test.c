@@ -143,6 +143,7 @@ static void life(void)
     assert_int_equal(rh_incarnation(NULL).fence, 0);
     assert_int_equal(rh_incarnation(NULL).start, 0);
     rh_incarnation_text(rh_incarnation(NULL), NULL);
+    assert_int_equal(rh_trace(NULL, NULL), RH_INVALID);
     assert_int_equal(rh_state_get(NULL, id, &at_null), RH_INVALID);
     assert_int_equal(rh_state_next(NULL, none, &at_null, &at_null), RH_INVALID);
     assert_int_equal(rh_state_put(NULL, id, none), RH_INVALID);

@@ -139,6 +139,7 @@ static void check_instructions(uint16_t kind, long most)
     long frame = 0;
 
     steps_count(a_frame, &kind, &frame, 1);
+    (void)printf("instructions of a request by record: %ld\n", frame / STEPPED);
     assert_in_range(frame / STEPPED, 300, most);
 }
 
@@ -219,6 +220,7 @@ static void check_stream(uint16_t kind, long most)
     long frame = 0;
 
     steps_count(a_stream_frame, &kind, &frame, 1);
+    (void)printf("instructions of a request by stream: %ld\n", frame / STEPPED);
     assert_in_range(frame / STEPPED, 300, most);
 }
 

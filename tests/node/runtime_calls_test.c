@@ -36,6 +36,31 @@ static void an_answer_comes_as_a_turn(void **state)
     assert_int_equal(t.told[VERB_END_CALLS], 1);
 }
 
+static void a_call_of_a_traced_message_has_its_context_behind(void **state)
+{
+    static const char plain[] = "3 other hi";
+    const struct trace_context trace = {.trace = {1}, .span = {2}, .flags = TRACE_SAMPLED};
+    const struct runtime_message message = {
+        .ticket = 1, .flags = REQUEST_TRACED, .body = bytes_of("c", 1), .trace = &trace};
+    char text[RH_TRACE_SIZE];
+    struct scripted p;
+    struct runtime_rig t;
+
+    (void)state;
+    open_stage(&t, &p);
+    runtime_run(t.actor, &message);
+    assert_int_equal(t.call.flags, CALL_TRACED);
+    assert_int_equal(t.called.size, sizeof plain - 1 + TRACE_CONTEXT_SIZE);
+    assert_memory_equal(t.called.data, plain, sizeof plain - 1);
+    assert_memory_equal(t.called.data + sizeof plain - 1, &trace, TRACE_CONTEXT_SIZE);
+    assert_int_equal(rh_trace(t.actor, text), RH_GONE); // it is over
+    assert_string_equal(text, "");
+    (void)runtime_rig_call(&t, "c"); // the next is not traced
+    assert_int_equal(t.call.flags, 0);
+    assert_string_equal(called(&t), plain);
+    runtime_rig_close(&t);
+}
+
 static void an_answer_comes_in_the_midst_of_a_message(void **state)
 {
     struct scripted p;
@@ -262,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRIPTED_CASE(an_answer_comes_as_a_turn),
+        SCRIPTED_CASE(a_call_of_a_traced_message_has_its_context_behind),
         SCRIPTED_CASE(an_answer_comes_in_the_midst_of_a_message),
         SCRIPTED_CASE(an_answer_that_waits_is_there_for_who_defers),
         SCRIPTED_CASE(an_answer_for_who_moved_is_dropped),

@@ -313,6 +313,62 @@ static void a_record_may_have_the_body_of_the_one_before(void **state)
     buffer_fini(&plain);
 }
 
+/* A context of 0x11, 0x22 … */
+static void put_context(struct buffer *out, uint8_t flags)
+{
+    struct trace_context c = {.flags = flags};
+    uint8_t bytes[TRACE_CONTEXT_SIZE];
+
+    memset(c.trace, 0x11, sizeof c.trace);
+    memset(c.span, 0x22, sizeof c.span);
+    trace_context_store(bytes, &c);
+    buffer_put(out, bytes, sizeof bytes);
+}
+
+static void a_traced_request_ends_with_its_context(void **state)
+{
+    struct request_record r = request;
+    struct buffer body = {0};
+    struct buffer plain = {0};
+    struct buffer out = {0};
+    size_t left = 0;
+
+    (void)state;
+    request_put(&plain, &request);
+    buffer_put(&body, request.body.data, request.body.size);
+    put_context(&body, TRACE_SAMPLED);
+    r.body = buffer_bytes(&body);
+    r.flags |= REQUEST_TRACED;
+    request_put(&out, &r);
+    assert_int_equal(out.size, plain.size + TRACE_CONTEXT_SIZE);
+    assert_int_equal(out.data[66], plain.data[66] | RECORD_TRACED);
+    assert_int_equal(out.data[68], request.flags);
+    struct reader in = {.at = out.data, .left = out.size};
+    struct request_record back;
+    assert_int_equal(request_get(&in, &back), ERR_OK);
+    assert_int_equal(back.flags, r.flags);
+    assert_int_equal(back.hops, request.hops);
+    assert_true(bytes_equal(back.body, r.body));
+    for (size_t cut = 0; cut < out.size; cut++) {
+        assert_int_equal(decode_request(bytes_of(out.data, cut), &left), ERR_CORRUPT);
+    }
+    out.data[68] |= REQUEST_SESSION; // a note has none
+    assert_int_equal(decode_request(buffer_bytes(&out), &left), ERR_CORRUPT);
+    out.data[68] = request.flags;
+    out.data[out.size - 1] = 0; // it is not sampled
+    assert_int_equal(decode_request(buffer_bytes(&out), &left), ERR_CORRUPT);
+    out.data[out.size - 1] = TRACE_SAMPLED;
+    memset(out.data + out.size - 9, 0, TRACE_SPAN_SIZE); // nobody's span
+    assert_int_equal(decode_request(buffer_bytes(&out), &left), ERR_CORRUPT);
+    buffer_clear(&out);
+    r.body = bytes_of("0123456789", 10); // shorter than a context
+    request_put_any(&out, &r);
+    assert_int_equal(decode_request(buffer_bytes(&out), &left), ERR_CORRUPT);
+    buffer_fini(&body);
+    buffer_fini(&plain);
+    buffer_fini(&out);
+}
+
 static void the_body_before_must_fit_the_record(void **state)
 {
     struct buffer same = {0};
@@ -463,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_call_tells_who_asks),
         cmocka_unit_test(a_record_may_have_the_body_of_the_one_before),
         cmocka_unit_test(the_body_before_must_fit_the_record),
+        cmocka_unit_test(a_traced_request_ends_with_its_context),
         cmocka_unit_test(the_largest_records_come_back),
         cmocka_unit_test(every_prefix_of_a_record_is_refused),
         cmocka_unit_test(hostile_fields_are_refused),

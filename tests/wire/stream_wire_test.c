@@ -208,17 +208,43 @@ static void a_damaged_request_is_refused(void **state)
     stream_request_store(bytes, &r);
     bytes[0] = 0; // no name
     assert_int_equal(stream_request_get(&in, &back), ERR_CORRUPT);
-    refused_request(23, 0x80);         // a body of 2 GiB
-    refused_request(22, 0xff);         // one of 16 MiB
-    refused_request(26, REQUEST_HELD); // flags of records alone
-    refused_request(26, REQUEST_SAME); // likewise
-    refused_request(26, REQUEST_CALL); // "hello" does not begin with who calls
-    refused_request(27, 9);            // a flag of a later version
-    refused_request(27, 3);            // its name would be in its chain, and is too much
+    refused_request(23, 0x80);           // a body of 2 GiB
+    refused_request(22, 0xff);           // one of 16 MiB
+    refused_request(26, REQUEST_HELD);   // flags of records alone
+    refused_request(26, REQUEST_TRACED); // "hello" does not end with a context
+    refused_request(26, REQUEST_CALL);   // nor begin with who calls
+    refused_request(27, 9);              // a flag of a later version
+    refused_request(27, 3);              // its name would be in its chain, and is too much
     refused_request(28, STREAM_HOPS_MAX + 1);
     refused_request(29, RECORD_CHAIN_MAX + 1);
     refused_request(30, 0); // no id
     refused_request(31, 0); // seq 0, though it is there
+}
+
+static void a_traced_request_is_not_plain(void **state)
+{
+    uint8_t body[2 + TRACE_CONTEXT_SIZE] = "hi";
+    struct stream_request r = {.rid = 1, .id = text("k"), .body = text("hi")};
+    uint8_t bytes[128];
+    struct stream_request back;
+    struct trace_context c = {.flags = TRACE_SAMPLED};
+
+    (void)state;
+    memset(c.trace, 1, sizeof c.trace);
+    memset(c.span, 2, sizeof c.span);
+    trace_context_store(body + 2, &c);
+    r.body = bytes_of(body, sizeof body);
+    r.flags = REQUEST_TRACED;
+    assert_int_equal(stream_request_size(&r), STREAM_REQUEST_SIZE + 1 + sizeof body);
+    stream_request_store(bytes, &r);
+    struct reader in = {.at = bytes, .left = stream_request_size(&r)};
+    assert_int_equal(stream_request_get(&in, &back), ERR_OK);
+    assert_false(back.plain);
+    assert_int_equal(back.flags, REQUEST_TRACED);
+    assert_true(bytes_equal(back.body, r.body));
+    bytes[STREAM_REQUEST_SIZE + 3 + TRACE_CONTEXT_SIZE - 1] = 0; // it is not sampled
+    in = (struct reader){.at = bytes, .left = stream_request_size(&r)};
+    assert_int_equal(stream_request_get(&in, &back), ERR_CORRUPT);
 }
 
 static void an_answer_has_these_bytes(void **state)
@@ -263,6 +289,7 @@ int main(void)
         cmocka_unit_test(one_that_is_asked_again_may_have_another_s_name),
         cmocka_unit_test(a_plain_request_takes_31_bytes_more_than_it_says),
         cmocka_unit_test(a_damaged_request_is_refused),
+        cmocka_unit_test(a_traced_request_is_not_plain),
         cmocka_unit_test(an_answer_has_these_bytes),
     };
 

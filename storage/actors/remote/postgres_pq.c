@@ -5,11 +5,11 @@
 #include "storage/actors/remote/postgres_pq.h"
 
 #include "base/assert.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/actors/changes.h"
 #include "storage/actors/due.h"
-#include "storage/actors/remote/library.h"
 #include "storage/actors/remote/postgres_sql.h"
 
 #include <errno.h>

@@ -4,13 +4,13 @@
  */
 #include "storage/actors/remote/redis_hiredis.h"
 
+#include "base/library.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "storage/actors/changes.h"
 #include "storage/actors/due.h"
 #include "storage/actors/remote/due_member.h"
-#include "storage/actors/remote/library.h"
 #include "storage/actors/remote/redis_lua.h"
 
 #include <hiredis/hiredis.h>

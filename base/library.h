@@ -2,8 +2,8 @@
  *
  * A library of the system that is loaded when somebody needs it, so that others need not have it.
  */
-#ifndef STORAGE_ACTORS_REMOTE_LIBRARY_H
-#define STORAGE_ACTORS_REMOTE_LIBRARY_H
+#ifndef BASE_LIBRARY_H
+#define BASE_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>

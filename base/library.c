@@ -2,7 +2,7 @@
  *
  * Loads a library, and finds its functions.
  */
-#include "storage/actors/remote/library.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <string.h>
