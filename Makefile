@@ -428,7 +428,7 @@ run-lint: $(pb)
 	+$(Q)$(submake) -k run-tidy
 	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations'
 	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
-	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
+	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus docs/openapi.yaml
 	$(Q)./tools/layers
 	$(Q)./tools/states
 	$(Q)./tools/parts
@@ -458,7 +458,7 @@ install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	    >$(DESTDIR)$(UNITDIR)/ringhold-$$unit.service || exit 1; done
 	for what in sysusers tmpfiles; do install -D -m 644 packaging/systemd/ringhold.$$what \
 	    $(DESTDIR)$(PREFIX)/lib/$$what.d/ringhold.conf || exit 1; done
-	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json $(DESTDIR)$(PREFIX)/share/doc/ringhold
+	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json docs/openapi.yaml $(DESTDIR)$(PREFIX)/share/doc/ringhold
 	install -D -m 644 packaging/completion/ringhold.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringhold
 
 # What is committed, and the same bytes each time.

@@ -197,8 +197,9 @@ static bool check_players(struct gateway_args *w, struct gateway_options *o)
     }
     o->auth_keys = given(w->auth_keys);
     if ((o->auth_keys != NULL || w->auth_kind[0] != '\0') && !any) {
-        fault_print("gateway",
-                    "--auth-keys and --auth-kind need --frames, --ws, --http, or their TLS variants");
+        fault_print(
+            "gateway",
+            "--auth-keys and --auth-kind need --frames, --ws, --http, or their TLS variants");
         return false;
     }
     if (o->auth_keys == NULL && w->auth_kind[0] != '\0' &&
