@@ -548,21 +548,30 @@ static uint64_t patience_us(const struct client *c)
     return h->coming || !h->asked ? (uint64_t)c->all->config.head_ms * 1000 : IDLE_US;
 }
 
+/* It has had its time. Who has to say who it is has it since it came: a byte a second buys none. */
+static bool is_late(const struct client *c)
+{
+    const uint64_t auth_us = (uint64_t)c->all->config.auth_ms * 1000;
+
+    return (c->unauthenticated_address != NULL && c->now_us - c->since_us > auth_us) ||
+           c->now_us - c->http->since_us > patience_us(c);
+}
+
 static void tick(struct client *c)
 {
     struct api_client *h = c->http;
-    const uint64_t auth_us = (uint64_t)c->all->config.auth_ms * 1000;
 
     if (c->closing) {
         return;
     }
     if (h->streaming) {
         http_keep_alive(c);
-    } else if (c->unauthenticated_address != NULL && c->now_us - c->since_us > auth_us) {
-        be_late(c); // by the time since it came: a byte a second buys no time
-    } else if (slots_count(&c->slots) > 0 || !client_has_room(c)) {
+        return;
+    }
+    if (slots_count(&c->slots) > 0 || !client_has_room(c)) {
         h->since_us = c->now_us; // it waits for us
-    } else if (c->now_us - h->since_us > patience_us(c)) {
+    }
+    if (is_late(c)) {
         be_late(c);
     }
 }

@@ -542,7 +542,10 @@ void http_put_json_text(struct buffer *out, struct bytes text)
     const size_t size = text.size < JSON_TEXT_MAX ? text.size : JSON_TEXT_MAX;
 
     for (size_t i = 0; i < size; i++) {
-        plain[i] = text.data[i] == '\0' ? '?' : (char)text.data[i];
+        plain[i] = (char)text.data[i];
+        if (plain[i] == '\0') {
+            plain[i] = '?';
+        }
     }
     plain[size] = '\0';
     plain_make(plain);

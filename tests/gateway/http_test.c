@@ -134,99 +134,90 @@ static void requests_are_read_in_any_pieces(void **state)
     }
 }
 
+static const struct {
+    const char *text;
+    enum http_refusal why;
+} refused[] = {
+    // Which length is it?
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+     HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1, 1\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: +1\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: -1\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 0x1\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 18446744073709551617\r\n\r\na", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+     HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+     HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
+     HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", HTTP_BAD_LENGTH},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n", HTTP_TRANSFER_CODING},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: xchunked\r\n\r\n", HTTP_TRANSFER_CODING},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding : chunked\r\n\r\n", HTTP_BAD_HEADER},
+    // Where does a line end?
+    {"GET / HTTP/1.1\nHost: a\n\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX: a\rContent-Length: 1\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\n" HOST "X: \x01\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\n" HOST ": x\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\n" HOST "no colon\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\n" HOST "Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n", HTTP_BAD_HEADER},
+    {"GET / HTTP/1.1\r\n" HOST "Authorization: a\r\nAuthorization: b\r\n\r\n", HTTP_BAD_HEADER},
+    // For whom is it?
+    {"GET / HTTP/1.1\r\n\r\n", HTTP_BAD_HOST},
+    {"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", HTTP_BAD_HOST},
+    {"GET / HTTP/1.1\r\nHost:\r\n\r\n", HTTP_BAD_HOST},
+    // The first line.
+    {"GET /\r\n\r\n", HTTP_BAD_LINE},
+    {"GET  / HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"GET / x HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"GET /#f HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"GET /\x80 HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"G\"T / HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"GET / http/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"\x16\x03\x01\x02", HTTP_BAD_LINE},
+    {"*1\r\n$4\r\nPING\r\n", HTTP_BAD_LINE},
+    {"AMETHODTHATISTOOLONG / HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
+    {"GET / HTTP/1.2\r\n" HOST "\r\n", HTTP_VERSION},
+    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP_VERSION},
+    // What nobody here does.
+    {"POST / HTTP/1.1\r\n" HOST "Expect: 200-ok\r\n\r\n", HTTP_EXPECTATION},
+    {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1048577\r\n\r\n", HTTP_BODY_TOO_LARGE},
+    // Chunks.
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nx\r\n", HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n\r\n", HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n+1\r\na\r\n", HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\na\r\n", HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1;\x01\r\na\r\n",
+     HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n000000001\r\na\r\n",
+     HTTP_BAD_CHUNK},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+     HTTP_BODY_TOO_LARGE},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n100001\r\n",
+     HTTP_BODY_TOO_LARGE},
+    {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n folded\r\n\r\n",
+     HTTP_BAD_CHUNK},
+};
+
 static void what_is_unclear_or_over_a_limit_is_refused(void **state)
 {
-    static const struct {
-        const char *text;
-        enum http_refusal why;
-    } cases[] = {
-        // Which length is it?
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-         HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
-         HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1, 1\r\n\r\na", HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: +1\r\n\r\na", HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: -1\r\n\r\na", HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: 0x1\r\n\r\na", HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\na", HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: 18446744073709551617\r\n\r\na",
-         HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST
-         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-         HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST
-         "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
-         HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST
-         "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
-         HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", HTTP_BAD_LENGTH},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n",
-         HTTP_TRANSFER_CODING},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: xchunked\r\n\r\n", HTTP_TRANSFER_CODING},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding : chunked\r\n\r\n", HTTP_BAD_HEADER},
-        // Where does a line end?
-        {"GET / HTTP/1.1\nHost: a\n\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\nHost: a\r\nX: a\rContent-Length: 1\r\n\r\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\n" HOST "X: \x01\r\n\r\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\n" HOST ": x\r\n\r\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\n" HOST "no colon\r\n\r\n", HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\n" HOST "Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n",
-         HTTP_BAD_HEADER},
-        {"GET / HTTP/1.1\r\n" HOST "Authorization: a\r\nAuthorization: b\r\n\r\n", HTTP_BAD_HEADER},
-        // For whom is it?
-        {"GET / HTTP/1.1\r\n\r\n", HTTP_BAD_HOST},
-        {"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", HTTP_BAD_HOST},
-        {"GET / HTTP/1.1\r\nHost:\r\n\r\n", HTTP_BAD_HOST},
-        // The first line.
-        {"GET /\r\n\r\n", HTTP_BAD_LINE},
-        {"GET  / HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"GET / x HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"GET /#f HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"GET /\x80 HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"G\"T / HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"GET / http/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"\x16\x03\x01\x02", HTTP_BAD_LINE},
-        {"*1\r\n$4\r\nPING\r\n", HTTP_BAD_LINE},
-        {"AMETHODTHATISTOOLONG / HTTP/1.1\r\n\r\n", HTTP_BAD_LINE},
-        {"GET / HTTP/1.2\r\n" HOST "\r\n", HTTP_VERSION},
-        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP_VERSION},
-        // What nobody here does.
-        {"POST / HTTP/1.1\r\n" HOST "Expect: 200-ok\r\n\r\n", HTTP_EXPECTATION},
-        {"POST / HTTP/1.1\r\n" HOST "Content-Length: 1048577\r\n\r\n", HTTP_BODY_TOO_LARGE},
-        // Chunks.
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nx\r\n", HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n\r\n", HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n+1\r\na\r\n",
-         HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\na\r\n", HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
-         HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1;\x01\r\na\r\n",
-         HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n000000001\r\na\r\n",
-         HTTP_BAD_CHUNK},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nffffffff\r\n",
-         HTTP_BODY_TOO_LARGE},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n100001\r\n",
-         HTTP_BODY_TOO_LARGE},
-        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n folded\r\n\r\n",
-         HTTP_BAD_CHUNK},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct bytes in = of(cases[i].text);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        const struct bytes in = of(refused[i].text);
 
         for (size_t cut = 0; cut <= in.size; cut++) {
             const struct outcome o = read_cut(in, cut);
 
             if (o.step != HTTP_REFUSED ||
-                http_why(o.why)->status != http_why(cases[i].why)->status ||
-                (cut == in.size && o.why != cases[i].why)) {
+                http_why(o.why)->status != http_why(refused[i].why)->status ||
+                (cut == in.size && o.why != refused[i].why)) {
                 fail_msg("case %zu cut at %zu: step %d, %s",
                          i,
                          cut,
