@@ -289,7 +289,7 @@ faulty := INJECT=1 MUTANTS=1
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) $(faulty) run-mutants
-planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/hosted_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/replica_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/router_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/runtime_sends_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
+planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/client_http_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/hosted_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/replica_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/router_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/runtime_sends_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 $(run-tests) "$(out)/sim/fleet_sim --mutants" $(planted:%="% --mutants") "tests/e2e/smoke/smoke_history.py $(binary)"
 
@@ -443,7 +443,7 @@ run-lint: $(pb)
 	+$(Q)$(submake) -k run-tidy
 	@echo '  LINT shellcheck, yamllint, layers, states, parts, tags, abi, citations, words'
 	$(Q)shellcheck tools/setup tools/abi tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
-	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
+	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus docs/openapi.yaml
 	$(Q)./tools/layers
 	$(Q)./tools/states
 	$(Q)./tools/parts
@@ -475,7 +475,7 @@ install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	    >$(DESTDIR)$(UNITDIR)/ringhold-$$unit.service || exit 1; done
 	for what in sysusers tmpfiles; do install -D -m 644 packaging/systemd/ringhold.$$what \
 	    $(DESTDIR)$(PREFIX)/lib/$$what.d/ringhold.conf || exit 1; done
-	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json $(DESTDIR)$(PREFIX)/share/doc/ringhold
+	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json docs/openapi.yaml $(DESTDIR)$(PREFIX)/share/doc/ringhold
 	install -D -m 644 packaging/completion/ringhold.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringhold
 
 # What is committed, and the same bytes each time.

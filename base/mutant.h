@@ -297,13 +297,19 @@
     X(M_STALESTEP, "what a host says of a turn that is over is done by one that runs") \
     X(M_HOSTSTAYS, "actors of a host that ended are not told")
 
+/* Of back ends' requests: tests/gateway/client_http_test.c --mutants. */
+#define MUTANT_HTTP_LIST(X)                                            \
+    X(M_KEYIGNORED, "a request that is asked again by its key is new") \
+    X(M_TWOLENGTHS, "a length is taken beside chunks")                 \
+    X(M_ANYTOKEN, "the token of one request lets the next in without one")
+
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
         MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
             MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
                 MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X) MUTANT_ROUND_LIST(X)
-                    MUTANT_HOSTED_LIST(X) MUTANT_ROUTE_LIST(X)
+                    MUTANT_HOSTED_LIST(X) MUTANT_ROUTE_LIST(X) MUTANT_HTTP_LIST(X)
 #undef X
 };
 

@@ -5,15 +5,19 @@
  */
 #include "base/plain.h"
 
-#include <stddef.h>
 #include <stdint.h>
+
+static size_t size_by_first(uint8_t c)
+{
+    return c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+}
 
 /* Bytes of the character at `at`, which is terminated; 0: a control character, or none. Of UTF-8
  * all that a terminal could take for one: C1 is two bytes, or a single one that is no UTF-8. */
 static size_t character_size(const char *at)
 {
     const uint8_t *c = (const uint8_t *)at;
-    const size_t size = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    const size_t size = size_by_first(c[0]);
 
     if (size == 0 || c[0] < ' ' || c[0] == 0x7f || c[0] > 0xf4 || (c[0] == 0xc2 && c[1] < 0xa0)) {
         return 0;
@@ -35,6 +39,20 @@ bool plain_is(const char *text)
     for (size_t size; *text != '\0'; text += size) {
         size = character_size(text);
         if (size == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool plain_is_lines(const char *text, size_t size)
+{
+    for (size_t at = 0, step; at < size; at += step) {
+        const bool blank = text[at] == '\n' || text[at] == '\t';
+        const bool whole = size_by_first((uint8_t)text[at]) <= size - at;
+
+        step = blank ? 1 : whole ? character_size(text + at) : 0;
+        if (step == 0) {
             return false;
         }
     }

@@ -7,8 +7,12 @@
 #define BASE_PLAIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 bool plain_is(const char *text);
+
+/* True if these bytes are lines of plain text, which may have tabs. */
+bool plain_is_lines(const char *text, size_t size);
 
 /* Put '?' in place of each byte that is no part of a plain character. */
 void plain_make(char *text);

@@ -40,6 +40,8 @@ struct gateway_args {
     char frames[VIEW_ADDRESS_MAX + 1];
     char ws[VIEW_ADDRESS_MAX + 1];
     char skynet[VIEW_ADDRESS_MAX + 1];
+    char http_api[VIEW_ADDRESS_MAX + 1];
+    char https_api[VIEW_ADDRESS_MAX + 1];
     char resp_tls[VIEW_ADDRESS_MAX + 1];
     char frames_tls[VIEW_ADDRESS_MAX + 1];
     char wss[VIEW_ADDRESS_MAX + 1];
@@ -114,7 +116,8 @@ static bool check_certificate(const struct gateway_options *o, bool wanted)
     if ((o->tls_cert != NULL) != wanted) {
         fault_print(
             "gateway",
-            "--tls-cert needs one of --frames-tls, --wss, --resp-tls, and these need --tls-cert");
+            "--tls-cert needs one of --frames-tls, --wss, --resp-tls, --https, and these need "
+            "--tls-cert");
         return false;
     }
     struct tls_keys *keys = wanted ? tls_keys_load(o->tls_cert, o->tls_key, why) : NULL;
@@ -129,7 +132,7 @@ static bool check_certificate(const struct gateway_options *o, bool wanted)
 static bool check_place(const struct gateway_args *w, const char *address, struct entry_shape shape)
 {
     const bool asks = w->auth_keys[0] != '\0' || w->auth_kind[0] != '\0';
-    const bool guarded = shape.tls && shape.speech == CLIENT_PACKETS && asks;
+    const bool guarded = shape.tls && shape.speech != CLIENT_RESP && asks;
 
     return listen_allowed("gateway", shape.name, address, w->insecure || guarded);
 }
@@ -182,6 +185,8 @@ static bool check_players(struct gateway_args *w, struct gateway_options *o)
     o->at[ENTRY_RESP_TLS] = given(w->resp_tls);
     o->at[ENTRY_FRAMES_TLS] = given(w->frames_tls);
     o->at[ENTRY_WSS] = given(w->wss);
+    o->at[ENTRY_HTTP] = given(w->http_api);
+    o->at[ENTRY_HTTPS] = given(w->https_api);
     o->tls_cert = given(w->tls_cert);
     o->tls_key = given(w->tls_key);
     o->transports.upgrade = (struct upgrade_rules){.path = w->ws_path, .origins = w->ws_origins};
@@ -191,13 +196,21 @@ static bool check_players(struct gateway_args *w, struct gateway_options *o)
         if (o->at[i] != NULL && !check_place(w, o->at[i], shape)) {
             return false;
         }
-        any |= o->at[i] != NULL && shape.speech == CLIENT_PACKETS;
+        any |= o->at[i] != NULL && shape.speech != CLIENT_RESP;
         any_tls |= o->at[i] != NULL && shape.tls;
     }
     o->auth_keys = given(w->auth_keys);
     if ((o->auth_keys != NULL || w->auth_kind[0] != '\0') && !any) {
+        fault_print(
+            "gateway",
+            "--auth-keys and --auth-kind need --frames, --ws, --http, or their TLS variants");
+        return false;
+    }
+    if (o->auth_keys == NULL && w->auth_kind[0] != '\0' &&
+        (o->at[ENTRY_HTTP] != NULL || o->at[ENTRY_HTTPS] != NULL)) {
         fault_print("gateway",
-                    "--auth-keys and --auth-kind need --frames, --ws, or their TLS variants");
+                    "--http and --https take tokens, but no logins: with --auth-kind they need "
+                    "--auth-keys");
         return false;
     }
     if (!check_apart(o) || !check_login(w->auth_kind, &o->clients.login) ||
@@ -350,6 +363,23 @@ static void add_skynet(struct options *t, struct gateway_args *w)
             w->skynet,
             sizeof w->skynet,
             "like --frames, for skynet's frames with a u16 size (none); port 0: any free port"));
+}
+
+static void add_http(struct options *t, struct gateway_args *w)
+{
+    (void)options_add(t,
+                      option_text("http",
+                                  "HOST:PORT",
+                                  w->http_api,
+                                  sizeof w->http_api,
+                                  "address for HTTP requests of back ends: call, tell, where, "
+                                  "events (none); port 0: any free port"));
+    (void)options_add(t,
+                      option_text("https",
+                                  "HOST:PORT",
+                                  w->https_api,
+                                  sizeof w->https_api,
+                                  "like --http, over TLS (none); port 0: any free port"));
 }
 
 static void add_tls(struct options *t, struct gateway_args *w)
@@ -567,8 +597,8 @@ static void init(struct settings *s)
     c->o = gateway_options_default();
     s->command = (struct command){
         .name = "gateway",
-        .summary = "Run a gateway: it takes clients' requests (Redis protocol, packets) and sends "
-                   "each to its owner.",
+        .summary = "Run a gateway: it takes clients' requests (Redis protocol, packets, HTTP) and "
+                   "sends each to its owner.",
         .arguments = "",
         .daemon = true,
     };
@@ -576,6 +606,7 @@ static void init(struct settings *s)
     add_names(t, &c->w, &c->o);
     add_listeners(t, &c->w);
     add_skynet(t, &c->w);
+    add_http(t, &c->w);
     add_tls(t, &c->w);
     add_admin(t, &c->w);
     add_unauthenticated(t, &c->w, &c->o);
@@ -590,6 +621,7 @@ static bool derive(struct settings *s)
     struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
 
     fill_bursts(&c->o.clients);
+    c->o.clients.head_ms = c->o.transports.opening_ms;
     return enough(&c->o, "in-flight", c->o.router.in_flight_max) &&
            enough(&c->o, "max-clients", c->o.clients.connections_max) &&
            check_proxies(&c->w, &c->o) && log_level_check("gateway", c->w.level);

@@ -99,7 +99,7 @@ bool arrival_wanted(const struct gateway_listener *l, enum entry entry, const st
 {
     uint8_t address[PROXY_ADDRESS_SIZE];
 
-    return l->proxies.count > 0 && entry_shape(entry).speech == CLIENT_PACKETS &&
+    return l->proxies.count > 0 && entry_shape(entry).speech != CLIENT_RESP &&
            connection_address(c, address) && ranges_have(&l->proxies, address);
 }
 

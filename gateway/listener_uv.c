@@ -264,6 +264,16 @@ static void flush_carried(struct connection *c)
     }
 }
 
+static void end_connection(struct connection *c)
+{
+    if (client_lingers(c->client)) {
+        take_off(c);
+        turned_away_see_off(c);
+    } else {
+        close_connection(c);
+    }
+}
+
 void listener_flush(struct gateway_listener *l)
 {
     for (struct list_link *i = list_pop_front(&l->touched); i != NULL;
@@ -274,8 +284,12 @@ void listener_flush(struct gateway_listener *l)
             flush_carried(c);
             continue;
         }
-        if (!send_output(c) || client_is_done(c->client) || client_is_stuck(c->client, l->now_us)) {
+        if (!send_output(c) || client_is_stuck(c->client, l->now_us)) {
             close_connection(c);
+            continue;
+        }
+        if (client_is_done(c->client)) {
+            end_connection(c);
             continue;
         }
         read_on(c, client_wants_input(c->client));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who may come in, and how much a client may ask: the limits that are there for
- * storms. Clients that speak packets come from anywhere; RESP is of operators and
+ * storms. Clients that speak packets or HTTP come from anywhere; RESP is of operators and
  * services, which get in while players are turned away.
  */
 #include "gateway/access/origin.h"
@@ -24,7 +24,7 @@ static bool has_room(const struct clients *all, enum client_speech speech)
     const uint32_t part = most / RESERVE_PART;
     const uint32_t reserve = part < RESERVE_MAX ? part : RESERVE_MAX;
 
-    return all->table.count < (speech == CLIENT_PACKETS ? most - reserve : most);
+    return all->table.count < (speech == CLIENT_RESP ? most : most - reserve);
 }
 
 static bool refuse_resp(struct clients *all, struct admission_result *out)
@@ -40,7 +40,8 @@ static bool refuse(struct clients *all, uint32_t retry_ms, const char *why,
                    struct admission_result *out)
 {
     all->stats.refused++;
-    out->refusal = packet_refusal(all, retry_ms, why);
+    out->retry_ms = retry_ms;
+    out->why = why;
     return false;
 }
 
@@ -143,13 +144,9 @@ static bool pass_admission(struct clients *all, const char *address, uint64_t no
     UNREACHABLE();
 }
 
-bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
-                   uint64_t now_us, struct admission_result *out)
+static bool may_come_in(struct clients *all, enum client_speech speech, const char *address,
+                        uint64_t now_us, struct admission_result *out)
 {
-    *out = (struct admission_result){0};
-    if (speech != CLIENT_PACKETS) {
-        return has_room(all, speech) || refuse_resp(all, out);
-    }
     if (!has_room(all, speech)) {
         all->stats.refused_full++;
         return refuse(all,
@@ -160,6 +157,21 @@ bool clients_admit(struct clients *all, enum client_speech speech, const char *a
     return has_room_for_address(all, address, now_us, out) &&
            has_room_for_unauthenticated(all, address, out) &&
            pass_admission(all, address, now_us, out);
+}
+
+bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
+                   uint64_t now_us, struct admission_result *out)
+{
+    *out = (struct admission_result){0};
+    if (speech == CLIENT_RESP) {
+        return has_room(all, speech) || refuse_resp(all, out);
+    }
+    if (may_come_in(all, speech, address, now_us, out)) {
+        return true;
+    }
+    out->refusal = speech == CLIENT_HTTP ? http_refusal(all, out->retry_ms, out->why)
+                                         : packet_refusal(all, out->retry_ms, out->why);
+    return false;
 }
 
 bool clients_ready(const struct clients *all, uint64_t now_us)
@@ -175,7 +187,7 @@ void client_let_in(struct client *c, struct client_address *client_address)
 
 void client_let_out(struct client *c, uint64_t now_us)
 {
-    if (c->dialect == &dialect_packets) {
+    if (c->dialect != &dialect_resp) {
         admission_leave(c->all->config.shared_admission, c->client_address, now_us);
         c->client_address = NULL;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who a client that speaks packets is: what its token says, or a login actor
+ * Who a client that speaks packets or HTTP is: what its token says, or, by packets, a login actor
  * (login.c). Where the gateway has keys, or such an actor,
  *
  *     STRANGER -auth, the token is good-> KNOWN, auth-ok
@@ -48,7 +48,7 @@ bool auth_asks(const struct clients *all)
 
 void auth_begin(struct client *c)
 {
-    if (c->dialect == &dialect_packets && auth_asks(c->all)) {
+    if (c->dialect != &dialect_resp && auth_asks(c->all)) {
         c->unauthenticated_address =
             unauthenticated_add(c->all->config.unauthenticated, c->address);
         c->all->stats.unauthenticated++;
@@ -186,6 +186,32 @@ static void take_token(struct client *c, struct bytes text)
     come_in(c,
             &(struct auth_ok_packet){
                 .expires_s = token.expires_s, .kind = token.kind, .id = token_id(&token)});
+}
+
+enum token_verdict auth_show(struct client *c, struct bytes text, bool *full)
+{
+    struct token token;
+    const enum token_verdict verdict =
+        token_check(&c->all->keys, text, c->all->config.cluster, c->all->unix_s, &token);
+
+    *full = false;
+    if (verdict != TOKEN_GOOD) {
+        return verdict;
+    }
+    const struct auth_ok_packet who = {
+        .expires_s = token.expires_s, .kind = token.kind, .id = token_id(&token)};
+    if (c->identity != NULL && auth_allows(c, who.kind, who.id)) {
+        return TOKEN_GOOD; // as before
+    }
+    *full = clients_entity_is_full(c->all, entity_hash(c->all, who.kind, who.id));
+    if (*full) {
+        c->all->stats.refused_entity_share++;
+        return TOKEN_GOOD;
+    }
+    be_known(c);
+    set_identity(c, &who);
+    c->all->stats.authenticated++;
+    return TOKEN_GOOD;
 }
 
 void auth_take(struct client *c, struct bytes text)

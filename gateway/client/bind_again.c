@@ -189,7 +189,8 @@ static bool go_on(struct client *c, uint64_t now_us, struct router_effects *effe
 
 bool clients_rest(const struct clients *all)
 {
-    return list_empty(&all->due) && router_view(all->router)->ring.version == all->ring_version;
+    return list_empty(&all->due) && list_empty(&all->keyed_over) &&
+           router_view(all->router)->ring.version == all->ring_version;
 }
 
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects)
@@ -197,6 +198,7 @@ struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router
     if (!all->in_turn) {
         all->in_turn = true;
         logins_tick(all, now_us);
+        keyed_go_on(all, now_us, effects);
         follow_ring(all, now_us);
         list_splice_back(&all->turn, &all->due);
     }

@@ -34,6 +34,7 @@ struct clients_config clients_config_default(void)
         .packet_size_max = (size_t)64 * 1024,
         .heartbeat_ms = 30000,
         .hello_ms = 5000,
+        .head_ms = 5000,
         .auth_ms = 5000,
         .unauthenticated_max = 4096,
         .unauthenticated_address_max = 64,
@@ -67,12 +68,14 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     list_init(&all->left_logins);
     list_init(&all->due);
     list_init(&all->turn);
+    list_init(&all->keyed_over);
     return all;
 }
 
 void clients_configure(struct clients *all, const struct clients_config *config)
 {
     all->config.auth_ms = config->auth_ms;
+    all->config.head_ms = config->head_ms;
     all->config.deadline_ms = config->deadline_ms;
     all->config.requests = config->requests;
     all->config.connections_max = config->connections_max;
@@ -89,6 +92,7 @@ void clients_free(struct clients *all)
     ASSERT(all->table.count == 0);
     ASSERT(all->client_sessions.count == 0);
     logins_end(all);
+    keyed_end(all);
     table_fini(&all->table);
     table_fini(&all->client_sessions);
     buffer_fini(&all->words);
@@ -96,6 +100,14 @@ void clients_free(struct clients *all)
     unauthenticated_free(all->own_unauthenticated);
     admission_free(all->own_admission);
     mem_free(all);
+}
+
+/* By a session that is not the connection's own. */
+static struct client *find_by_other(const struct clients *all, uint64_t session)
+{
+    struct client *c = client_session_find(all, session);
+
+    return c == NULL ? keyed_find(all, session) : c;
 }
 
 struct client *clients_find(struct clients *all, uint64_t session)
@@ -109,7 +121,7 @@ struct client *clients_find(struct clients *all, uint64_t session)
     if (l != NULL) {
         all->last = CONTAINER_OF(l, struct client, link);
     }
-    return l == NULL ? client_session_find(all, session) : all->last;
+    return l == NULL ? find_by_other(all, session) : all->last;
 }
 
 void clients_stats(const struct clients *all, struct clients_stats *out)
@@ -134,18 +146,23 @@ void client_account(struct client *c)
     c->held = now;
 }
 
+static const struct dialect *const dialects[] = {[CLIENT_RESP] = &dialect_resp,
+                                                 [CLIENT_PACKETS] = &dialect_packets,
+                                                 [CLIENT_HTTP] = &dialect_http};
+
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
                           uint64_t now_us)
 {
     struct client *c = mem_new(1, sizeof *c);
 
     c->all = all;
-    c->dialect = speech == CLIENT_PACKETS ? &dialect_packets : &dialect_resp;
+    c->dialect = dialects[speech];
     c->session = router_session(all->router);
     c->id = all->drawn++ * all->config.threads + all->config.thread + 1;
     c->since_us = now_us;
     c->progress_us = now_us;
-    c->protocol = speech == CLIENT_PACKETS ? 0 : 2;
+    c->protocol = speech == CLIENT_RESP ? 2 : 0;
+    c->http = speech == CLIENT_HTTP ? api_client_new(now_us) : NULL;
     packet_opened(c, now_us);
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
@@ -167,6 +184,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
 
     binding_end(c, now_us, effects);
     client_session_close(c, now_us, effects);
+    keyed_leave(c, now_us, effects);
     login_leave(c, now_us);
     auth_end(c);
     client_let_out(c, now_us);
@@ -180,6 +198,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
     buffer_fini(&c->in);
     buffer_fini(&c->out);
     slots_fini(&c->slots);
+    mem_free(c->http);
     mem_free(c);
 }
 
@@ -253,7 +272,8 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
         on_own_reply(c, reply, body, now_us);
         return;
     }
-    if (reply->session != c->session && !client_session_owns(c, reply)) {
+    if (reply->session != c->session && !client_session_owns(c, reply) &&
+        !keyed_answered(c, reply)) {
         return; // of a former connection, and not asked again
     }
     c->now_us = now_us;
@@ -271,7 +291,7 @@ size_t client_on_replies(struct client *c, const struct router_effects *effects,
 {
     const struct router_effect *first = &effects->item[from];
 
-    if (c->binding != NULL || !client_takes_reply(c, first)) {
+    if (c->binding != NULL || c->dialect->answers == NULL || !client_takes_reply(c, first)) {
         client_on_reply(c, first, router_effect_bytes(effects, first), now_us);
         return 1;
     }
@@ -415,6 +435,12 @@ void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
 void client_on_open(struct client *c, uint64_t now_us)
 {
     packet_opened(c, now_us);
+    http_opened(c, now_us);
+}
+
+bool client_lingers(const struct client *c)
+{
+    return c->http != NULL && !c->ended;
 }
 
 bool client_is_leaving(const struct client *c)

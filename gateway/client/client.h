@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients: the connections that speak RESP or packets. Commands in, requests to
- * the router, replies out: of RESP in the order of the commands, of packets as
+ * Clients: the connections that speak RESP, packets or HTTP. Commands in, requests to
+ * the router, replies out: of RESP and HTTP in the order of the commands, of packets as
  * they come.
  *
  * Pure. The shell feeds bytes and replies and sends what client_output() has.
@@ -32,6 +32,7 @@
 #include "gateway/access/keyring.h"
 #include "gateway/client/pushes.h"
 #include "gateway/protocol/entry.h"
+#include "gateway/protocol/http.h"
 #include "gateway/protocol/packet.h"
 #include "gateway/protocol/transport_stats.h"
 #include "ring/hash.h"
@@ -63,6 +64,7 @@ struct clients_config {
     size_t packet_size_max;          /* body of a packet that comes in; at most 1 MiB; 64 KiB */
     uint32_t heartbeat_ms;           /* packets come at least so often, 0 = need not; 30000 */
     uint32_t hello_ms;               /* until the hello; 5000 */
+    uint32_t head_ms;                /* of a request of HTTP, from its first byte; 5000 */
     char cluster[VIEW_NAME_MAX + 1]; /* that tokens must be for */
     uint32_t auth_ms;                /* until a good token was shown; 5000 */
     uint32_t unauthenticated_max;    /* connections without one, in all; 4096 */
@@ -116,6 +118,8 @@ void clients_set_unix(struct clients *all, uint64_t unix_s);
 struct admission_result {
     struct bytes refusal;
     struct client_address *client_address;
+    uint32_t retry_ms; /* of a refusal, as the next */
+    const char *why;
 };
 bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
                    uint64_t now_us, struct admission_result *out);
@@ -163,6 +167,8 @@ struct clients_stats {
     } logins;
     uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
+    uint64_t http_requests;            /* that came whole */
+    uint64_t http_refused[HTTP_REFUSAL_COUNT];
     struct push_stats pushes;
     struct transport_stats transports; /* counted by them (transport.h) */
 };
@@ -205,6 +211,9 @@ void client_resume(struct client *c, uint64_t now_us, struct router_effects *eff
 
 /* The transport's handshake is over: the client may speak now. */
 void client_on_open(struct client *c, uint64_t now_us);
+/* True if what the client still sends is to be read for a while when it is done: it may be sending
+ * what was refused, and a socket that is closed over unread bytes takes the answer back. */
+bool client_lingers(const struct client *c);
 /* True if the client was told to leave. */
 bool client_is_leaving(const struct client *c);
 bool client_wants_input(const struct client *c);

@@ -113,6 +113,17 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
     }
 }
 
+static void put_http(struct buffer *out, const struct client *c, const struct gateway_stats *t)
+{
+    (void)c;
+    for (size_t i = 0; i < HTTP_REFUSAL_COUNT; i++) {
+        put_format(out,
+                   "http_%s:%" PRIu64 "\r\n",
+                   http_why((enum http_refusal)i)->word,
+                   t->clients.http_refused[i]);
+    }
+}
+
 static void put_transport(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     (void)c;
@@ -138,6 +149,7 @@ static const struct {
     {"Ringhold", "RINGHOLD", put_ringhold},
     {"Sessions", "SESSIONS", NULL},
     {"Packets", "PACKETS", put_packets},
+    {"Http", "HTTP", put_http},
     {"Transport", "TRANSPORT", put_transport},
 };
 

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/ration.h"
 #include "base/table.h"
+#include "gateway/access/token.h"
 #include "gateway/access/unauthenticated.h"
 #include "gateway/client/client.h"
 #include "gateway/client/command.h"
@@ -34,6 +35,7 @@ struct binding;
 struct client;
 struct identity;
 struct client_session;
+struct api_client;
 
 /* Operations in which the protocols of clients differ. The caller has set now_us, and `effects` for
  * calls that come from the client. */
@@ -44,7 +46,7 @@ struct dialect {
     /* An answer to a ticket of its own. */
     void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
     /* Likewise, of each from `from` on up to the first that is not client_takes_reply(); returns
-     * where that is. */
+     * where that is. NULL = one at a time. */
     size_t (*answers)(struct client *c, const struct router_effects *effects, size_t from);
     /* True if the client still waits for answers. */
     bool (*owes)(const struct client *c);
@@ -72,6 +74,7 @@ struct dialect {
 };
 extern const struct dialect dialect_resp;    /* resp.c */
 extern const struct dialect dialect_packets; /* packet.c */
+extern const struct dialect dialect_http;    /* http.c */
 
 /* ---- heartbeat.c */
 
@@ -135,7 +138,7 @@ struct client {
 
     /* Of a client that speaks RESP: resp.c, local.c. */
     struct resp_parser parser;
-    uint8_t protocol; /* RESP's: 2 or 3; 0 = it speaks packets */
+    uint8_t protocol; /* RESP's: 2 or 3; 0 = it speaks packets or HTTP */
     bool in_multi;    /* behind its MULTI: nothing runs until EXEC or DISCARD */
     char name[CLIENT_NAME_MAX + 1];
 
@@ -166,6 +169,9 @@ struct client {
     uint32_t rounds;                       /* of the last note: struct bond's */
     struct client_session *client_session; /* owned; what its requests are numbered in, since it
                                 bound itself so that it may return; NULL = in `session` */
+
+    /* Of a client that speaks HTTP: http.c, http_answer.c, http_events.c, keyed.c. */
+    struct api_client *http; /* owned; NULL = it does not */
 };
 
 /* What a call may do to the fields that stand first. */
@@ -201,6 +207,12 @@ static inline bool client_takes_reply(const struct client *c, const struct route
     return reply->type == ROUTER_REPLY && reply->session == c->session &&
            reply->ticket < TICKET_LOGIN;
 }
+/* The router was asked, with an answer to come or none; `asked` is its router_asked(). */
+static inline void client_has_asked(struct client *c, bool told, uint64_t asked)
+{
+    c->in_flight += told ? 0 : 1;
+    c->asked = asked;
+}
 static inline void client_close(struct client *c)
 {
     c->closing = true;
@@ -232,7 +244,7 @@ struct clients {
     struct command_memo memo;
     struct command_heads heads;
     struct list order;
-    struct buffer words; /* of an inline command */
+    struct buffer words; /* of an inline command, or a body that came in chunks */
     struct buffer body;  /* of a request being made */
     struct push_stats pushes;
     struct spans spans;                  /* traced.c: of traces that begin here */
@@ -248,6 +260,8 @@ struct clients {
     struct share by_origin;                      /* connections */
     struct share by_entity;                      /* … of those that are known */
     struct table client_sessions;                /* struct client_session, by session */
+    struct table keyed;                          /* struct keyed, owned, by session (keyed.c) */
+    struct list keyed_over;                      /* those of them that are answered */
     struct list bound;                           /* struct binding, all */
     struct list due;                             /* those of them that wait for a time */
     struct list turn;                            /* those of them whose turn it is now */
@@ -283,6 +297,11 @@ struct ask {
     const uint8_t *trace; /* what its client brought, TRACE_CONTEXT_SIZE bytes; NULL = nothing */
 };
 void client_ask(struct client *c, const struct ask *ask);
+/* The deadline that a client wants, as the router takes it. (packet.c) */
+uint32_t client_timeout(const struct client *c, uint32_t deadline_ms);
+/* What is answered here, or not at all, holds nothing that could be counted, but takes the time of
+ * all: after so many of these the client waits. (packet.c) */
+void client_spend(struct client *c);
 /* Have it wait if what it asked is over its share. */
 void client_rest_if_over(struct client *c);
 
@@ -367,6 +386,34 @@ void client_session_ask(const struct client *c, const struct ask *ask, struct by
 /* The reply is for a request of this connection. */
 bool client_session_owns(const struct client *c, const struct router_effect *reply);
 
+/* ---- keyed.c: requests that a client may ask again, on any connection, by a key of its own */
+
+/* The session that a key makes, with the entity: the same at each gateway. Needs a ring. */
+uint64_t keyed_session(const struct clients *all, const struct ask *ask, struct bytes key);
+/* False: it is under way for another connection, or for this one. */
+bool keyed_is_free(const struct clients *all, uint64_t session);
+/* Ask it; `ask->again`: it was asked before, when the ring had the version `first` or a later one.
+ */
+void keyed_ask(struct client *c, uint64_t session, const struct ask *ask, uint64_t first);
+/* The client that waits for its answer, or NULL. */
+struct client *keyed_find(const struct clients *all, uint64_t session);
+/* True if the reply is for this client; it is over now. */
+bool keyed_answered(struct client *c, const struct router_effect *reply);
+/* The connection goes: what it asked so runs on, and can be asked for again. */
+void keyed_leave(struct client *c, uint64_t now_us, struct router_effects *effects);
+/* Tell the router of those that are over. False: there were none. */
+bool keyed_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects);
+/* Forget them all. */
+void keyed_end(struct clients *all);
+
+/* ---- http.c */
+
+struct api_client *api_client_new(uint64_t now_us);
+/* From now on its first request is awaited. Nothing, if it does not speak HTTP. */
+void http_opened(struct client *c, uint64_t now_us);
+/* An answer to a connection that may not come in; good until the next call on `all`. */
+struct bytes http_refusal(struct clients *all, uint32_t retry_ms, const char *why);
+
 /* ---- traced.c */
 
 /* The context of a request if it is to be traced, until the next call: its client's, or, of one in
@@ -392,6 +439,9 @@ void auth_be(struct client *c, const struct auth_ok_packet *who);
  * for one. `out` is what to tell the client; its token is appended to `token` if there are keys. */
 void auth_become(struct client *c, const struct rebind *to, struct auth_ok_packet *out,
                  struct buffer *token);
+/* The client showed this token with a request (HTTP): it becomes known, or goes on as known.
+ * TOKEN_GOOD and `full`: its entity has used its share of connections. */
+enum token_verdict auth_show(struct client *c, struct bytes text, bool *full);
 /* True if the client may send requests to this entity. */
 bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
 /* True if an unauthenticated client may send a packet of this type. */

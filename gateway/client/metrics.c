@@ -9,6 +9,11 @@
 static const struct metric transport = {
     "ringhold_gateway_transport_total", "WebSocket connections, by event.", METRIC_COUNTER};
 
+static const struct metric http_refused = {
+    "ringhold_gateway_http_refused_total",
+    "HTTP requests that did not run, and connections that the gateway ended, by reason.",
+    METRIC_COUNTER};
+
 static const struct metric kicked = {
     "ringhold_gateway_kicks_total",
     "Connections kicked with one of the gateway's own codes, by reason.",
@@ -31,6 +36,13 @@ void gateway_metrics(const struct gateway_stats *t, struct metrics *m)
                              "event",
                              transport_event_name((enum transport_event)i),
                              t->clients.transports.count[i]);
+    }
+    for (size_t i = 0; i < HTTP_REFUSAL_COUNT; i++) {
+        metrics_put_labelled(m,
+                             &http_refused,
+                             "reason",
+                             http_why((enum http_refusal)i)->word,
+                             t->clients.http_refused[i]);
     }
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         metrics_put_labelled(m,

@@ -234,6 +234,11 @@ static uint32_t timeout_of(const struct client *c, const struct request_packet *
     return timeout_ms < most ? timeout_ms : 0;
 }
 
+uint32_t client_timeout(const struct client *c, uint32_t deadline_ms)
+{
+    return timeout_of(c, &(struct request_packet){.deadline_ms = deadline_ms});
+}
+
 static void on_request(struct client *c, const struct request_packet *r, bool told)
 {
     const uint32_t timeout_ms = timeout_of(c, r);
@@ -368,6 +373,11 @@ static void spend(struct client *c)
         c->all->stats.rests_spent++;
         client_rest_until(c, rest_end(c->all, c->now_us));
     }
+}
+
+void client_spend(struct client *c)
+{
+    spend(c);
 }
 
 /* What names an entity. */

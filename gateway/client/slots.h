@@ -27,7 +27,7 @@ enum slot_shape {
 
 struct slot {
     uint8_t shape;    /* enum slot_shape */
-    uint8_t protocol; /* of the reply: 2 or 3 */
+    uint8_t protocol; /* of the reply: 2 or 3; of HTTP: enum http_form */
     uint16_t parts;
     uint16_t left;       /* parts not answered yet; 0 = ready */
     bool failed;         /* `text` is the first error */

@@ -98,6 +98,8 @@ const struct stat_row stat_rows[] = {
         "Replies to Redis clients that are errors.", METRIC_COUNTER),
     ONE(clients.packets, "PACKETS", "packets", "ringhold_gateway_packets_total",
         "Packets of clients.", METRIC_COUNTER),
+    ONE(clients.http_requests, "HTTP", "http_requests", "ringhold_gateway_http_requests_total",
+        "Requests of HTTP clients.", METRIC_COUNTER),
     ONE(clients.bad_requests, "PACKETS", "bad_requests", "ringhold_gateway_bad_requests_total",
         "Packets with an invalid request.", METRIC_COUNTER),
     ONE(clients.buffered, "CLIENTS", "client_buffers", "ringhold_gateway_client_buffers_bytes",

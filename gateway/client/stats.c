@@ -34,6 +34,9 @@ void gateway_stats_add(struct gateway_stats *sum, const struct gateway_stats *mo
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->clients.kicks[i] += more->clients.kicks[i];
     }
+    for (size_t i = 0; i < HTTP_REFUSAL_COUNT; i++) {
+        sum->clients.http_refused[i] += more->clients.http_refused[i];
+    }
     for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
         sum->clients.transports.count[i] += more->clients.transports.count[i];
     }

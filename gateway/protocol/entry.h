@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* Protocol that is spoken inside the transport. */
-enum client_speech { CLIENT_RESP, CLIENT_PACKETS };
+enum client_speech { CLIENT_RESP, CLIENT_PACKETS, CLIENT_HTTP };
 
 enum entry {
     ENTRY_RESP,   /* Redis' protocol */
@@ -19,6 +19,8 @@ enum entry {
     ENTRY_FRAMES_TLS,
     ENTRY_WSS,
     ENTRY_SKYNET, /* packets, in frames as skynet's clients cut them */
+    ENTRY_HTTP,   /* HTTP for back ends */
+    ENTRY_HTTPS,
     ENTRY_COUNT
 };
 
@@ -40,6 +42,8 @@ static inline struct entry_shape entry_shape(enum entry entry)
         [ENTRY_FRAMES_TLS] = {"frames-tls", CLIENT_PACKETS, false, true, false},
         [ENTRY_WSS] = {"wss", CLIENT_PACKETS, true, true, false},
         [ENTRY_SKYNET] = {"skynet", CLIENT_PACKETS, false, false, true},
+        [ENTRY_HTTP] = {"http", CLIENT_HTTP, false, false, false},
+        [ENTRY_HTTPS] = {"https", CLIENT_HTTP, false, true, false},
     };
 
     return shapes[entry];

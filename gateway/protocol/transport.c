@@ -411,7 +411,8 @@ struct client_transport *transport_new(enum entry entry, const struct transport_
     ASSERT(IMPLIES(shape.tls, rules->keys != NULL));
     c->rules = rules;
     c->websocket = shape.websocket;
-    c->tls = shape.tls ? tls_new(rules->keys, shape.websocket) : NULL;
+    c->tls =
+        shape.tls ? tls_new(rules->keys, shape.websocket || shape.speech == CLIENT_HTTP) : NULL;
     c->since_us = now_us;
     c->framed = shape.frame16;
     if (c->framed) {

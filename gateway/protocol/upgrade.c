@@ -7,65 +7,13 @@
 
 #include "base/assert.h"
 #include "base/base64.h"
+#include "gateway/protocol/http_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-enum { NONCE_SIZE = 16, METHOD_MAX = 16 };
-
-/* ---- words ---- */
-
-static bool is_token(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-static bool is(struct bytes text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
-static bool is_word(struct bytes text, const char *word)
-{
-    return text.size == strlen(word) && strncasecmp((const char *)text.data, word, text.size) == 0;
-}
-
-static struct bytes trim(struct bytes text)
-{
-    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
-        text = bytes_of(text.data + 1, text.size - 1);
-    }
-    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t')) {
-        text.size--;
-    }
-    return text;
-}
-
-/* What stands before `at`; `text` becomes what stands behind it. All, and none, without one. */
-static struct bytes cut(struct bytes *text, uint8_t at)
-{
-    const uint8_t *found = text->size == 0 ? NULL : memchr(text->data, at, text->size);
-    const size_t size = found == NULL ? text->size : (size_t)(found - text->data);
-    const struct bytes before = bytes_of(text->data, size);
-    const size_t used = found == NULL ? size : size + 1;
-
-    *text = bytes_of(text->data + used, text->size - used);
-    return before;
-}
-
-/* Is `word` in the list? */
-static bool lists(struct bytes list, const char *word, bool (*same)(struct bytes, const char *))
-{
-    while (list.size > 0) {
-        if (same(trim(cut(&list, ',')), word)) {
-            return true;
-        }
-    }
-    return false;
-}
+enum { NONCE_SIZE = 16 };
 
 /* ---- headers ---- */
 
@@ -86,63 +34,29 @@ struct headers {
 
 static void take_header(struct headers *h, struct bytes name, struct bytes value)
 {
-    if (is_word(name, "Host")) {
+    if (http_is_word(name, "Host")) {
         h->hosts += value.size > 0 ? 1 : 2;
-    } else if (is_word(name, "Upgrade")) {
+    } else if (http_is_word(name, "Upgrade")) {
         h->upgrades++;
-        h->to_websocket |= lists(value, "websocket", is_word);
-    } else if (is_word(name, "Connection")) {
-        h->connection |= lists(value, "upgrade", is_word);
-    } else if (is_word(name, "Sec-WebSocket-Key")) {
+        h->to_websocket |= http_lists(value, "websocket", http_is_word);
+    } else if (http_is_word(name, "Connection")) {
+        h->connection |= http_lists(value, "upgrade", http_is_word);
+    } else if (http_is_word(name, "Sec-WebSocket-Key")) {
         h->keys++;
         h->key = value;
-    } else if (is_word(name, "Sec-WebSocket-Version")) {
+    } else if (http_is_word(name, "Sec-WebSocket-Version")) {
         h->versions++;
-        h->version_13 = is(value, "13");
-    } else if (is_word(name, "Sec-WebSocket-Protocol")) {
-        h->named |= lists(value, UPGRADE_PROTOCOL, is);
-    } else if (is_word(name, "Origin")) {
+        h->version_13 = http_is(value, "13");
+    } else if (http_is_word(name, "Sec-WebSocket-Protocol")) {
+        h->named |= http_lists(value, UPGRADE_PROTOCOL, http_is);
+    } else if (http_is_word(name, "Origin")) {
         h->origins++;
         h->origin = value;
-    } else if (is_word(name, "Transfer-Encoding")) {
+    } else if (http_is_word(name, "Transfer-Encoding")) {
         h->body = true;
-    } else if (is_word(name, "Content-Length")) {
-        h->body |= !is(value, "0");
+    } else if (http_is_word(name, "Content-Length")) {
+        h->body |= !http_is(value, "0");
     }
-}
-
-/* One line without its end. False: it is no header. */
-static bool take_line(struct headers *h, struct bytes line)
-{
-    const uint8_t *colon = line.size == 0 ? NULL : memchr(line.data, ':', line.size);
-
-    if (colon == NULL || colon == line.data) {
-        return false;
-    }
-    const struct bytes name = cut(&line, ':');
-    for (size_t i = 0; i < name.size; i++) {
-        if (!is_token(name.data[i])) {
-            return false; // a line that goes on with the one before begins with a space: not either
-        }
-    }
-    for (size_t i = 0; i < line.size; i++) {
-        if ((line.data[i] < ' ' && line.data[i] != '\t') || line.data[i] == 0x7f) {
-            return false;
-        }
-    }
-    take_header(h, name, trim(line));
-    return true;
-}
-
-/* A line of `text`, which becomes what follows. False: it ends otherwise than with CR LF. */
-static bool next_line(struct bytes *text, struct bytes *line)
-{
-    *line = cut(text, '\n');
-    if (line->size == 0 || line->data[line->size - 1] != '\r') {
-        return false;
-    }
-    line->size--;
-    return true;
 }
 
 static bool is_key(struct bytes key)
@@ -159,21 +73,17 @@ static bool is_key(struct bytes key)
 
 static enum upgrade_result check_request_line(struct bytes line, const struct upgrade_rules *rules)
 {
-    const struct bytes method = cut(&line, ' ');
-    struct bytes target = cut(&line, ' ');
+    struct bytes method;
+    struct bytes target;
+    struct bytes version;
 
-    if (!is(line, "HTTP/1.1") || target.size == 0) {
+    if (!http_request_line(line, &method, &target, &version) || !http_is(version, "HTTP/1.1")) {
         return UPGRADE_BAD_REQUEST;
     }
-    for (size_t i = 0; i < target.size; i++) {
-        if (target.data[i] <= ' ' || target.data[i] >= 0x7f) {
-            return UPGRADE_BAD_REQUEST;
-        }
-    }
-    if (!is(method, "GET")) {
+    if (!http_is(method, "GET")) {
         return UPGRADE_METHOD;
     }
-    return is(cut(&target, '?'), rules->path) ? UPGRADE_GOOD : UPGRADE_NOT_FOUND;
+    return http_is(http_cut(&target, '?'), rules->path) ? UPGRADE_GOOD : UPGRADE_NOT_FOUND;
 }
 
 static enum upgrade_result check_headers(const struct headers *h, const struct upgrade_rules *rules)
@@ -204,53 +114,29 @@ static enum upgrade_result check_headers(const struct headers *h, const struct u
         }
         memcpy(origin, h->origin.data, h->origin.size);
         origin[h->origin.size] = '\0';
-        return lists(allowed, origin, is_word) ? UPGRADE_GOOD : UPGRADE_FORBIDDEN;
+        return http_lists(allowed, origin, http_is_word) ? UPGRADE_GOOD : UPGRADE_FORBIDDEN;
     }
     return UPGRADE_GOOD;
-}
-
-/* Where the request ends: behind the empty line. 0 = it does not yet. */
-static size_t find_end(struct bytes in, size_t *scanned)
-{
-    for (size_t i = *scanned < 3 ? 3 : *scanned; i < in.size; i++) {
-        if (in.data[i] == '\n' && memcmp(in.data + i - 3, "\r\n\r\n", 4) == 0) {
-            return i + 1;
-        }
-    }
-    *scanned = in.size;
-    return 0;
-}
-
-/* It may be HTTP still: begins with a method. Who speaks TLS or packets here need not wait. */
-static bool begins_well(struct bytes in)
-{
-    for (size_t i = 0; i < in.size && i <= METHOD_MAX; i++) {
-        if (in.data[i] == ' ') {
-            return i > 0;
-        }
-        if (!is_token(in.data[i])) {
-            return false;
-        }
-    }
-    return in.size <= METHOD_MAX;
 }
 
 enum upgrade_result upgrade_parse(struct bytes in, size_t *scanned,
                                   const struct upgrade_rules *rules, struct upgrade *out)
 {
     const size_t most = in.size < UPGRADE_SIZE_MAX ? in.size : UPGRADE_SIZE_MAX;
-    const size_t end = find_end(bytes_of(in.data, most), scanned);
+    const size_t end = http_find_end(bytes_of(in.data, most), scanned);
     struct headers headers = {0};
     struct bytes line;
+    struct bytes name;
+    struct bytes value;
 
     if (end == 0) {
-        if (!begins_well(in)) {
+        if (!http_begins_well(in)) {
             return UPGRADE_BAD_REQUEST;
         }
         return in.size < UPGRADE_SIZE_MAX ? UPGRADE_MORE : UPGRADE_TOO_LARGE;
     }
     struct bytes text = bytes_of(in.data, end - 2);
-    if (!next_line(&text, &line)) {
+    if (!http_next_line(&text, &line)) {
         return UPGRADE_BAD_REQUEST;
     }
     const enum upgrade_result refused = check_request_line(line, rules);
@@ -258,9 +144,10 @@ enum upgrade_result upgrade_parse(struct bytes in, size_t *scanned,
         return refused;
     }
     while (text.size > 0) {
-        if (!next_line(&text, &line) || !take_line(&headers, line)) {
+        if (!http_next_line(&text, &line) || !http_header(line, &name, &value)) {
             return UPGRADE_BAD_REQUEST;
         }
+        take_header(&headers, name, value);
     }
     const enum upgrade_result result = check_headers(&headers, rules);
     if (result == UPGRADE_GOOD) {

@@ -52,6 +52,17 @@ static void controls_and_what_is_no_utf8_are_not_plain(void **state)
     }
 }
 
+static void lines_may_have_tabs_and_ends(void **state)
+{
+    (void)state;
+    assert_true(plain_is_lines("a\tb\n\nc\xc3\xa9", 8));
+    assert_true(plain_is_lines("", 0));
+    assert_false(plain_is_lines("a\r\n", 3));
+    assert_false(plain_is_lines("a\0", 2));
+    assert_false(plain_is_lines("\xc3\xa9", 1)); // it ends in the middle of a character
+    assert_false(plain_is_lines("\xf0\x90\x80\x80", 3));
+}
+
 static char seen[256];
 
 static void on_line(void *context, enum log_level level, const char *line)
@@ -105,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(controls_and_what_is_no_utf8_are_not_plain),
+        cmocka_unit_test(lines_may_have_tabs_and_ends),
         cmocka_unit_test(a_line_of_the_log_is_one_line),
         cmocka_unit_test(every_text_of_a_message_is_looked_at),
     };

@@ -54,7 +54,7 @@ class Game:
         fleet.coordinators(1)
         for i in range(nodes):
             fleet.node(f"n{i + 1}", ["--lua", script, "--traces", where, "--store", f"sqlite:{self.folder.name}/store.db"])
-        self.gateway = fleet.gateway("g1", ["--traces", where, "--frames", "127.0.0.1:0", *gateway])
+        self.gateway = fleet.gateway("g1", ["--traces", where, "--frames", "127.0.0.1:0", "--http", "127.0.0.1:0", *gateway])
         self.redis = Resp(self.gateway.resp)
         fleet.settled({f"n{i + 1}" for i in range(nodes)})
 
@@ -129,6 +129,15 @@ def a_request_is_one_tree(binary):
         assert answer == "3", answer
         nested(tree.one("handler"), tree.one("commit"))
         nested(tree.one("request"), tree.one("handler"))
+
+        for key in ({}, {"Idempotency-Key": "k1"}):  # by HTTP; its keys go by sessions of their own
+            trace, span = new_trace()
+            url = f"http://{game.gateway.fields['http']}/v1/actors/0/{a}"
+            asked = urllib.request.Request(url, b"trace", {"traceparent": header(trace, span), **key})
+            with urllib.request.urlopen(asked) as got:
+                answer = got.read().decode()
+            tree = whole(collector, trace, ["request", "handler"])
+            assert tree.one("request").parent == span and answer == header(trace, tree.one("handler").id), (key, answer)
 
         trace, span = new_trace()
         try:
