@@ -128,9 +128,11 @@ $(library): $(out)/libringhold.o
 	$(call say,AR)
 	$(Q)$(archive) rcs $@ $^
 
-$(shared): $(out)/libringhold.o
+# A name of the map that is in no object is an error.
+exports := packaging/libringhold.map
+$(shared): $(out)/libringhold.o $(exports)
 	$(call say,LD)
-	$(Q)$(CC) $(cflags) -shared -Wl,-soname,libringhold.so.0 $(if $(SAN),,-Wl$(comma)--no-undefined) $(linking) $^ $(lib_libs) -o $@
+	$(Q)$(CC) $(cflags) -shared -Wl,-soname,libringhold.so.0 -Wl,--version-script=$(exports) -Wl,--no-undefined-version $(if $(SAN),,-Wl$(comma)--no-undefined) $(linking) $< $(lib_libs) -o $@
 
 # What a test of actors links instead: the same, and its world (include/ringhold_test.h).
 kit_api := $(shell sed -n 's/^RH_API .*[ *]\(rh_test_[a-z_]*\)(.*)*/\1/p' include/ringhold_test.h)
@@ -429,13 +431,14 @@ run-lint: $(pb)
 	@echo '  LINT clang-format'
 	$(Q)printf '%s\n' $(code) | xargs -P $$(nproc) -n 100 clang-format --dry-run --Werror
 	+$(Q)$(submake) -k run-tidy
-	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations'
-	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
+	@echo '  LINT shellcheck, yamllint, layers, states, parts, tags, abi, citations'
+	$(Q)shellcheck tools/setup tools/abi tools/layers tools/states tools/parts tools/tags tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
 	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
 	$(Q)./tools/layers
 	$(Q)./tools/states
 	$(Q)./tools/parts
 	$(Q)./tools/tags
+	$(Q)./tools/abi
 	$(Q)./tools/citations
 
 ship: $(ship)

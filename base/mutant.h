@@ -252,7 +252,8 @@
     X(M_CASTSHORT, "the last member of a group is not pushed to")                        \
     X(M_NEWESTGONE, "of more than is kept for a client the newest push is let go")       \
     X(M_AWAYTAKEN, "who is away is in the way of a new client")                          \
-    X(M_GAPLOST, "what is missing among pushes is not waited for")
+    X(M_GAPLOST, "what is missing among pushes is not waited for")                       \
+    X(M_SAMELIFE, "an actor that starts again at its node is the incarnation of before")
 
 /* Of durable actors: the simulator, tests/node/runtime_durable_test.c, runtime_alarms_test.c,
  * runtime_sends_test.c, alarms_test.c, outbox_test.c, operate_test.c, and

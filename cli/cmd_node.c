@@ -172,8 +172,8 @@ static struct option actor_option(struct node_args *w)
                        "NAME|FILE",
                        w->actor,
                        sizeof w->actor,
-                       "the actor of kind 0: kv, echo, or a shared object ./x.so; =ARG "
-                       "after it (kv, unless --kind names others)");
+                       "the actor of kind 0: kv, echo, or a shared object ./x.so, of several kinds "
+                       "./x.so:KIND; =ARG after it (kv, unless --kind names others)");
 }
 
 static struct option kind_option(struct node_args *w)

@@ -4,6 +4,7 @@
  */
 #include "daemon/admin.h"
 
+#include "base/given.h"
 #include "base/mem.h"
 #include "base/plain.h"
 #include "wire/control.h"
@@ -25,12 +26,20 @@ struct rh_admin {
 
 /* ---- the handle ---- */
 
-static const char *fault_of(const struct rh_admin_options *o)
+/* The options of the caller as this library knows them. NULL: they are fine; else what is wrong. */
+static const char *take(const struct rh_admin_options *from, struct rh_admin_options *o,
+                        char text[GIVEN_TEXT])
 {
-    const size_t least = offsetof(struct rh_admin_options, link_key) + sizeof o->link_key;
+    const struct given given = {.data = from,
+                                .size = from == NULL ? 0 : from->size,
+                                .least = offsetof(struct rh_admin_options, link_key) +
+                                         sizeof o->link_key};
 
-    if (o == NULL || o->abi != RH_ABI || o->size < least) {
+    if (from == NULL || from->abi != RH_ABI) {
         return "the options were not built for this ABI of libringhold";
+    }
+    if (!given_take(&given, o, sizeof *o, text)) {
+        return text;
     }
     if (o->join == NULL || o->by == NULL) {
         return "join and by are required";
@@ -44,18 +53,18 @@ static const char *fault_of(const struct rh_admin_options *o)
 
 struct rh_admin *rh_admin_open(const struct rh_admin_options *options)
 {
-    const char *fault = fault_of(options);
+    struct rh_admin_options o;
+    char text[GIVEN_TEXT];
+    const char *fault = take(options, &o, text);
 
     if (fault != NULL) {
         (void)fprintf(stderr, "ringhold: rh_admin_open: %s\n", fault);
         return NULL;
     }
     const struct admin_where where = {
-        .cluster = options->cluster == NULL ? "ringhold" : options->cluster,
-        .coordinators = options->join,
-        .tls = {.ca = options->link_ca,
-                .certificate = options->link_certificate,
-                .key = options->link_key},
+        .cluster = o.cluster == NULL ? "ringhold" : o.cluster,
+        .coordinators = o.join,
+        .tls = {.ca = o.link_ca, .certificate = o.link_certificate, .key = o.link_key},
     };
     struct admin *admin = admin_open(&where);
     if (admin == NULL) {
@@ -63,8 +72,8 @@ struct rh_admin *rh_admin_open(const struct rh_admin_options *options)
     }
     struct rh_admin *a = mem_new(1, sizeof *a);
     a->admin = admin;
-    a->by = options->by;
-    a->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
+    a->by = o.by;
+    a->timeout_ms = o.timeout_ms == 0 ? TIMEOUT_MS : o.timeout_ms;
     return a;
 }
 
@@ -285,15 +294,20 @@ static void list_nodes(struct roll *l, Rh__AdminActors *what)
 int rh_actors(struct rh_admin *admin, const struct rh_live_filter *filter,
               int (*each)(void *context, const struct rh_live *live), void *context)
 {
-    static const struct rh_live_filter all = {.size = sizeof all};
-    const struct rh_live_filter *of = filter == NULL ? &all : filter;
+    const struct given given = {
+        .data = filter, .size = filter == NULL ? 0 : filter->size, .least = sizeof *filter};
+    struct rh_live_filter all = {0};
+    const struct rh_live_filter *of = &all;
+    char text[GIVEN_TEXT];
     Rh__AdminActors what = RH__ADMIN_ACTORS__INIT;
 
     if (admin == NULL || each == NULL) {
         return RH_INVALID;
     }
-    if (of->size < sizeof all || of->prefix.size > RECORD_ID_MAX ||
-        (of->prefix.data == NULL && of->prefix.size > 0) ||
+    if (filter != NULL && !given_take(&given, &all, sizeof all, text)) {
+        return say(admin, RH_INVALID, text);
+    }
+    if (of->prefix.size > RECORD_ID_MAX || (of->prefix.data == NULL && of->prefix.size > 0) ||
         (of->node != NULL && !plain_is(of->node))) {
         return say(admin, RH_INVALID, "the filter is out of range");
     }

@@ -8,9 +8,10 @@
  *     ./embedded NAME COORDINATORS FOLDER
  *     redis-cli -p 6380 CALL orc hit
  *
- * Its players ask by UDP how the world is: "tick=… hits=… monsters=…". SIGTERM
- * drains it: its monsters move to the other nodes, wounds and all, while the loop
- * goes on.
+ * Its players ask by UDP how the world is: "tick=… hits=… monsters=…"; "hit orc" hits a
+ * monster, wherever it lives, and tells its wounds, and "where orc" names the node where
+ * it lives. SIGTERM drains it: its monsters move to the other nodes, wounds and all,
+ * while the loop goes on.
  */
 #include <ringhold.h>
 
@@ -119,22 +120,69 @@ static unsigned port_of(int fd)
     return ntohs(here.sin_port);
 }
 
-static void players_serve(int fd)
-{
-    struct sockaddr_in who;
-    socklen_t size = sizeof who;
-    char text[128];
+struct player {
+    struct sockaddr_in address;
+    int fd;
+};
 
-    if (recvfrom(fd, text, sizeof text, MSG_DONTWAIT, (struct sockaddr *)&who, &size) < 0) {
+static void tell(const struct player *p, const void *text, size_t size)
+{
+    (void)sendto(p->fd, text, size, 0, (const struct sockaddr *)&p->address, sizeof p->address);
+}
+
+/* On this thread, like all callbacks here: from rh_node_poll(), or rh_node_wait(). */
+static void on_hit(struct rh_node *node, const struct rh_answer *answer, void *argument)
+{
+    struct player *p = argument;
+
+    (void)node;
+    tell(p, answer->payload.data, answer->payload.size);
+    free(p);
+}
+
+static void hit(struct rh_node *node, const struct player *who, struct rh_bytes id)
+{
+    struct player *p = malloc(sizeof *p);
+
+    if (p == NULL) {
         return;
     }
-    const int length = snprintf(text,
-                                sizeof text,
-                                "tick=%" PRIu64 " hits=%" PRIu64 " monsters=%" PRIu64,
-                                world.ticks,
-                                world.hits,
-                                world.monsters);
-    (void)sendto(fd, text, (size_t)length, 0, (struct sockaddr *)&who, size);
+    *p = *who;
+    if (rh_node_call(node, 0, id, (struct rh_bytes){"hit", 3}, 5000, 0, on_hit, p) != RH_OK) {
+        tell(p, "not now", 7); /* the node is leaving, or has a thousand calls open */
+        free(p);
+    }
+}
+
+static void players_serve(struct rh_node *node, int fd)
+{
+    struct player who = {.fd = fd};
+    socklen_t size = sizeof who.address;
+    char text[128];
+    char owner[RH_NODE_NAME];
+    const ssize_t got =
+        recvfrom(fd, text, sizeof text - 1, MSG_DONTWAIT, (struct sockaddr *)&who.address, &size);
+
+    if (got < 0) {
+        return;
+    }
+    text[got] = '\0';
+    if (strncmp(text, "hit ", 4) == 0) {
+        hit(node, &who, (struct rh_bytes){text + 4, strlen(text + 4)});
+    } else if (strncmp(text, "where ", 6) == 0) {
+        const struct rh_bytes id = {text + 6, strlen(text + 6)};
+
+        (void)rh_node_owner(node, 0, id, owner); /* "" if nobody owns it now */
+        tell(&who, owner, strlen(owner));
+    } else {
+        (void)snprintf(text,
+                       sizeof text,
+                       "tick=%" PRIu64 " hits=%" PRIu64 " monsters=%" PRIu64,
+                       world.ticks,
+                       world.hits,
+                       world.monsters);
+        tell(&who, text, strlen(text));
+    }
 }
 
 /* ---- the loop */
@@ -168,7 +216,7 @@ static void run(struct rh_node *node, int players)
         const int64_t left_ms = next_ms - now_ms();
 
         (void)poll(fd, 2, left_ms < 0 ? 0 : (int)left_ms);
-        players_serve(players);
+        players_serve(node, players);
         if (now_ms() >= next_ms) {
             world.ticks++;
             next_ms = now_ms() + TICK_MS;

@@ -48,9 +48,22 @@ extern "C" {
 #define RH_API
 #endif
 
+/* The release that this header is of, and as a number: major * 1000000 + minor * 1000 + patch. The
+ * library that runs may be another one: rh_version(). */
+#define RH_VERSION        "0.1.0"
+#define RH_VERSION_NUMBER 1000
+
+/* Return the version of the library that runs, as "0.1.0"; it lives as long as the process. Any
+ * thread. */
+RH_API const char *rh_version(void);
+/* Return the same as a number, to be compared with RH_VERSION_NUMBER. Any thread. */
+RH_API uint32_t rh_version_number(void);
+
 /* Version of the structures below. The library refuses tables and options with another number. New
- * fields are added only at the end of a structure, and each structure starts with its size: code
- * that was built with an older header of the same ABI keeps working. */
+ * fields are added only at the end of a structure, and each that you fill in starts with its size:
+ * code that was built with an older header of the same ABI keeps working, and what it lacks is 0.
+ * Code that was built with a newer header works as long as it sets nothing that this library does
+ * not know; else it is refused, and a line says both sizes. */
 enum { RH_ABI = 2 };
 
 /* The results of functions and callbacks, and the outcomes of calls. The numbers never change. */
@@ -184,7 +197,8 @@ RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
  * frees it. Exactly one of the two happens. */
 RH_API int rh_done(struct rh_token token, int result);
 
-/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late; or rh_post(). */
+/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late; or rh_post(), or
+ * rh_timer_call(). */
 typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument);
 
 /* Call `timer` (not NULL) on this actor later, while a message runs or a callback is deferred. The
@@ -235,6 +249,19 @@ typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struc
 RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags, rh_on_answer then,
                    void *argument);
+
+/* Frees an argument that the library owns. It runs on the actor's worker, and may call no function
+ * that takes an actor; the instance may be gone. */
+typedef void (*rh_destroy)(void *argument);
+
+/* Like rh_call(), but `argument` is the library's as soon as this is called, whatever it returns.
+ * destroy(argument) is called exactly once: when `then` has returned, when it is certain that
+ * `then` will not be called (the calling actor stopped, moved or failed: after its deactivate), or
+ * at once if this returns an error. A process that dies calls nothing. `destroy`: free() for what
+ * malloc() gave; not NULL (RH_INVALID). */
+RH_API int rh_call_owned(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
+                         struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags,
+                         rh_on_answer then, void *argument, rh_destroy destroy);
 
 /* Send a message for which nobody waits. It runs at most once, in order with the calls from this
  * actor to the same one. An actor may send to itself; that arrives like any message. RH_INVALID and
@@ -439,8 +466,15 @@ RH_API struct rh_group *rh_group_load(struct rh_bytes *state);
  * is > 0, or 0: wrong callback, there is no ops.timer, or the actor has 1024 timers. */
 RH_API uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms,
                                void *argument);
-/* Stop a timer. RH_GONE: it has already ended or been stopped. On the actor's worker, like all
- * functions that take an actor. */
+/* Like rh_timer_start(), but `then` (not NULL) is called with `argument`, whether the kind has an
+ * ops.timer or not; it may finish later, as that may. `argument` is the library's as soon as this
+ * is called: destroy(argument) is called once, when the timer has ended, was stopped or its actor
+ * has ended, never while `then` runs, and at once if this returns 0. `destroy` may be NULL: then
+ * the argument stays the caller's. A move ends the timer, as it ends all timers. */
+RH_API uint64_t rh_timer_call(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, rh_timer then,
+                              void *argument, rh_destroy destroy);
+/* Stop a timer of either function. RH_GONE: it has already ended or been stopped. On the actor's
+ * worker, like all functions that take an actor. */
 RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 
 /* ---- life ---- */
@@ -581,6 +615,26 @@ RH_API struct rh_bytes rh_id(const struct rh_actor *actor);
  * from one owner to the next. A store that keeps the highest one beside the data and refuses a
  * write with a smaller one can't be overwritten by a deposed owner: examples/store_sqlite.c. */
 RH_API uint64_t rh_fence(const struct rh_actor *actor);
+
+/* Names one life of an actor, from its activate to its deactivate on one node. No other life of
+ * that id in the fleet has the same one, whatever moved, failed, was cleared from quarantine or was
+ * restored in between; a fence alone stays the same when the actor starts again where it was. A
+ * later life has the greater one: compare `fence`, then `start`. */
+struct rh_incarnation {
+    uint64_t fence; /* as rh_fence() */
+    uint64_t start; /* of those with that fence; > 0. Two lives in a row may leave numbers out */
+};
+
+/* Return the actor's incarnation, the same one all its life. Any callback may call it, except
+ * upgrade. An actor that asks takes some 400 bytes more. NULL: both are 0. */
+RH_API struct rh_incarnation rh_incarnation(struct rh_actor *actor);
+
+enum { RH_INCARNATION_TEXT = 34 /* bytes of one as text, with its NUL */ };
+/* Write an incarnation as text: `fence` and `start` as 16 hexadecimal digits each, and a '-' in
+ * between. Such texts sort as the incarnations do, byte by byte: for a column of a database, or a
+ * log. NULL is ignored. Any thread. */
+RH_API void rh_incarnation_text(struct rh_incarnation incarnation, char text[34]);
+
 /* Return the pointer that the kind's start callback made; NULL if there is no such callback.
  * Several workers use it at the same time. */
 RH_API void *rh_shared(const struct rh_actor *actor);
@@ -752,8 +806,11 @@ struct rh_actor_ops {
     int (*alarm)(struct rh_actor *actor, void *instance, const struct rh_alarm *alarm);
 };
 
-/* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */
+/* A shared object for `ringhold node --actor ./game.so` defines this one symbol … */
 extern RH_API const struct rh_actor_ops ringhold_actor;
+/* … or, if it has several kinds, this one: a table for each, and NULL behind the last. A kind is
+ * named by its `name`, which no other of the object has: `--kind 3:./game.so:orc`. */
+extern RH_API const struct rh_actor_ops *const ringhold_actors[];
 
 /* ---- a node in this process ---- */
 
@@ -880,14 +937,50 @@ RH_API int rh_node_wait(struct rh_node *node);
  * code; 1 also if the node could not start. */
 RH_API int rh_node_run(const struct rh_node_options *options);
 
+/* Called with the answer of rh_node_call(), which is borrowed until it returns. */
+typedef void (*rh_on_node_answer)(struct rh_node *node, const struct rh_answer *answer,
+                                  void *argument);
+
+/* Call actor `id` (1..255 bytes) of `kind`, wherever it lives, from the program that runs the node:
+ * from any thread, until rh_node_wait() is called, which frees the node: a thread learns by RH_GONE
+ * that it has to end. The actor gets a message as of a client. `then` gets the answer within
+ * timeout_ms (1..60000, required); it is called exactly once, whatever happens:
+ *
+ * - of an embedded node on the thread that calls rh_node_poll(), from there or from rh_node_wait();
+ * - else on the node's protocol thread: it must return at once and never block. It may call
+ *   rh_node_call(), rh_node_owner(), rh_post(), rh_done() and rh_reply_later(), or put the answer
+ *   into a queue of yours.
+ *
+ * Calls to one actor run there in order. flags: RH_IDEMPOTENT. A node that is not registered yet
+ * keeps the call until it is, or its time is over (RH_REJECTED). What is open when the node has
+ * left ends with RH_UNKNOWN, or RH_REJECTED if it was never sent. id and payload are copied;
+ * `argument` stays the caller's.
+ *
+ * On an error `then` is not called. RH_INVALID: an argument is wrong; RH_TOO_BIG: the payload is
+ * over 1 MiB; RH_OVERLOADED: the node has 1024 such calls that are not answered; RH_GONE: the node
+ * is leaving, or has left. */
+RH_API int rh_node_call(struct rh_node *node, uint16_t kind, struct rh_bytes id,
+                        struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags,
+                        rh_on_node_answer then, void *argument);
+
+enum { RH_NODE_NAME = 64 /* bytes of a node's name, with its NUL */ };
+/* Tell which node owns an id now: its name is written to `name`. It is a hint: the id may move at
+ * any time, so call the actor by rh_node_call(), which finds it. From any thread, until
+ * rh_node_wait() is called; it waits for the protocol thread, which takes microseconds while that
+ * is awake. RH_OK; RH_NO_KIND: that node does not host the kind; RH_REJECTED: this node knows no
+ * owner: it is not registered, or nobody has the id; RH_GONE: the node has left; RH_INVALID. `name`
+ * is "" unless it is RH_OK or RH_NO_KIND. */
+RH_API int rh_node_owner(struct rh_node *node, uint16_t kind, struct rh_bytes id, char name[64]);
+
 /* Embedded: return a descriptor that is readable when rh_node_poll() has work. The node owns it;
  * use it in poll(2) and the like, and don't read it. -1: the node is not embedded. */
 RH_API int rh_node_fd(struct rh_node *node);
 
 /* Embedded: run the callbacks that are due, on this thread, which must always be the same one.
- * Waits at most `ms` milliseconds for some (-1 = a second). Call it at least every 20 ms, or when
- * rh_node_fd() is readable: no other thread runs the actors or their timers. RH_OK; RH_GONE: the
- * node has left, call rh_node_wait(); RH_INVALID: the node is not embedded. */
+ * Waits at most `ms` milliseconds for some (-1 = a second). Answers of rh_node_call() are
+ * callbacks, too. Call it at least every 20 ms, or when rh_node_fd() is readable: no other thread
+ * runs the actors or their timers. RH_OK; RH_GONE: the node has left, call rh_node_wait();
+ * RH_INVALID: the node is not embedded. */
 RH_API int rh_node_poll(struct rh_node *node, int ms);
 
 /* ---- where ids live, for a matchmaker or a tool ---- */

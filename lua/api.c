@@ -190,6 +190,8 @@ void api_open(lua_State *L)
     luaL_setfuncs(L, api_state_functions, 0);
     (void)lua_pushstring(L, lua_vm_of(L)->game->argument);
     lua_setfield(L, -2, "argument");
+    (void)lua_pushstring(L, rh_version());
+    lua_setfield(L, -2, "version");
     push_mark(L, lua_actor_busy);
     lua_setfield(L, -2, "BUSY");
     push_mark(L, lua_actor_cold);

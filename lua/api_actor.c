@@ -185,6 +185,16 @@ static int api_fence(lua_State *L)
     return 1;
 }
 
+/* ringhold.incarnation() -> text: this life's, no other's */
+static int api_incarnation(lua_State *L)
+{
+    char text[RH_INCARNATION_TEXT];
+
+    rh_incarnation_text(rh_incarnation(api_current(L)->lua_actor->actor), text);
+    (void)lua_pushstring(L, text);
+    return 1;
+}
+
 /* ringhold.exit(): when the message is answered: flush, deactivate */
 static int api_exit(lua_State *L)
 {
@@ -214,6 +224,7 @@ const luaL_Reg api_actor_functions[] = {
     {"exit", api_exit},
     {"fail", api_fail},
     {"fence", api_fence},
+    {"incarnation", api_incarnation},
     {"flush", api_flush},
     {"fork", api_fork},
     {"from", api_from},

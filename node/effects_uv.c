@@ -2,6 +2,7 @@
  *
  * Does the host's effects: frames to peers, links, disk, actors.
  */
+#include "node/outside_uv.h"
 #include "node/shell_uv.h"
 
 #include "base/actor_name.h"
@@ -229,7 +230,11 @@ static void unqueue(struct queued_events *q, const struct actor *actor)
 
 void shell_answer_call(struct shell *s, const struct call_answer *answer)
 {
-    dispatcher_answer(s, answer);
+    if (answer->worker == OUTSIDE_WORKER) {
+        outside_answer(s, answer);
+    } else {
+        dispatcher_answer(s, answer);
+    }
 }
 
 void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what)

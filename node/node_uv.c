@@ -12,6 +12,7 @@
 #include "daemon/page_uv.h"
 #include "link/inject.h"
 #include "node/metrics.h"
+#include "node/outside_uv.h"
 #include "node/shell_uv.h"
 #include "stream/sendlog.h"
 
@@ -39,6 +40,7 @@ static void leave(struct shell *s, int exit_code)
         return;
     }
     log_info("node", "leaving", "node=%s", s->options->node.name);
+    outside_leave(s);
     s->leaving = true;
     s->leave_us = s->now_us;
     shell_feed(s, &event);
@@ -110,6 +112,7 @@ static void on_completed(uv_poll_t *handle, int status, int events)
 static void on_wake(uv_async_t *handle)
 {
     shell_poll(handle->data);
+    outside_take(handle->data);
 }
 
 /* Faults that tests name, in a build for them. */
@@ -129,6 +132,7 @@ static void tick(struct shell *s)
     struct host_event event = {.type = HOST_TICK};
 
     shell_poll(s);
+    outside_tick(s);
     pace_ticked(&s->pace, s->now_us);
     plant(s);
     calls_tick(s->calls, s->now_us);
@@ -362,6 +366,7 @@ static void finish(struct shell *s)
     bool all_ended = false;
 
     s->exiting = true; // Nothing is a step any more.
+    outside_close(s);
     // What is left when a drain is cut short is flushed. Who was barred has nothing left.
     dispatcher_stop(s, true);
     while (s->persist.busy) {
@@ -428,6 +433,9 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->calls = new_calls(options->node.name);
     calls_count_down(s->calls, &s->dispatcher.broadcasting.size);
     start_loop(s);
+    if (asks->outside != NULL) {
+        asks->outside->wake = &s->wake;
+    }
     if (shell_start(s)) {
         s->exit_code = 0;
         return s;
@@ -443,6 +451,7 @@ struct worker *node_worker(const struct shell *s)
 
 int node_serve(struct shell *s)
 {
+    outside_serve(s);
     pages_attach(s->options->pages, &s->loop, write_page, s);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     pages_detach(s->options->pages);

@@ -46,11 +46,13 @@ int node_run(const struct node_options *options);
 
 struct shell;
 struct worker;
+struct outside; /* node/outside_uv.h */
 
 /* Requests from other threads to a node. */
 struct node_asks {
     atomic_uint stops;
     atomic_bool drain;
+    struct outside *outside; /* NULL = no program of others is around it */
 };
 
 /* Start a node; both are borrowed until it has left. NULL: one line on stderr says why. */

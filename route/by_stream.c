@@ -450,9 +450,10 @@ ask(struct router *r, const struct router_plain *p, struct session *session, uin
 bool by_stream_ask(struct router *r, const struct router_event *event, struct session *session,
                    uint64_t position)
 {
-    // Calls, broadcasts, sessions that clients own, and what operators ask keep to records.
-    if (event->seq != 0 || event->from != NULL || event->chain_count > 0 || event->common != NULL ||
-        operator_request_owns(r, session->id)) {
+    // Calls, all else that a node asks, broadcasts, sessions that clients own, and what operators
+    // ask keep to records.
+    if (r->config.of_node || event->seq != 0 || event->from != NULL || event->chain_count > 0 ||
+        event->common != NULL || operator_request_owns(r, session->id)) {
         return false;
     }
     const struct router_plain plain = {.origin = event->origin,

@@ -67,6 +67,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 static enum profile hunting_ground(enum mutant m)
 {
     static const enum profile ground[M_ALARMSTAYS + 1] = {
+        [M_SAMELIFE] = PROFILE_SESSIONS,
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,

@@ -31,8 +31,8 @@ struct call {
     uint64_t session;   /* of the incarnation that calls, at this node: what it asks of one other
                            actor runs there in order */
     uint16_t from_kind; /* who calls */
-    struct bytes from;
-    uint16_t kind; /* whom */
+    struct bytes from;  /* empty: the program around the node does (node/outside_uv.h) */
+    uint16_t kind;      /* whom */
     struct bytes id;
     struct bytes payload;
     size_t count;        /* of a broadcast: id is so many of them, each u8 size, bytes; else 0 */
@@ -59,6 +59,7 @@ struct numbering {
     _Atomic uint64_t bonds;   /* within one fence stamps of bonds grow, for a fence has one owner */
     _Atomic uint64_t calls;   /* an answer that comes late finds nothing, never another call */
     _Atomic uint64_t callers; /* the calls of two incarnations are not taken for one another's */
+    _Atomic uint64_t starts;  /* likewise of bonds: of rh_incarnation() */
 };
 
 struct call_answer {

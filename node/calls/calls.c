@@ -203,6 +203,7 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
 {
     const bool sends = call->number == 0;
     const bool idempotent = (call->flags & RH_IDEMPOTENT) != 0;
+    const bool of_actor = call->from.size > 0; // else of the program around the node
     const struct caller from = {.kind = call->from_kind, .id = call->from};
     uint64_t chain[RECORD_CHAIN_MAX + 1];
 
@@ -214,9 +215,9 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
         .id = call->id,
         .body = call->payload,
         .common = common,
-        .from = &from,
+        .from = of_actor ? &from : NULL,
         .chain = chain,
-        .chain_count = chain_of(c, call, chain),
+        .chain_count = of_actor ? chain_of(c, call, chain) : 0,
         .timeout_ms = ms,
         .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0) |
                            (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0) |

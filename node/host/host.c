@@ -715,6 +715,17 @@ const struct view *host_view(const struct host *h)
     return &h->topology.view;
 }
 
+const char *host_owner(const struct host *h, uint16_t kind, struct bytes id, bool *hosts)
+{
+    const struct view *view = &h->topology.view;
+    const struct view_member *owner =
+        host_incarnation(h) == 0 ? NULL
+                                 : view_member(view, ring_hit_node(view_lookup(view, kind, id)));
+
+    *hosts = owner != NULL && (owner->kinds.count == 0 || ring_kinds_have(&owner->kinds, kind));
+    return owner == NULL ? NULL : owner->name;
+}
+
 uint64_t host_incarnation(const struct host *h)
 {
     return h->membership.incarnation;

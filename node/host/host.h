@@ -407,6 +407,9 @@ void host_count_time(struct host *h, const struct actor *actor, uint64_t us);
  * actors. */
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);
 const struct view *host_view(const struct host *h);
+/* Return the name of the node that owns an id, as far as this one knows; *hosts: it has the kind.
+ * NULL = nobody does, or this node is not registered. Borrowed until the host's next step. */
+const char *host_owner(const struct host *h, uint16_t kind, struct bytes id, bool *hosts);
 /* Return how many vnodes the node owns. O(ring). */
 size_t host_vnodes(const struct host *h);
 /* 0 = not registered. */

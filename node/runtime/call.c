@@ -26,7 +26,12 @@ static void call_free(struct open_call *c)
         list_remove(&c->due.link);
     }
     buffer_fini(&c->payload);
+    const rh_destroy destroy = c->destroy;
+    void *argument = c->argument;
     pool_give(&c->actor->runtime->call_memory, c->handle);
+    if (destroy != NULL) {
+        destroy(argument);
+    }
 }
 
 void calls_drop(struct rh_actor *a)
@@ -43,12 +48,17 @@ static void hand_out(struct open_call *c, struct bytes payload)
     struct rh_actor *a = c->actor;
     const rh_on_answer then = c->then;
     void *argument = c->argument;
+    const rh_destroy destroy = c->destroy;
     const struct rh_answer answer = {c->status, {payload.data, payload.size}};
 
+    c->destroy = NULL;
     call_free(c); // First: it may call again, up to the limit.
     actor_enter_code(a);
     then(a, a->instance, &answer, argument);
     actor_leave_code(a, true);
+    if (destroy != NULL) {
+        destroy(argument);
+    }
 }
 
 void call_end(struct open_call *c)
@@ -109,8 +119,7 @@ static const char *reason_of(int status)
     }
 }
 
-/* None that isn't OK is without a text. */
-static struct bytes payload_of(const struct call_answer *answer)
+struct bytes runtime_told(const struct call_answer *answer)
 {
     const bool own = answer->status == RH_FAILED && answer->payload.size > 0;
 
@@ -145,7 +154,7 @@ void runtime_answer(struct runtime *s, const struct call_answer *answer)
     } else if (answer->status == RH_DEADLOCK) {
         actor_complain(a, "deadlock", "the actor called an actor that waits for its answer");
     }
-    const struct bytes payload = payload_of(answer);
+    const struct bytes payload = runtime_told(answer);
 
     c->status = answer->status;
     if (a->deferred && !deferral_is_finished(a) && next_answer(a) == NULL) {
@@ -244,9 +253,16 @@ uint64_t call_open_send(struct rh_actor *a, uint64_t send)
     return c->number;
 }
 
+/* What gets the answer. */
+struct handler {
+    rh_on_answer then;
+    void *argument;
+    rh_destroy destroy;
+};
+
 // NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it
-int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
-            uint32_t timeout_ms, uint32_t flags, rh_on_answer then, void *argument)
+static int ask(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
+               uint32_t timeout_ms, uint32_t flags, const struct handler *handler)
 {
     if (actor == NULL) {
         return RH_INVALID;
@@ -258,7 +274,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     if (checked != RH_OK) {
         return checked;
     }
-    if (timeout_ms == 0 || timeout_ms > TIMEOUT_MAX_MS || then == NULL ||
+    if (timeout_ms == 0 || timeout_ms > TIMEOUT_MAX_MS || handler->then == NULL ||
         (flags & ~(uint32_t)RH_IDEMPOTENT) != 0) {
         return RH_INVALID;
     }
@@ -271,14 +287,41 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
         return RH_OVERLOADED;
     }
     struct open_call *c = open_call_new(actor);
-    c->then = then;
-    c->argument = argument;
+    c->then = handler->then;
+    c->argument = handler->argument;
+    c->destroy = handler->destroy;
     actor->extra->call_count++;
     call.number = c->number;
     call.timeout_ms = timeout_ms;
     call.flags = flags;
     tell_call(actor, &call);
     return RH_OK;
+}
+
+// NOLINTNEXTLINE(readability-function-size): the same
+int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
+            uint32_t timeout_ms, uint32_t flags, rh_on_answer then, void *argument)
+{
+    const struct handler handler = {.then = then, .argument = argument};
+
+    return ask(actor, kind, id, payload, timeout_ms, flags, &handler);
+}
+
+// NOLINTNEXTLINE(readability-function-size): the same
+int rh_call_owned(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
+                  struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags, rh_on_answer then,
+                  void *argument, rh_destroy destroy)
+{
+    const struct handler handler = {.then = then, .argument = argument, .destroy = destroy};
+
+    if (destroy == NULL) {
+        return RH_INVALID;
+    }
+    const int asked = ask(actor, kind, id, payload, timeout_ms, flags, &handler);
+    if (asked != RH_OK) {
+        destroy(argument);
+    }
+    return asked;
 }
 
 static int check_ids(const struct rh_actor *a, const struct rh_bytes *ids, size_t count,

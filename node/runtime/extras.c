@@ -67,6 +67,7 @@ void extras_give_back(struct rh_actor *a)
         return;
     }
     x->session = 0;
+    x->start = 0;
     memset(x->yielded, 0, sizeof x->yielded);
     x->spare = s->spare;
     s->spare = x;
@@ -79,7 +80,7 @@ void extras_calm(struct rh_actor *a)
 
     if (x != &runtime_nothing && a->task == VERB_NONE && a->callback == CALLBACK_NONE &&
         list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0 &&
-        x->client == NULL && x->durable == NULL && x->life == NULL) {
+        x->start == 0 && x->client == NULL && x->durable == NULL && x->life == NULL) {
         ASSERT(x->deferral == NULL && x->out == NULL && list_empty(&x->after));
         extras_give_back(a);
     }

@@ -104,8 +104,9 @@ struct timer {
     struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
     uint64_t number;           /* OWN */
     uint64_t every_us;         /* OWN: 0 = once */
-    rh_timer call;             /* AFTER */
+    rh_timer call;             /* AFTER; OWN: NULL = the kind's `timer` */
     void *argument;
+    rh_destroy destroy; /* OWN: of the argument; NULL = it is not the timer's, or its call runs */
 };
 
 /* A call without an answer, or with one that waits for a turn. */
@@ -118,7 +119,8 @@ struct open_call {
     uint32_t handle;   /* of its memory */
     rh_on_answer then; /* NULL: it is the runtime's, for `send` */
     void *argument;
-    uint64_t send; /* of the actor's outbox; 0 = it is a call */
+    rh_destroy destroy; /* of the argument; NULL = it is the caller's */
+    uint64_t send;      /* of the actor's outbox; 0 = it is a call */
     int status;
     struct buffer payload; /* of the answer that waits */
 };
@@ -209,6 +211,7 @@ struct extras {
     uint64_t yielded[YIELDED_MAX]; /* whose places were given away last; 0 = nobody's */
     uint32_t yielded_count;
     uint64_t session;        /* of its calls; 0 = it has made none */
+    uint64_t start;          /* of rh_incarnation(); 0 = it was not asked for */
     struct durable *durable; /* owned; of an actor of a durable kind; or NULL */
     struct extras *spare;
 };

@@ -6,9 +6,13 @@
 
 #include "base/assert.h"
 #include "base/decimal.h"
+#include "base/mutant.h"
 #include "wire/args.h"
 #include "wire/cursor.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 /* In the Redis protocol a line break would end the error early. */
@@ -269,6 +273,33 @@ struct rh_bytes rh_id(const struct rh_actor *actor)
 uint64_t rh_fence(const struct rh_actor *actor)
 {
     return actor == NULL ? 0 : actor->fence;
+}
+
+/* Within one fence an id has one owner, and that is one process: it counts (decision 104). */
+struct rh_incarnation rh_incarnation(struct rh_actor *actor)
+{
+    if (actor == NULL) {
+        return (struct rh_incarnation){0};
+    }
+    struct extras *x = extra_of(actor);
+
+    if (x->start == 0) {
+        x->start = mutant(M_SAMELIFE)
+                       ? 1
+                       : atomic_fetch_add(&actor->runtime->config.numbering->starts, 1) + 1;
+    }
+    return (struct rh_incarnation){.fence = actor->fence, .start = x->start};
+}
+
+void rh_incarnation_text(struct rh_incarnation incarnation, char text[34])
+{
+    if (text != NULL) {
+        (void)snprintf(text,
+                       RH_INCARNATION_TEXT,
+                       "%016" PRIx64 "-%016" PRIx64,
+                       incarnation.fence,
+                       incarnation.start);
+    }
 }
 
 void *rh_shared(const struct rh_actor *actor)

@@ -184,6 +184,8 @@ void runtime_discard(struct rh_actor *actor, enum rh_why why);
 void runtime_part(struct rh_actor *actor, enum rh_why otherwise);
 /* Forget the clients of that gateway: none of them is there any more. */
 void runtime_gateway_gone(struct runtime *s, uint64_t gateway);
+/* What an answer's caller is told: none that isn't OK is without a text. */
+struct bytes runtime_told(const struct call_answer *answer);
 /* A call has ended. */
 void runtime_answer(struct runtime *s, const struct call_answer *answer);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers of actors: rh_timer_start, rh_after, and the periodic flush.
+ * Timers of actors: rh_timer_start, rh_timer_call, rh_after, and the periodic flush.
  */
 #include "node/runtime/inside.h"
 
@@ -22,7 +22,24 @@ static void timer_free(struct timer *t)
     unset(t);
     list_remove(&t->in_actor);
     t->actor->extra->timer_count -= t->type == TIMER_OWN ? 1 : 0;
+    if (t->destroy != NULL) {
+        t->destroy(t->argument);
+    }
     mem_free(t);
+}
+
+/* Find one that was set by its id; NULL = it has ended. */
+static struct timer *find(const struct rh_actor *a, uint64_t number)
+{
+    for (struct list_link *l = list_front(&a->extra->timers); l != NULL;
+         l = list_next(&a->extra->timers, l)) {
+        struct timer *t = CONTAINER_OF(l, struct timer, in_actor);
+
+        if (t->number == number) {
+            return t;
+        }
+    }
+    return NULL;
 }
 
 static void free_all(struct list *timers)
@@ -144,16 +161,30 @@ void timers_run(struct runtime *s)
     }
 }
 
+static void call_timer(struct rh_actor *a, rh_timer call, uint64_t number, void *argument)
+{
+    actor_enter_code(a);
+    if (call != NULL) {
+        call(a, a->instance, argument);
+    } else {
+        role_of(a)->ops->timer(a, a->instance, number, argument);
+    }
+    actor_leave_code(a, true);
+}
+
 void timer_fire(struct timer *t)
 {
     struct rh_actor *a = t->actor;
     const uint64_t number = t->number;
+    const rh_timer call = t->call;
+    const rh_destroy destroy = t->destroy;
     void *argument = t->argument;
 
     if (t->type == TIMER_ALARM) {
         durable_alarms_want(a); // It comes last in the turn, for it may finish later.
         return;
     }
+    t->destroy = NULL; // While the call runs it may be stopped.
     if (t->every_us == 0) {
         timer_free(t);
     } else {
@@ -164,9 +195,15 @@ void timer_fire(struct timer *t)
                    &t->alarm,
                    next_us > a->runtime->now_us ? next_us : a->runtime->now_us + t->every_us);
     }
-    actor_enter_code(a);
-    role_of(a)->ops->timer(a, a->instance, number, argument);
-    actor_leave_code(a, true);
+    call_timer(a, call, number, argument);
+    if (destroy != NULL) {
+        t = find(a, number);
+        if (t != NULL) {
+            t->destroy = destroy;
+        } else {
+            destroy(argument);
+        }
+    }
     if (a->extra->deferral != NULL) {
         a->deferred = true;
         runtime_tell(a, VERB_DEFER);
@@ -201,11 +238,10 @@ static bool may_set(const struct rh_actor *a)
     return actor_may_ask(a) || a->callback == CALLBACK_RESUME;
 }
 
-uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
+static struct timer *start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
 {
-    if (actor == NULL || !may_set(actor) || role_of(actor)->ops->timer == NULL ||
-        actor->extra->timer_count == RUNTIME_TIMERS_MAX) {
-        return 0;
+    if (!may_set(actor) || actor->extra->timer_count == RUNTIME_TIMERS_MAX) {
+        return NULL;
     }
     struct timer *t = mem_new(1, sizeof *t);
     t->due.is_timer = true;
@@ -217,6 +253,31 @@ uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, 
     list_push_back(&extra_of(actor)->timers, &t->in_actor);
     actor->extra->timer_count++;
     alarms_set(&actor->runtime->alarms, &t->alarm, after_ms(actor, ms));
+    return t;
+}
+
+uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
+{
+    const struct timer *t = actor == NULL || role_of(actor)->ops->timer == NULL
+                                ? NULL
+                                : start(actor, ms, every_ms, argument);
+
+    return t == NULL ? 0 : t->number;
+}
+
+uint64_t rh_timer_call(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, rh_timer then,
+                       void *argument, rh_destroy destroy)
+{
+    struct timer *t = actor == NULL || then == NULL ? NULL : start(actor, ms, every_ms, argument);
+
+    if (t == NULL) {
+        if (destroy != NULL) {
+            destroy(argument);
+        }
+        return 0;
+    }
+    t->call = then;
+    t->destroy = destroy;
     return t->number;
 }
 
@@ -225,16 +286,13 @@ int rh_timer_stop(struct rh_actor *actor, uint64_t timer)
     if (actor == NULL) {
         return RH_INVALID;
     }
-    for (struct list_link *l = list_front(&actor->extra->timers); l != NULL;
-         l = list_next(&actor->extra->timers, l)) {
-        struct timer *t = CONTAINER_OF(l, struct timer, in_actor);
+    struct timer *t = find(actor, timer);
 
-        if (t->number == timer) {
-            timer_free(t);
-            return RH_OK;
-        }
+    if (t == NULL) {
+        return RH_GONE;
     }
-    return RH_GONE;
+    timer_free(t);
+    return RH_OK;
 }
 
 int rh_flush_soon(struct rh_actor *actor)

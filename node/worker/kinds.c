@@ -6,6 +6,7 @@
 #include "node/worker/kinds.h"
 
 #include "base/beside.h"
+#include "base/given.h"
 #include "base/mem.h"
 #include "node/actors/actors.h"
 #include "wire/session.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     IDLE_DEFAULT_MS = 600000,
@@ -32,22 +34,13 @@ static enum err complain(const char *name, const char *what, enum err error)
     return error;
 }
 
-/* An actor from a newer header may set callbacks that nobody here would call. */
-static bool is_newer(const struct rh_actor_ops *ops)
+/* What an older table lacks is NULL in the copy. One from a newer header may set callbacks that
+ * nobody here would call. */
+static enum err take(const char *name, const struct rh_actor_ops *ops, struct rh_actor_ops *copy)
 {
-    const char *bytes = (const char *)ops;
-
-    for (size_t i = sizeof *ops; i < ops->size; i++) {
-        if (bytes[i] != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum err check(const char *name, const struct rh_actor_ops *ops)
-{
-    char text[128];
+    const struct given given = {.data = ops, .size = ops->size, .least = OPS_SIZE_FIRST};
+    char what[GIVEN_TEXT];
+    char text[GIVEN_TEXT + 64];
 
     if (ops->abi != RH_ABI) {
         (void)snprintf(text,
@@ -57,26 +50,15 @@ static enum err check(const char *name, const struct rh_actor_ops *ops)
                        RH_ABI);
         return complain(name, text, ERR_FOREIGN);
     }
-    if (ops->size < OPS_SIZE_FIRST) {
-        return complain(name, "its table of callbacks is too short", ERR_FOREIGN);
-    }
-    if (is_newer(ops)) {
-        return complain(name, "it needs a newer libringhold", ERR_FOREIGN);
+    if (!given_take(&given, copy, sizeof *copy, what)) {
+        (void)snprintf(text, sizeof text, "its table of callbacks: %s", what);
+        return complain(name, text, ERR_FOREIGN);
     }
     if (ops->name == NULL || ops->activate == NULL || ops->message == NULL ||
         ops->deactivate == NULL) {
         return complain(name, "it lacks one of name, activate, message, deactivate", ERR_INVALID);
     }
     return ERR_OK;
-}
-
-/* What an older table lacks stays NULL. */
-static struct rh_actor_ops copy_of(const struct rh_actor_ops *ops)
-{
-    struct rh_actor_ops copy = {0};
-
-    memcpy(&copy, ops, ops->size < sizeof copy ? ops->size : sizeof copy);
-    return copy;
 }
 
 /* Without `upgrade` it reads what it writes. NULL: its versions make sense; else what is wrong. */
@@ -112,12 +94,12 @@ static bool is_hashed(const struct rh_kind *kind)
 
 static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
 {
-    const enum err error = check(name, kind->ops);
+    struct rh_actor_ops ops;
+    const enum err error = take(name, kind->ops, &ops);
 
     if (error != ERR_OK) {
         return error;
     }
-    struct rh_actor_ops ops = copy_of(kind->ops);
     const char *wrong = set_versions(&ops);
     if (wrong != NULL) {
         return complain(name, wrong, ERR_INVALID);
@@ -187,7 +169,72 @@ enum err kinds_add(struct kinds *k, const struct rh_kind *kind)
     return add(k, kind, kind->ops->name == NULL ? "(no name)" : kind->ops->name);
 }
 
-static enum err add_object(struct kinds *k, const struct rh_kind *kind, const char *path)
+/* The kinds of an object that were looked at, for people. */
+struct offered {
+    char names[512];
+    size_t size;
+};
+
+/* True: it is the table of that name, or of another ABI, whose name nobody can read: take() says
+ * so.
+ */
+static bool is_named(const struct rh_actor_ops *ops, const char *name, struct offered *offered)
+{
+    const size_t room = sizeof offered->names - offered->size;
+
+    if (ops->abi != RH_ABI) {
+        return true;
+    }
+    if (name != NULL && ops->name != NULL && strcmp(ops->name, name) == 0) {
+        return true;
+    }
+    const int size = snprintf(offered->names + offered->size,
+                              room,
+                              "%s%s",
+                              offered->size == 0 ? "" : ", ",
+                              ops->name == NULL ? "(no name)" : ops->name);
+    offered->size += (size_t)size < room ? (size_t)size : room - 1;
+    return false;
+}
+
+/* `name`: NULL = the only one. NULL after printing why not. */
+static const struct rh_actor_ops *pick(void *object, const char *path, const char *name)
+{
+    const struct rh_actor_ops *only = dlsym(object, "ringhold_actor");
+    const struct rh_actor_ops *const *each = dlsym(object, "ringhold_actors");
+    struct offered offered = {.names = ""};
+    char text[sizeof offered.names + 512];
+
+    if (only == NULL && each == NULL) {
+        (void)complain(path,
+                       "it has neither of the symbols `ringhold_actor` and `ringhold_actors`",
+                       ERR_NOT_FOUND);
+        return NULL;
+    }
+    if (only != NULL && (name == NULL || is_named(only, name, &offered))) {
+        return only;
+    }
+    for (; each != NULL && *each != NULL; each++) {
+        if (is_named(*each, name, &offered)) {
+            return *each;
+        }
+    }
+    if (name == NULL) {
+        (void)snprintf(text,
+                       sizeof text,
+                       "it has several kinds: name one, as in %s:NAME. It has %s",
+                       path,
+                       offered.names);
+    } else {
+        (void)snprintf(text, sizeof text, "it has no kind '%s'. It has %s", name, offered.names);
+    }
+    (void)complain(path, text, ERR_NOT_FOUND);
+    return NULL;
+}
+
+/* `name`: of a kind in it; NULL = there is one alone. */
+static enum err load(struct kinds *k, const struct rh_kind *kind, const char *path,
+                     const char *name)
 {
     struct rh_kind loaded = *kind;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -195,16 +242,29 @@ static enum err add_object(struct kinds *k, const struct rh_kind *kind, const ch
     if (object == NULL) {
         return complain(path, dlerror(), ERR_NOT_FOUND);
     }
-    loaded.ops = dlsym(object, "ringhold_actor");
-    const enum err error = loaded.ops == NULL
-                               ? complain(path, "it has no symbol `ringhold_actor`", ERR_NOT_FOUND)
-                               : add(k, &loaded, path);
+    loaded.ops = pick(object, path, name);
+    const enum err error = loaded.ops == NULL ? ERR_NOT_FOUND : add(k, &loaded, path);
     if (error != ERR_OK) {
         (void)dlclose(object);
         return error;
     }
     k->kind[k->count - 1].object = object;
     return ERR_OK;
+}
+
+/* "./game.so:orc" is the kind `orc` in "./game.so", unless there is a file of that name. */
+static enum err add_object(struct kinds *k, const struct rh_kind *kind, const char *words)
+{
+    char *path = mem_string(words);
+    char *colon = strrchr(path, ':');
+    const bool names = colon != NULL && strchr(colon, '/') == NULL && access(path, F_OK) != 0;
+
+    if (names) {
+        *colon = '\0';
+    }
+    const enum err error = load(k, kind, path, names ? colon + 1 : NULL);
+    mem_free(path);
+    return error;
 }
 
 static enum err add_split(struct kinds *k, const struct rh_kind *kind, const char *name)
@@ -235,7 +295,7 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
         name,
         "there is no such bundled actor: kv and echo exist, ledger if the package "
         "ringhold-tools is installed, store_redis and store_postgres if ringhold-stores "
-        "is; a file's name needs a slash: ./game.so",
+        "is; a file's name needs a slash: ./game.so, or ./game.so:KIND",
         ERR_NOT_FOUND);
 }
 

@@ -41,9 +41,9 @@ struct kinds {
 MUST_CHECK enum err kinds_add(struct kinds *k, const struct rh_kind *kind);
 
 /* Add kind `number` by its name: "kv", "echo", one whose NAME.so is installed beside this program
- * ("ledger"), or a shared object's path, which has a slash in it: "./game.so"; then optionally
- * "=ARGUMENT"; or "host=WORDS". ERR_NOT_FOUND: no such actor or file, or the file lacks the symbol
- * `ringhold_actor`; else as kinds_add(). */
+ * ("ledger"), or a shared object's path, which has a slash in it: "./game.so", or "./game.so:orc",
+ * which names a kind in it; then optionally "=ARGUMENT"; or "host=WORDS". ERR_NOT_FOUND: no such
+ * actor or file, or the file has no such kind; else as kinds_add(). */
 MUST_CHECK enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name);
 
 /* Add kinds, one line for each: "NUMBER[@together][@remember]:NAME", "NUMBER@singleton:NAME" or

@@ -211,6 +211,11 @@ int worker_fd(const struct worker *w)
     return w->fd;
 }
 
+void worker_rouse(struct worker *w)
+{
+    worker_on_later(w);
+}
+
 bool worker_poll(struct worker *w, uint64_t wait_us)
 {
     if (w->closed) {

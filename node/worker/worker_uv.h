@@ -123,6 +123,8 @@ void worker_free(struct worker *w);
 
 /* Readable when worker_poll() has work; -1 = it has a thread. */
 int worker_fd(const struct worker *w);
+/* From any thread: have worker_poll() return. */
+void worker_rouse(struct worker *w);
 /* Do what is there, or wait for some, at most so long. False = it has ended. */
 bool worker_poll(struct worker *w, uint64_t wait_us);
 

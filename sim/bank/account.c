@@ -131,6 +131,7 @@ static int activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
     o->teller = teller;
     o->fleet = teller_fleet(teller);
     o->account = bank_account(o->fleet, bytes_of(id.data, id.size));
+    check_incarnation(o->fleet, o->account, rh_incarnation(actor));
     if (!load(actor, o)) {
         born.id = bank_number(o->fleet);
         note(actor, o, &born, ACCOUNT_SUM);

@@ -14,6 +14,7 @@
  *     fence        a FENCE or REASSIGN is wished for when the wait is over         lease.c
  *     needless     nobody is fenced, nor registered twice, without need            lease.c
  *     stamps       fence and cold of each vnode are what the commands make them    stamps.c
+ *     incarnation  no two lives of an id have the same; the later has the greater  incarnation.c
  *     owner        K2: only the owner of the newest ring runs an entity            actor.c
  *     ttl          what a request waited at a node is gone when it is passed on    view.c
  *     era          nothing leaves a node that it said in an older era              view.c
@@ -74,6 +75,7 @@
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
 
+#include <ringhold.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -228,6 +230,13 @@ struct ledger {
     uint32_t former_cells;
     uint64_t former_version;
     uint64_t former_restores; /* … behind so many restores */
+    struct {
+        const void *actor;
+        uint64_t fence;
+        uint64_t start;
+    } * life; /* owned; each that began, of actors on the runtime */
+    size_t life_count;
+    size_t life_cap;
 };
 
 void ledger_init(struct fleet *f);
@@ -288,6 +297,8 @@ void check_fenced(struct fleet *f, const Rh__CommandFence *command);
 void check_over(struct fleet *f, const struct sim_node *n);
 /* A command was applied: what became of the vnodes' stamps. */
 void check_stamps(struct fleet *f, const Rh__Command *command, const struct state_result *result);
+/* An actor on a node's runtime begins a life; `actor` is the same for all its lives. */
+void check_incarnation(struct fleet *f, const void *actor, struct rh_incarnation new);
 /* A node crashes. The leader cannot know: for it the lease of the node lasts on. */
 void check_leaves_lease(struct fleet *f, struct sim_node *n);
 /* The lease of a dead incarnation must be over. `what` says what happens to that one now. */

@@ -69,6 +69,7 @@ void ledger_fini(struct ledger *l)
     mem_free(l->ask);
     mem_free(l->view);
     mem_free(l->former);
+    mem_free(l->life);
     mem_free(l->outcome);
 }
 

@@ -206,6 +206,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
         group_actor_open(&l->groups);
     }
     session_actor_listened(l->fleet, l->actor);
+    check_incarnation(f, h, rh_incarnation(actor));
     check_session_actor_begins(
         f, h, sim_runtime_node(s), state != NULL, l->memory.spell, l->memory.made);
     l->due_us = f->world.now_us + f->players->push_ms * 1070; // at the latest

@@ -264,11 +264,19 @@ static void self_moves_without_being_asked(void **state)
              "function k.on_activate(self, state) self.moves = (self.moves or -1) + 1\n"
              "  self.bag = self.bag or {'sword'} assert((state == nil) == (self.moves == 0)) end\n"
              "function k.show(self) return self.moves .. self.bag[1] .. ringhold.fence() end\n"
+             "function k.life(self) return ringhold.incarnation() end\n"
+             "function k.version(self) return ringhold.version end\n"
              "function k.spoil(self) self.bag.f = print end\n",
              false);
     rig_enter(&r);
     assert_string_equal(call(&r, "show"), "0sword7");
+    assert_string_equal(call(&r, "version"), rh_version());
+    char life[RH_INCARNATION_TEXT];
+    (void)snprintf(life, sizeof life, "%s", call(&r, "life"));
+    assert_memory_equal(life, "0000000000000007-", 17);
+    assert_string_equal(call(&r, "life"), life);
     runtime_rig_move(&r.t, r.kind[0].ops, r.shared);
+    assert_true(strcmp(call(&r, "life"), life) > 0);
     assert_string_equal(call(&r, "show"), "1sword9");
     (void)call(&r, "spoil");
     runtime_export(r.t.actor);

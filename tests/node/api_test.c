@@ -60,6 +60,12 @@ static void questions(void)
     assert_int_equal(rh_actors(NULL, NULL, lists_nobody, NULL), RH_INVALID);
 }
 
+static void versions(void)
+{
+    assert_memory_equal(rh_version(), RH_VERSION, strlen(RH_VERSION)); // "+next" may be behind it
+    assert_int_equal(rh_version_number(), RH_VERSION_NUMBER);
+}
+
 static void values(void)
 {
     assert_int_equal(rh_text(NULL).bytes.size, 0);
@@ -85,6 +91,8 @@ static void replies(void)
 static void asks(void)
 {
     assert_int_equal(rh_call(NULL, 0, id, none, 10, 0, never, NULL), RH_INVALID);
+    assert_int_equal(rh_call_owned(NULL, 0, id, none, 10, 0, never, NULL, free), RH_INVALID);
+    assert_int_equal(rh_call_owned(NULL, 0, id, none, 10, 0, never, NULL, NULL), RH_INVALID);
     assert_int_equal(rh_send(NULL, 0, id, none), RH_INVALID);
     assert_int_equal(rh_send_once(NULL, 0, id, none), RH_INVALID);
     assert_int_equal(rh_push(NULL, none), RH_INVALID);
@@ -123,6 +131,8 @@ static void life(void)
     struct rh_bytes at_null = lost;
 
     assert_int_equal(rh_timer_start(NULL, 1, 0, NULL), 0);
+    assert_int_equal(rh_timer_call(NULL, 1, 0, never_due, NULL, free), 0);
+    assert_int_equal(rh_timer_call(NULL, 1, 0, NULL, NULL, NULL), 0);
     assert_int_equal(rh_timer_stop(NULL, 1), RH_INVALID);
     assert_int_equal(rh_passivate(NULL), RH_INVALID);
     assert_int_equal(rh_fail(NULL, NULL), RH_INVALID);
@@ -130,6 +140,9 @@ static void life(void)
     assert_int_equal(rh_flush_soon(NULL), RH_INVALID);
     assert_null(rh_id(NULL).data);
     assert_int_equal(rh_fence(NULL), 0);
+    assert_int_equal(rh_incarnation(NULL).fence, 0);
+    assert_int_equal(rh_incarnation(NULL).start, 0);
+    rh_incarnation_text(rh_incarnation(NULL), NULL);
     assert_int_equal(rh_state_get(NULL, id, &at_null), RH_INVALID);
     assert_int_equal(rh_state_next(NULL, none, &at_null, &at_null), RH_INVALID);
     assert_int_equal(rh_state_put(NULL, id, none), RH_INVALID);
@@ -141,6 +154,14 @@ static void life(void)
     assert_null(rh_shared(NULL));
     rh_out_put(NULL, "x", 1);
     rh_ids_put(NULL, id);
+}
+
+static void never_told(struct rh_node *node, const struct rh_answer *answer, void *argument)
+{
+    (void)node;
+    (void)answer;
+    (void)argument;
+    fail();
 }
 
 static void nodes(void)
@@ -162,6 +183,8 @@ static void nodes(void)
     assert_null(rh_node_start(&o));
     o.kinds = &no_ops;
     assert_null(rh_node_start(&o));
+    assert_int_equal(rh_node_call(NULL, 0, id, none, 10, 0, never_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_owner(NULL, 0, id, f), RH_INVALID);
     assert_int_equal(rh_node_drain(NULL), RH_INVALID);
     rh_node_stop(NULL);
     assert_int_equal(rh_node_wait(NULL), 1);
@@ -252,6 +275,7 @@ static void lines(void)
 static void nothing_is_an_error_and_no_crash(void **state)
 {
     (void)state;
+    versions();
     values();
     questions();
     replies();

@@ -129,6 +129,27 @@ static void the_demos_actor_is_a_shared_object(void **state)
     kinds_fini(&k);
 }
 
+/* What is said on stderr of a kind that is refused. */
+static const char *refusal(const char *name, enum err want)
+{
+    static char text[1024];
+    struct kinds k = {0};
+    FILE *file = tmpfile();
+    const int stands = dup(STDERR_FILENO);
+
+    assert_non_null(file);
+    assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+    const enum err error = add_object(&k, name);
+    assert_true(dup2(stands, STDERR_FILENO) >= 0);
+    assert_int_equal(close(stands), 0);
+    assert_int_equal(error, want);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    kinds_fini(&k);
+    return text;
+}
+
 static void a_shared_object_is_an_actor(void **state)
 {
     struct kinds k = {0};
@@ -146,6 +167,49 @@ static void a_shared_object_is_an_actor(void **state)
     assert_string_equal(runtime_rig_call(&t, "x"), "3");
     runtime_rig_close(&t);
     kinds_fini(&k);
+}
+
+static const char *says(const struct kinds *k, uint16_t number)
+{
+    static struct runtime_rig t;
+
+    runtime_rig_open(&t, &kinds_find(k, number)->ops, NULL);
+    (void)runtime_rig_call(&t, "what");
+    runtime_rig_close(&t);
+    return t.text;
+}
+
+static void a_shared_object_may_have_several_kinds(void **state)
+{
+    struct kinds k = {0};
+    char path[512];
+    char lines[1200];
+
+    (void)state;
+    object_path(path, sizeof path, "tests/plugins/several.so");
+    (void)snprintf(lines, sizeof lines, "3:%s:orc=green\n4@singleton:%s:wolf", path, path);
+    assert_true(kinds_add_lines(&k, lines));
+    assert_string_equal(kinds_find(&k, 3)->argument, "green");
+    assert_string_equal(says(&k, 3), "orc");
+    assert_string_equal(says(&k, 4), "wolf");
+    object_path(path, sizeof path, "examples/counter.so:counter"); // of one that has a single kind
+    assert_int_equal(kinds_add_named(&k, 5, path), ERR_OK);
+    kinds_fini(&k);
+}
+
+static void who_names_no_kind_of_an_object_is_told_which_there_are(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(refusal("tests/plugins/several.so:cat", ERR_NOT_FOUND),
+                           "several.so: it has no kind 'cat'. It has orc, wolf, ghost\n"));
+    assert_non_null(strstr(refusal("tests/plugins/several.so", ERR_NOT_FOUND),
+                           "several.so:NAME. It has orc, wolf, ghost\n"));
+    assert_non_null(strstr(refusal("tests/plugins/several.so:ghost", ERR_INVALID), "it lacks one"));
+    assert_non_null(strstr(refusal("examples/counter.so:cat", ERR_NOT_FOUND),
+                           "it has no kind 'cat'. It has counter\n"));
+    assert_non_null(strstr(refusal("tests/plugins/nameless.so:cat", ERR_NOT_FOUND), "neither"));
+    assert_non_null(strstr(refusal("tests/plugins/foreign.so:cat", ERR_FOREIGN), "this is ABI 2"));
+    assert_non_null(strstr(refusal("tests/plugins/none.so:cat", ERR_NOT_FOUND), "none.so: "));
 }
 
 static void a_bad_shared_object_is_refused(void **state)
@@ -398,6 +462,8 @@ int main(void)
         cmocka_unit_test(a_part_has_three_decimals_at_most),
         cmocka_unit_test(the_demos_actor_is_a_shared_object),
         cmocka_unit_test(a_shared_object_is_an_actor),
+        cmocka_unit_test(a_shared_object_may_have_several_kinds),
+        cmocka_unit_test(who_names_no_kind_of_an_object_is_told_which_there_are),
         cmocka_unit_test(a_bad_shared_object_is_refused),
         cmocka_unit_test(a_state_of_another_version_is_upgraded_before_it_is_activated),
         cmocka_unit_test(what_a_kind_reads_holds_what_it_writes),

@@ -85,6 +85,30 @@ static int session(struct rh_actor *actor, void *instance, const struct rh_sessi
                                            : RH_OK;
 }
 
+static void owned_tick(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct counter *c = instance;
+
+    (void)actor;
+    c->ticks += *(long *)argument;
+}
+
+static size_t freed;
+static void *owned_new(long value)
+{
+    long *owned = malloc(sizeof *owned);
+
+    assert_non_null(owned);
+    *owned = value;
+    return owned;
+}
+
+static void owned_free(void *argument)
+{
+    freed++;
+    free(argument);
+}
+
 static void message(struct rh_actor *actor, void *instance, const struct rh_message *m)
 {
     struct counter *c = instance;
@@ -92,16 +116,24 @@ static void message(struct rh_actor *actor, void *instance, const struct rh_mess
 
     (void)snprintf(word, sizeof word, "%.*s", (int)m->payload.size, (const char *)m->payload.data);
     if (strncmp(word, "ask ", 4) == 0) {
-        assert_int_equal(rh_call(actor,
-                                 COUNTER,
-                                 (struct rh_bytes){word + 4, strlen(word + 4)},
-                                 (struct rh_bytes){"add", 3},
-                                 500,
-                                 0,
-                                 on_answer,
-                                 NULL),
+        assert_int_equal(rh_call_owned(actor,
+                                       COUNTER,
+                                       (struct rh_bytes){word + 4, strlen(word + 4)},
+                                       (struct rh_bytes){"add", 3},
+                                       500,
+                                       0,
+                                       on_answer,
+                                       owned_new(0),
+                                       owned_free),
                          RH_OK);
         (void)rh_defer(actor);
+    } else if (strcmp(word, "tock") == 0) {
+        assert_true(rh_timer_call(actor, 100, 100, owned_tick, owned_new(2), owned_free) > 0);
+    } else if (strcmp(word, "life") == 0) {
+        char text[RH_INCARNATION_TEXT];
+
+        rh_incarnation_text(rh_incarnation(actor), text);
+        (void)rh_reply(actor, rh_text(text));
     } else if (strcmp(word, "sleep") == 0) {
         (void)rh_defer(actor);
     } else if (strcmp(word, "tick") == 0) {
@@ -227,14 +259,65 @@ static void timers_come_in_their_time(void **state)
     rh_test_free(t);
 }
 
+static void timers_with_a_function_end_with_their_actor(void **state)
+{
+    struct rh_test *t = open_world();
+
+    (void)state;
+    freed = 0;
+    (void)rh_test_call(t, COUNTER, "ann", "tock");
+    rh_test_advance(t, 350);
+    assert_string_equal(rh_test_call(t, COUNTER, "ann", "ticks"), "6");
+    assert_int_equal(freed, 0);
+    assert_int_equal(rh_test_move(t, COUNTER, "ann"), RH_OK);
+    assert_int_equal(freed, 1);
+    rh_test_advance(t, 1000);
+    assert_string_equal(rh_test_call(t, COUNTER, "ann", "ticks"), "0");
+    (void)rh_test_call(t, COUNTER, "ann", "tock");
+    rh_test_crash(t);
+    assert_int_equal(freed, 2);
+    rh_test_free(t);
+}
+
+static void each_life_is_another(void **state)
+{
+    static const char *const ways[] = {"fail", "end", "move", "crash"};
+    struct rh_test *t = open_world();
+    char before[RH_INCARNATION_TEXT] = "";
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        const char *way = ways[i % 4];
+        const char *now = rh_test_call(t, COUNTER, "ann", "life");
+
+        assert_true(strcmp(before, now) < 0);
+        (void)snprintf(before, sizeof before, "%s", now);
+        assert_string_equal(rh_test_call(t, COUNTER, "ann", "life"), before);
+        if (strcmp(way, "move") == 0) {
+            assert_int_equal(rh_test_move(t, COUNTER, "ann"), RH_OK);
+        } else if (strcmp(way, "crash") == 0) {
+            rh_test_crash(t);
+        } else {
+            (void)rh_test_call(t, COUNTER, "ann", way);
+        }
+    }
+    rh_test_free(t);
+}
+
 static void actors_call_each_other(void **state)
 {
     struct rh_test *t = open_world();
 
     (void)state;
+    freed = 0;
     assert_string_equal(rh_test_call(t, COUNTER, "ann", "ask bob"), "0 1");
     rh_test_send(t, COUNTER, "cid", "sleep"); // it answers nobody
     assert_string_equal(rh_test_call(t, COUNTER, "ann", "ask cid"), "9 ");
+    assert_int_equal(freed, 2);
+    rh_test_send(t, COUNTER, "ann", "ask cid");
+    rh_test_crash(t); // Nobody answers it.
+    assert_int_equal(freed, 3);
+    rh_test_send(t, COUNTER, "cid", "sleep");
     assert_int_equal(rh_test_move(t, COUNTER, "cid"), RH_BUSY);
     rh_test_free(t);
 }
@@ -309,6 +392,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_move_takes_memory_along_and_a_crash_does_not),
         cmocka_unit_test(timers_come_in_their_time),
+        cmocka_unit_test(timers_with_a_function_end_with_their_actor),
+        cmocka_unit_test(each_life_is_another),
         cmocka_unit_test(actors_call_each_other),
         cmocka_unit_test(who_fails_begins_anew),
         cmocka_unit_test(a_client_gets_pushes),

@@ -762,6 +762,184 @@ static void a_fenced_node_exits_to_be_started_again(void **state)
     join_node(first, 75);
 }
 
+/* ---- what the program around a node asks */
+
+static struct {
+    struct rh_node *node;
+    pthread_t thread; /* on which it was told last */
+    int status;
+    char text[64];
+    size_t again; /* so many more calls are made from its answers */
+    atomic_size_t told;
+} program;
+
+static void on_told(struct rh_node *node, const struct rh_answer *told, void *argument)
+{
+    const char *payload = argument;
+
+    program.node = node;
+    program.thread = pthread_self();
+    program.status = told->status;
+    (void)snprintf(program.text,
+                   sizeof program.text,
+                   "%.*s",
+                   (int)told->payload.size,
+                   (const char *)told->payload.data);
+    if (program.again > 0) {
+        program.again--;
+        assert_int_equal(rh_node_call(node,
+                                      0,
+                                      (struct rh_bytes){"k", 1},
+                                      (struct rh_bytes){payload, strlen(payload)},
+                                      10000,
+                                      0,
+                                      on_told,
+                                      argument),
+                         RH_OK);
+    }
+    (void)atomic_fetch_add(&program.told, 1);
+}
+
+static int ask(struct rh_node *node, char *payload, uint32_t timeout_ms)
+{
+    return rh_node_call(node,
+                        0,
+                        (struct rh_bytes){"k", 1},
+                        (struct rh_bytes){payload, strlen(payload)},
+                        timeout_ms,
+                        0,
+                        on_told,
+                        payload);
+}
+
+static struct rh_node *start_program(bool embedded)
+{
+    program.status = -1;
+    program.again = 0;
+    atomic_store(&program.told, 0);
+    first->options.node.embedded = embedded ? 1 : 0;
+    struct rh_node *node = rh_node_start(&first->options.node);
+    assert_non_null(node);
+    return node;
+}
+
+static void a_program_asks_an_actor_of_the_fleet(void **state)
+{
+    static char payload[] = "INCR";
+    const struct rh_bytes k = {"k", 1};
+    char name[RH_NODE_NAME];
+
+    (void)state;
+    struct rh_node *node = start_program(false);
+    assert_int_equal(ask(node, payload, 20000), RH_OK); // It is not registered yet.
+    UNTIL(atomic_load(&program.told) == 1);
+    assert_int_equal(program.status, RH_OK);
+    assert_string_equal(program.text, "1");
+    assert_ptr_equal(program.node, node);
+    assert_false(pthread_equal(program.thread, pthread_self()));
+    assert_int_equal(rh_node_owner(node, 0, k, name), RH_OK);
+    assert_string_equal(name, "n1");
+    for (size_t i = 0; i < 99; i++) {
+        assert_int_equal(ask(node, payload, 20000), RH_OK);
+    }
+    UNTIL(atomic_load(&program.told) == 100);
+    assert_string_equal(program.text, "100");
+    program.again = 10;
+    assert_int_equal(ask(node, payload, 20000), RH_OK);
+    UNTIL(atomic_load(&program.told) == 111);
+    assert_string_equal(program.text, "111");
+    assert_int_equal(rh_node_call(node, 9, k, k, 20000, 0, on_told, payload), RH_OK);
+    UNTIL(atomic_load(&program.told) == 112);
+    assert_int_equal(program.status, RH_NO_KIND);
+    assert_memory_equal(program.text, "NOKIND", 6);
+    rh_node_stop(node);
+    UNTIL(ask(node, payload, 20000) == RH_GONE);
+    assert_int_equal(rh_node_owner(node, 0, k, name), RH_OK); // It has not left yet.
+    rh_node_stop(node);
+    assert_int_equal(rh_node_wait(node), 128 + 15);
+}
+
+static void who_asks_a_node_that_never_registers_is_told(void **state)
+{
+    static char payload[] = "INCR";
+    const struct rh_bytes k = {"k", 1};
+    char name[RH_NODE_NAME] = "?";
+
+    (void)state;
+    first->options.node.join = "127.0.0.1:1";
+    struct rh_node *node = start_program(false);
+    assert_int_equal(rh_node_owner(node, 0, k, name), RH_REJECTED);
+    assert_string_equal(name, "");
+    assert_int_equal(ask(node, payload, 1), RH_OK);
+    UNTIL(atomic_load(&program.told) == 1);
+    assert_int_equal(program.status, RH_REJECTED);
+    assert_memory_equal(program.text, "REJECTED", 8);
+    program.status = -1;
+    for (size_t i = 0; i < 1024; i++) {
+        assert_int_equal(ask(node, payload, 60000), RH_OK);
+    }
+    assert_int_equal(ask(node, payload, 60000), RH_OVERLOADED);
+    rh_node_stop(node);
+    assert_int_equal(rh_node_wait(node), 0);
+    assert_int_equal(atomic_load(&program.told), 1025);
+    assert_int_equal(program.status, RH_REJECTED);
+}
+
+static void an_embedded_program_is_told_where_it_polls(void **state)
+{
+    static char payload[] = "INCR";
+    const struct rh_bytes k = {"k", 1};
+    char name[RH_NODE_NAME];
+
+    (void)state;
+    struct rh_node *node = start_program(true);
+    program.again = 9;
+    assert_int_equal(ask(node, payload, 20000), RH_OK);
+    UNTIL(rh_node_poll(node, 0) == RH_OK && atomic_load(&program.told) == 10);
+    assert_string_equal(program.text, "10");
+    assert_true(pthread_equal(program.thread, pthread_self()));
+    assert_int_equal(rh_node_owner(node, 0, k, name), RH_OK);
+    assert_string_equal(name, "n1");
+    assert_int_equal(ask(node, payload, 60000), RH_OK); // It runs yet, or is told that it did not.
+    rh_node_stop(node);
+    rh_node_stop(node);
+    UNTIL(rh_node_poll(node, 0) == RH_GONE);
+    assert_int_equal(ask(node, payload, 20000), RH_GONE);
+    assert_int_equal(rh_node_owner(node, 0, k, name), RH_GONE);
+    assert_int_equal(rh_node_wait(node), 128 + 15);
+    assert_int_equal(atomic_load(&program.told), 11);
+}
+
+static void bad_questions_of_a_program_are_refused(void **state)
+{
+    static const char big[RECORD_BODY_MAX + 1];
+    const struct rh_bytes k = {"k", 1};
+    const struct rh_bytes none = {NULL, 0};
+    const struct rh_bytes lost = {NULL, 3};
+    char name[RH_NODE_NAME];
+
+    (void)state;
+    first->options.node.join = "127.0.0.1:1";
+    struct rh_node *node = start_program(false);
+    assert_int_equal(rh_node_call(node, 0, none, k, 10, 0, on_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, lost, k, 10, 0, on_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, (struct rh_bytes){big, 256}, k, 10, 0, on_told, NULL),
+                     RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, k, lost, 10, 0, on_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, k, k, 0, 0, on_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, k, k, 60001, 0, on_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, k, k, 10, RH_NO_REPLY, on_told, NULL), RH_INVALID);
+    assert_int_equal(rh_node_call(node, 0, k, k, 10, 0, NULL, NULL), RH_INVALID);
+    assert_int_equal(
+        rh_node_call(node, 0, k, (struct rh_bytes){big, sizeof big}, 10, 0, on_told, NULL),
+        RH_TOO_BIG);
+    assert_int_equal(rh_node_owner(node, 0, none, name), RH_INVALID);
+    assert_int_equal(rh_node_owner(node, 0, k, NULL), RH_INVALID);
+    rh_node_stop(node);
+    assert_int_equal(rh_node_wait(node), 0);
+    assert_int_equal(atomic_load(&program.told), 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "blocked") == 0) {
@@ -778,6 +956,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_late_answer_waits_for_the_next_grant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_fenced_node_exits_to_be_started_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_options_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_program_asks_an_actor_of_the_fleet, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            who_asks_a_node_that_never_registers_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_embedded_program_is_told_where_it_polls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_questions_of_a_program_are_refused, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

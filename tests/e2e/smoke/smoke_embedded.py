@@ -17,13 +17,17 @@ def start(fleet, name):
     return fleet.start(name, [name, fleet.addresses, fleet.data(name)], program=program)
 
 
-def world(server):
-    """What a player sees by UDP: served by the same loop as the actors."""
+def say(server, what):
+    """What a player is told by UDP: by the same loop as the actors."""
     host, port = server.fields["udp"].rsplit(":", 1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.settimeout(10)
-        s.sendto(b"look", (host, int(port)))
-        return {k: int(v) for k, v in (w.split("=") for w in s.recv(200).decode().split())}
+        s.sendto(what.encode(), (host, int(port)))
+        return s.recv(200).decode()
+
+
+def world(server):
+    return {k: int(v) for k, v in (w.split("=") for w in say(server, "look").split())}
 
 
 class Load(threading.Thread):
@@ -65,12 +69,22 @@ def a_loop_of_its_own_hosts_actors(binary):
         before = world(one)["tick"]
         until("the world goes on", lambda: world(one)["tick"] > before)
 
+        # A player hits a monster by the server itself, which knows where it lives.
+        assert say(one, "where ogre") == "e1"
+        assert [say(one, "hit ogre") for _ in range(3)] == ["1", "2", "3"]
+
         # Another comes, under load: some monsters move there. Then the first one drains: all do.
         two = start(fleet, "e2")
         until("some moved", lambda: world(two)["monsters"] > 0)
+        ogres = [f"ogre-{i}" for i in range(20)]
+        until("it has its share", lambda: {say(one, f"where {i}") for i in ogres} == {"e1", "e2"})
+        for server in one, two:  # whoever is asked finds each of them, here or there
+            assert {say(server, f"hit {i}") for i in ogres} == {"1" if server is one else "2"}
         one.kill(signal.SIGTERM)
         assert one.wait() == 0, one.tail()
-        assert world(two)["monsters"] == len(IDS)
+        assert say(two, "where ogre") == "e2" and say(two, "hit ogre") == "4"
+        assert {say(two, f"hit {i}") for i in ogres} == {"3"}
+        until("all live here", lambda: load.error or world(two)["monsters"] == len(IDS) + 1 + len(ogres))
         seen = sum(wounds.values())
         until("it serves them all", lambda: load.error or sum(wounds.values()) > seen + len(IDS))
         load.end()
@@ -78,7 +92,8 @@ def a_loop_of_its_own_hosts_actors(binary):
         # Who is alone drains for ever: a second signal ends that.
         two.kill(signal.SIGTERM)
         until("it drains", lambda: two.log_has("leaving"))
-        assert world(two)["monsters"] == len(IDS)
+        assert world(two)["monsters"] == len(IDS) + 1 + len(ogres)
+        assert say(two, "hit ogre") == "not now"
         two.kill(signal.SIGTERM)
         assert two.wait() == 128 + signal.SIGTERM, two.tail()
 
