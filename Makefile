@@ -456,7 +456,7 @@ install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	install -m 644 $(out)/libringhold-test.a $(DESTDIR)$(LIBDIR)
 	sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%),' \
 	    $(out)/ringhold-test.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/ringhold-test.pc
-	install -m 644 include/ringhold.h include/ringhold_test.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/ringhold.h include/ringhold.hpp include/ringhold_test.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
 	for page in $(filter $(manual),$(ship)); do \
 	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(PREFIX)/share/doc/ringhold
