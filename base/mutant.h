@@ -193,7 +193,8 @@
     X(M_LASTKINDS, "who registers last says what all nodes of its role host")    \
     X(M_ANYSTRIKE, "a node strikes actors that its former process did not have") \
     X(M_OTHERMAP, "a node with another ring at its version gets leases")         \
-    X(M_BELIEVED, "a node is believed what it tells of the vnodes of others")
+    X(M_BELIEVED, "a node is believed what it tells of the vnodes of others")    \
+    X(M_MOVEDON, "what moves for the load's sake does not rest before it moved")
 
 /* Of clocks beyond the promise: tests/txn/drift_test.c --mutants. */
 #define MUTANT_CLOCK_LIST(X)                                                \
