@@ -184,16 +184,16 @@
     X(M_NAMEDANEW, "a request gets a new name when it is asked again")                    \
     X(M_DOUBTPASSED, "what is UNKNOWN does not keep back what was sent behind it")
 
-/* Of the coordinators: tests/txn/roles_test.c, suspect_test.c, fence_test.c and coordinator_test.c
- * there
- * --mutants.
- */
+/* Of the coordinators: tests/txn/roles_test.c, suspect_test.c, fence_test.c, coordinator_test.c and
+ * coordinator_story_test.c there --mutants. */
 #define MUTANT_STATE_LIST(X)                                                     \
     X(M_TWONAMES, "a number is another kind on each node")                       \
     X(M_LASTKINDS, "who registers last says what all nodes of its role host")    \
     X(M_ANYSTRIKE, "a node strikes actors that its former process did not have") \
     X(M_OTHERMAP, "a node with another ring at its version gets leases")         \
-    X(M_BELIEVED, "a node is believed what it tells of the vnodes of others")
+    X(M_BELIEVED, "a node is believed what it tells of the vnodes of others")    \
+    X(M_MOVEDON, "what moves for the load's sake does not rest before it moved") \
+    X(M_OLDPLAN, "who was silent and is heard again gives all that it has")
 
 /* Of clocks beyond the promise: tests/txn/drift_test.c --mutants. */
 #define MUTANT_CLOCK_LIST(X)                                                \

@@ -966,7 +966,8 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant planted[] = {M_SEENUNTOLD,
+    static const enum mutant planted[] = {M_OLDPLAN,
+                                          M_SEENUNTOLD,
                                           M_UNASKED,
 #define X(name, text) name,
                                           MUTANT_PROMISE_LIST(X)

@@ -61,8 +61,9 @@ static struct {
     unsigned barriers;
     uint64_t requests_of[ROWS]; /* in a calm fleet: what each vnode is asked in a report's time */
     bool by_load;
-    bool by_memory; /* what nodes tell is memory */
-    unsigned slow;  /* this node needs a third more for the same; NODES = none does */
+    bool by_memory;   /* what nodes tell is memory */
+    unsigned slow;    /* this node needs a third more for the same; NODES = none does */
+    uint64_t vote_ms; /* so much later than usual nodes vote */
 } w;
 
 /* What a node tells of its vnodes. */
@@ -98,7 +99,7 @@ static void on_reg_ok(struct fake *node, const Rh__RegOk *m)
 static void on_prepare(unsigned number, const Rh__Prepare *m)
 {
     struct fake *node = &w.node[number];
-    const uint64_t delay_ms = prng_between(&w.prng, 0, chance(10) ? 5000 : 50);
+    const uint64_t delay_ms = w.vote_ms + prng_between(&w.prng, 0, chance(10) ? 5000 : 50);
 
     for (size_t i = 0; i < m->n_arcs; i++) {
         assert_true(m->arcs[i]->from < m->arcs[i]->to);
@@ -683,6 +684,60 @@ static void what_moved_for_its_load_stays_for_ten_minutes(void **state)
     stop();
 }
 
+static void weigh(uint16_t slot, uint32_t weight)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandDesire desire = RH__COMMAND_DESIRE__INIT;
+    char name[VIEW_NAME_MAX + 1];
+
+    (void)snprintf(name, sizeof name, "%s", state_node(&w.state, slot)->name);
+    desire.name = name;
+    desire.weight = weight;
+    command.body_case = RH__COMMAND__BODY_DESIRE;
+    command.desire = &desire;
+    apply(&(struct proposed){.command = &command}, false);
+}
+
+/* The first MOVE that pends for the load's sake to a node of more than the least weight. */
+static const struct ring_op *moving_for_load(void)
+{
+    for (size_t i = 0; i < w.state.txn_count; i++) {
+        const struct state_txn *t = &w.state.txn[i];
+
+        if (t->state == TXN_PENDING && strcmp(t->why, "load") == 0 &&
+            state_node(&w.state, t->ops[0].to)->weight > 1) {
+            return &t->ops[0];
+        }
+    }
+    return NULL;
+}
+
+/* It costs most of what its target will have, when that is to have less. */
+static void what_is_on_its_way_for_its_load_is_not_planned_on(void **state)
+{
+    struct coordinator_config config = coordinator_config_default();
+    struct ring_op move;
+
+    (void)state;
+    start_uneven();
+    config.balance_by = BALANCE_BY_LOAD;
+    config.prepare_ms = 60000;
+    config.txns_per_node = config.txns_max; // what waits for late votes is in nothing's way
+    coordinator_configure(w.c, &config);
+    w.vote_ms = 8000;
+    for (int s = 0; moving_for_load() == NULL; s++) {
+        assert_true(s < 120);
+        run_calm(1);
+    }
+    move = *moving_for_load();
+    run_calm((int)(config.balance_period_ms / 1000)); // then a plan may move for the load again
+    assert_int_equal(owner_of(move.vnode), move.from);
+    weigh(move.to, 1);
+    run_calm(60);
+    assert_int_equal(owner_of(move.vnode), move.to);
+    stop();
+}
+
 /* Each node by turns needs more time for the same, as on a machine that has other things to do. */
 static void noise_moves_no_vnode_twice_in_ten_minutes(void **state)
 {
@@ -740,6 +795,7 @@ static int all_cases(void)
         cmocka_unit_test(nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier),
         cmocka_unit_test(what_vnodes_cost_is_shared_out_once_all_nodes_tell),
         cmocka_unit_test(what_moved_for_its_load_stays_for_ten_minutes),
+        cmocka_unit_test(what_is_on_its_way_for_its_load_is_not_planned_on),
         cmocka_unit_test(noise_moves_no_vnode_twice_in_ten_minutes),
         cmocka_unit_test(what_actors_take_is_shared_out),
     };
@@ -748,7 +804,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant planted[] = {M_BELIEVED, M_RESTLESS};
+    static const enum mutant planted[] = {M_BELIEVED, M_MOVEDON, M_RESTLESS};
 
     return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

@@ -392,12 +392,34 @@ struct loads_state loads_state(struct coordinator *c)
 
 /* ---- plans ---- */
 
+/* An op that pends: what rests once it is applied? As on_op() has it. */
+static void rest_ahead(struct leader_loads *own, const struct ring_op *op, bool for_load)
+{
+    make_room(own, op->vnode > op->other ? op->vnode : op->other);
+    struct plan_load *l = &own->of[op->vnode];
+    struct plan_load *other = &own->of[op->other];
+    if (op->kind == RING_MOVE) {
+        l->rests = for_load && !mutant(M_MOVEDON);
+    } else if (op->kind == RING_SPLIT) {
+        other->rests = l->rests;
+    } else {
+        l->rests = l->rests || other->rests;
+    }
+}
+
 struct plan_loads loads_of(struct coordinator *c, uint32_t moves)
 {
     struct leader_loads *own = &c->loads;
 
     for (size_t i = 0; i < own->count; i++) {
         own->of[i].rests = own->rests_us[i] > c->now_us;
+    }
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        for (size_t k = 0; k < t->op_count && t->state == TXN_PENDING; k++) {
+            rest_ahead(own, &t->ops[k], rebalance_is_for_load(t));
+        }
     }
     return (struct plan_loads){.of = own->of, .of_count = own->count, .moves = moves};
 }

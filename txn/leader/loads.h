@@ -59,7 +59,8 @@ bool loads_rate(const struct coordinator *c, const struct state_node *node, uint
 uint64_t loads_p99_us(const struct coordinator *c, const struct state_node *node);
 /* How uneven is it now? O(ring). */
 struct loads_state loads_state(struct coordinator *c);
-/* What the strategy is to know, borrowed until the next step. `moves`: as in struct plan_loads. */
+/* What the strategy is to know, borrowed until the next step; what rests, of the ring once all that
+ * pends is committed. `moves`: as in struct plan_loads. */
 struct plan_loads loads_of(struct coordinator *c, uint32_t moves);
 /* How many vnodes the next plan may move for the load's sake. */
 uint32_t loads_moves(struct coordinator *c);

@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include "wire/hello.h"
 
@@ -216,10 +217,20 @@ const struct seen *peers_seen(const struct coordinator *c, const struct state_no
     return seen != NULL && seen->incarnation == node->incarnation ? seen : NULL;
 }
 
+static bool heard_lately(const struct coordinator *c, const struct state_node *node)
+{
+    const struct seen *seen = peers_seen(c, node);
+
+    return seen != NULL && c->now_us - seen->heard_us <= (uint64_t)c->config.suspect_ms * 1000;
+}
+
 struct seen *peers_heard(struct coordinator *c, const struct state_node *node)
 {
     struct seen *seen = find_seen(c, node->slot);
 
+    if (!node->barred && !heard_lately(c, node) && !mutant(M_OLDPLAN)) {
+        rebalance_touch(c); // the plan that was made without it gives away all that it has
+    }
     if (seen == NULL) {
         c->peers.seen =
             mem_resize(c->peers.seen, (c->peers.seen_count + 1) * sizeof *c->peers.seen);
@@ -232,13 +243,6 @@ struct seen *peers_heard(struct coordinator *c, const struct state_node *node)
     }
     seen->heard_us = c->now_us;
     return seen;
-}
-
-static bool heard_lately(const struct coordinator *c, const struct state_node *node)
-{
-    const struct seen *seen = peers_seen(c, node);
-
-    return seen != NULL && c->now_us - seen->heard_us <= (uint64_t)c->config.suspect_ms * 1000;
 }
 
 uint64_t peers_silent_us(const struct coordinator *c, const struct state_node *node)
