@@ -47,7 +47,7 @@ bool maintenance_on_question(struct coordinator *c, const struct leader_peer *pe
     struct proposal *p = NULL;
 
     // Asked again before the answer came: it would stand in the history twice.
-    if (reply->tag != 0 && reply->tag == peer->maintained) {
+    if (reply->tag != 0 && reply->tag == peer->done) {
         return true;
     }
     fault_of(c, in->for_ms, text);
@@ -86,7 +86,7 @@ void maintenance_applied(struct coordinator *c, const struct proposal *p,
     struct leader_peer *peer = p->asked ? peers_find(c, p->peer) : NULL;
 
     if (peer != NULL) {
-        peer->maintained = p->question;
+        peer->done = p->question;
     }
     if (p->asked && result->accepted) {
         if (p->for_ms > 0) {

@@ -7,8 +7,8 @@ import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import packets
-from fleet import Fleet, Resp, main, until
-from hostile import Peer
+from fleet import Fleet, Resp, main, number_of, until
+from hostile import ROLES, Peer
 
 
 def shares(fleet):
@@ -167,11 +167,18 @@ def a_question_behind_its_answer_is_no_second_wish(binary):
             assert told() == (0, 2, "an id or an address is given twice")
             begins, ends = {"for_ms": 1000, "by": "a", "reason": "new kernel"}, {"by": "a", "reason": "it runs"}
             until("leases are extended", is_extended)
-            ask(3, maintenance=begins)
-            ask(4, maintenance=ends)
+            node = {"role": ROLES["node"], "name": "n1", "incarnation": number_of(fleet.process("n1").fields["incarnation"])}
+            fetch = {**node, "what": 1, "by": "a", "why": "it looks odd"}
+            ask(4, repair=fetch)
             assert told() == (0, 4, "")
-        reasons = [e["reason"] for e in fleet.ask("events", "--limit", "1000") if e["command"] == "lease" and e["reason"]]
-        assert sorted(reasons) == ["it runs", "new kernel"], reasons
+            ask(4, repair=fetch)
+            ask(5, maintenance=ends)
+            assert told() == (0, 5, "")
+            ask(5, maintenance=ends)
+            ask(6, maintenance=begins)
+            assert told() == (0, 6, "")
+        reasons = [e["reason"] for e in fleet.ask("events", "--limit", "1000") if e["command"] in ("fix", "lease")]
+        assert sorted(filter(None, reasons)) == ["it looks odd", "it runs", "new kernel", "new kernel"], reasons
 
 
 def a_change_of_coordinators_is_told(binary):
