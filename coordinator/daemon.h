@@ -30,7 +30,8 @@ struct daemon_peer {
     struct table_link by_id;
     uint64_t id;
     struct link *link;
-    uint64_t voter; /* 0 = no coordinator */
+    uint64_t voter;    /* 0 = no coordinator */
+    uint64_t answered; /* tag of its last question about coordinators that has its answer; or 0 */
 };
 
 /* A propose or barrier that was refused at once: told after the step that asked for it. */

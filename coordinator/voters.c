@@ -286,7 +286,7 @@ void daemon_note_generation(struct daemon *d)
 static void answer(struct daemon *d, uint64_t peer, uint64_t tag, const char *error)
 {
     const struct generation *g = replica_generation(d->replica);
-    const struct daemon_peer *p = daemon_peer(d, peer);
+    struct daemon_peer *p = daemon_peer(d, peer);
     Rh__Control out = RH__CONTROL__INIT;
     Rh__AdminReply reply = RH__ADMIN_REPLY__INIT;
     Rh__VoterRow row[GENERATION_VOTERS_MAX];
@@ -296,6 +296,7 @@ static void answer(struct daemon *d, uint64_t peer, uint64_t tag, const char *er
     if (p == NULL) {
         return; // it has gone
     }
+    p->answered = tag;
     for (size_t i = 0; i < g->voter_count; i++) {
         const uint64_t id = g->voter[i].id;
 
@@ -367,6 +368,9 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
 
     if (d->wish.peer == w.peer && d->wish.tag == w.tag) {
         return; // on its way
+    }
+    if (w.tag != 0 && w.tag == p->answered) {
+        return; // asked again before the answer came: it is no second wish
     }
     if (strlen(in->coordinators->reason) > ADMIN_REASON_MAX) {
         answer(d, w.peer, w.tag, "the reason is longer than 200 bytes");

@@ -223,7 +223,7 @@ bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__A
     char text[FAULT_TEXT_SIZE];
     struct proposal *p = NULL;
 
-    if (is_under_way(c, peer->id, reply->tag)) {
+    if (is_under_way(c, peer->id, reply->tag) || (reply->tag != 0 && reply->tag == peer->done)) {
         return true;
     }
     p = fault == NULL ? propose_note(c, patient, in) : NULL;
@@ -249,6 +249,7 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
                             const struct state_result *result)
 {
     const struct leader_peer *patient = peers_find(c, p->patient);
+    struct leader_peer *asker = peers_find(c, p->peer);
     Rh__AdminReply *reply = NULL;
 
     if (patient != NULL && result->accepted) {
@@ -264,9 +265,10 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
             inspect_tell_repair(c, patient, p->repair);
         }
     }
-    if (peers_find(c, p->peer) == NULL) {
+    if (asker == NULL) {
         return; // the operator has gone
     }
+    asker->done = p->question;
     reply = admin_reply_new(c, p->question);
     if (patient == NULL) {
         admin_set_text(&reply->error, "the link to the process was just lost: check again");

@@ -46,6 +46,10 @@ bool maintenance_on_question(struct coordinator *c, const struct leader_peer *pe
     char text[ADMIN_TEXT_SIZE];
     struct proposal *p = NULL;
 
+    // Asked again before the answer came: it would stand in the history twice.
+    if (reply->tag != 0 && reply->tag == peer->done) {
+        return true;
+    }
     fault_of(c, in->for_ms, text);
     if (text[0] != '\0') {
         admin_set_text(&reply->error, text);
@@ -79,6 +83,11 @@ bool maintenance_on_question(struct coordinator *c, const struct leader_peer *pe
 void maintenance_applied(struct coordinator *c, const struct proposal *p,
                          const struct state_result *result)
 {
+    struct leader_peer *peer = p->asked ? peers_find(c, p->peer) : NULL;
+
+    if (peer != NULL) {
+        peer->done = p->question;
+    }
     if (p->asked && result->accepted) {
         if (p->for_ms > 0) {
             lease_extend(c, p->for_ms);

@@ -23,7 +23,8 @@ def build(fleet):
     fleet.coordinators(3, extra=["--lease", f"{LEASE}s"])
     for name in ("n1", "n2", "n3"):
         fleet.node(name, ["--actor", "ledger"], env)
-    gateways = [fleet.gateway(name).resp for name in ("g1", "g2")]
+    # Who asks a node that is cut off waits as long as the cut lasts, and that is as long as 3000 answers take here.
+    gateways = [fleet.gateway(name, ["--deadline-ms", "60000"]).resp for name in ("g1", "g2")]
     fleet.settled(["n1", "n2", "n3"])
     space = fleet.namespace("ops")
     return Load(gateways, inside=lambda: enter(space), ids=300, rate=500, slow_ms=50, patience=60), env

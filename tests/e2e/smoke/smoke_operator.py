@@ -9,7 +9,8 @@ import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import packets
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, main, number_of, until
+from hostile import ROLES, Peer
 
 
 def shares(fleet):
@@ -141,6 +142,47 @@ def page_of(socket_path):
     return json.loads(body) if b" 200 " in head else None
 
 
+def a_question_behind_its_answer_is_no_second_wish(binary):
+    """Who waits asks again until the answer is there, so one more question may be on its way then."""
+    with Fleet(binary) as fleet:
+        started(fleet, "n1")
+        with Peer(fleet.addresses, "cli", "cli", incarnation=1) as peer:
+
+            def told():
+                reply = peer.wait(lambda f: "admin_reply" in f.control).control["admin_reply"]
+                return reply.get("again", 0), reply["tag"], reply.get("error", "")
+
+            def ask(tag, **wish):
+                peer.control("admin", tag=tag, **wish)
+
+            def is_extended():
+                ask(3, maintenance=begins)
+                again, *reply = told()
+                assert again or reply == [3, ""], reply
+                return not again
+
+            twice = {"voters": 3 * [{"id": 1, "address": fleet.addresses}], "by": "a"}
+            ask(1, coordinators=twice)
+            assert told() == (0, 1, "an id or an address is given twice")
+            ask(1, coordinators=twice)
+            ask(2, coordinators=twice)
+            assert told() == (0, 2, "an id or an address is given twice")
+            begins, ends = {"for_ms": 1000, "by": "a", "reason": "new kernel"}, {"by": "a", "reason": "it runs"}
+            until("leases are extended", is_extended)
+            node = {"role": ROLES["node"], "name": "n1", "incarnation": number_of(fleet.process("n1").fields["incarnation"])}
+            fetch = {**node, "what": 1, "by": "a", "why": "it looks odd"}
+            ask(4, repair=fetch)
+            assert told() == (0, 4, "")
+            ask(4, repair=fetch)
+            ask(5, maintenance=ends)
+            assert told() == (0, 5, "")
+            ask(5, maintenance=ends)
+            ask(6, maintenance=begins)
+            assert told() == (0, 6, "")
+        reasons = [e["reason"] for e in fleet.ask("events", "--limit", "1000") if e["command"] in ("fix", "lease")]
+        assert sorted(filter(None, reasons)) == ["it looks odd", "it runs", "new kernel", "new kernel"], reasons
+
+
 def a_change_of_coordinators_is_told(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1")
@@ -227,6 +269,7 @@ main([
     what_makes_no_sense_is_refused,
     a_player_is_kicked_wherever_its_actor_lives,
     a_request_is_followed_to_its_actor,
+    a_question_behind_its_answer_is_no_second_wish,
     a_change_of_coordinators_is_told,
     a_wish_that_is_asked_again_is_told_once,
     a_backup_goes_to_a_file_or_a_folder,
