@@ -395,6 +395,11 @@ bench: setup-build-check-bench ## ratios against peers, a quarter of an hour; be
 	+@$(submake) LTO=1 run-bench
 run-bench: $(binary) $(benches) $(plugins)
 	@bench/all $(out) $(PART)
+# Go's modules and Maven's come by the network.
+bench-peers: setup-build-check-bench-peers ## Pekko and protoactor-go at the same work, twenty minutes; ROUNDS=1: eight
+	+@$(submake) LTO=1 run-bench-peers
+run-bench-peers: $(binary)
+	@bench/all $(out) peers
 bench-%: setup-build-check-bench
 	+@$(submake) LTO=1 run-bench PART="$*"
 
@@ -506,7 +511,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots redis-clients alerts drain-page bench run-bench screens-page site \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots redis-clients alerts drain-page bench bench-peers run-bench-peers run-bench screens-page site \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

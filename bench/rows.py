@@ -177,7 +177,7 @@ class Row:
 
     def record(self):
         """The row as what JSON can hold: medians, ratio, spread, and whether the goal is met (None: no goal)."""
-        ratios = [a / b if b else float("inf") for a, b in zip(self.ours, self.theirs)]
+        ratios = [1.0 if a == b else a / b if b else float("inf") for a, b in zip(self.ours, self.theirs)]
         spread = ratios or self.ours
         record = {
             "name": self.name,
