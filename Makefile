@@ -68,7 +68,7 @@ benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
 games   := examples/embedded.c examples/matchmaker.c # servers of their own
 players := examples/player.c   # clients
 trials  := $(wildcard examples/*_test.c) # of actors, without a fleet
-plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(games) $(players) $(trials),$(wildcard examples/*.c tests/plugins/*.c)))
+plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(games) $(players) $(trials),$(wildcard examples/*.c examples/purse/*.c tests/plugins/*.c)))
 embedded := $(games:%.c=$(out)/%)
 playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
@@ -354,6 +354,10 @@ alarms: setup-build-check ## ALARMS=20000 alarms of sleeping actors come due in 
 trades: setup-build-check-e2e ## MINUTES=10 of gifts among 10,000 players on each store (STORES="Sqlite Postgres Redis", SEED=), while everything is killed
 	+@$(submake) $(binary) $(plugins)
 	@for store in $(or $(STORES),Sqlite Postgres Redis); do echo "# $$store"; STORE=$$store MINUTES=$(or $(MINUTES),10) tests/e2e/fault/fault_gifts.py $(binary) || exit 1; done
+# The same game in C, Lua, Go, Python and TypeScript (LANGUAGES= only these), each for so long, under faults that SEED= draws.
+hosted-games: setup-build-check-e2e ## one game in five languages, MINUTES=2 each, while hosts and nodes are killed, join, drain
+	+@$(submake) $(binary) $(plugins)
+	@MINUTES=$(or $(MINUTES),2) LANGUAGES="$(LANGUAGES)" tests/e2e/fault/fault_hosted_games.py $(binary)
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done
@@ -511,7 +515,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades browser storm bots client-bots redis-clients alerts drain-page bench bench-peers run-bench-peers run-bench screens-page site \
+.PHONY: all help balance fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable porcupine run-porcupine trades hosted-games browser storm bots client-bots redis-clients alerts drain-page bench bench-peers run-bench-peers run-bench screens-page site \
         fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d
