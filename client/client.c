@@ -214,7 +214,7 @@ int rhc_start(struct rhc *c, uint64_t now_ms)
 
 void rhc_stop(struct rhc *c)
 {
-    if (c == NULL) {
+    if (c == NULL || c->connection.state == RHC_ENDED) {
         return;
     }
     c->connection.over = true;

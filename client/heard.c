@@ -62,7 +62,7 @@ static bool on_hello_ack(struct rhc *c, struct rhc_bytes body)
         session_go_home(c);
         say_auth(c);
     } else {
-        be_kicked(c, KICK_NO_AUTH, bytes_at("the gateway asks for a token", 25));
+        be_kicked(c, KICK_NO_AUTH, bytes_at("the gateway asks for a token", 28));
     }
     return false;
 }

@@ -3,6 +3,7 @@
  * ringhold-conform, `ringhold conform WHERE`: does what answers there speak the clients'
  * protocol? One line of TAP for each vector.
  */
+#include "conform/client.h"
 #include "conform/conform.h"
 #include "conform/host.h"
 #include "daemon/options.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 512, TIMEOUT_MIN_MS = 100, TIMEOUT_MAX_MS = 600000 };
+enum { CLIENT_TIMES = 4, PATH_SIZE = 512, TIMEOUT_MIN_MS = 100, TIMEOUT_MAX_MS = 600000 };
 
 struct conform_args {
     struct conform_target target;
@@ -23,6 +24,7 @@ struct conform_args {
     bool insecure;
     uint32_t kind;
     bool list;
+    char *const *program; /* behind "--"; NULL = none */
 };
 
 static const struct vectors *const sets[] = {
@@ -153,14 +155,59 @@ static const char details[] = "HOST:PORT is a gateway's --frames, ws://HOST:PORT
                               "waits for a host that has the kind\n"
                               "conform, and plays vectors of the protocol for hosts with it "
                               "(docs/host-protocol.md).\n"
+                              "With `client -- PROGRAM` it is the gateways, honest ones and "
+                              "liars, of a library for game clients:\n"
+                              "it starts PROGRAM for each vector, with GATEWAY,GATEWAY KIND ID "
+                              "[TOKEN] behind its words, types\n"
+                              "requests, and reads what is printed (docs/clients.md).\n"
                               "Exit code: 0 all passed, 2 a vector failed, 1 it could not begin.";
+
+/* "client [tcp|ws]", and a program behind it. */
+static int conform_program(const struct conform_args *w, const char *const *words, int count)
+{
+    const bool websocket = count == 2 && strcmp(words[1], "ws") == 0;
+
+    if (count == 0 || strcmp(words[0], "client") != 0 || w->program == NULL ||
+        w->program[0] == NULL || (count == 2 && !websocket && strcmp(words[1], "tcp") != 0)) {
+        (void)fprintf(stderr,
+                      "ringhold conform: a client is tested by: client [tcp|ws] -- PROGRAM "
+                      "[WORD...]\n");
+        return 1;
+    }
+    return conform_client(&(struct client_run){.program = w->program,
+                                               .websocket = websocket,
+                                               .slow = w->target.slow,
+                                               .timeout_ms = CLIENT_TIMES * w->target.timeout_ms,
+                                               .only = w->only});
+}
+
+/* Cut off "--" and what follows it, the program; NULL: there is none. */
+static char *const *cut_program(int *argc, char **argv)
+{
+    for (int i = 0; i < *argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            *argc = i;
+            return argv + i + 1;
+        }
+    }
+    return NULL;
+}
 
 /* With the options read: what the words behind them ask for. */
 static int conform(struct conform_args *w, const char *const *words, int count)
 {
+    const bool of_clients = count > 0 && strcmp(words[0], "client") == 0;
+
     if (w->list) {
-        list();
+        if (of_clients) {
+            conform_client_list();
+        } else {
+            list();
+        }
         return 0;
+    }
+    if (of_clients || w->program != NULL) {
+        return conform_program(w, words, count);
     }
     if (count == 2 && strcmp(words[0], "host") == 0) {
         return conform_host(words[1]);
@@ -221,7 +268,7 @@ static int cmd_conform(int argc, char **argv)
                     "a request payload that makes the actor push"),
         option_switch("slow",
                       &w.target.slow,
-                      "also try what waits for the gateway's own time limits: takes minutes"),
+                      "also try what waits for the other end's own time limits: takes minutes"),
         option_text(
             "only", "TEXT", w.only, sizeof w.only, "play only vectors with this in their name"),
         option_switch("list", &w.list, "print the vectors; connect to nothing"),
@@ -229,9 +276,10 @@ static int cmd_conform(int argc, char **argv)
     };
     const struct command command = {
         .name = "conform",
-        .summary = "Check that a live gateway keeps the client protocol, or a host that of hosts.",
-        .arguments =
-            "HOST:PORT|tls://HOST:PORT|ws[s]://HOST:PORT[/PATH]|skynet://HOST:PORT|host ADDRESS",
+        .summary = "Check that a gateway or a client keeps the clients' protocol, or a host that "
+                   "of hosts.",
+        .arguments = "HOST:PORT|tls://HOST:PORT|ws[s]://HOST:PORT[/PATH]|skynet://HOST:PORT|host "
+                     "ADDRESS|client [tcp|ws] -- PROGRAM [WORD...]",
         .details = details,
         .options = options,
         .arguments_min = 0,
@@ -239,6 +287,7 @@ static int cmd_conform(int argc, char **argv)
     };
     const char *arguments[8];
     int count = 0;
+    w.program = cut_program(&argc, argv);
     const int code = options_parse(&command, argc, argv, arguments, &count);
 
     return code >= 0 ? code : conform(&w, arguments, count);

@@ -43,7 +43,8 @@ static void on_answer(void *context, unsigned status, struct rhc_bytes payload, 
 
     (void)retry_ms;
     p->waiting--;
-    (void)printf("answer %s ", rhc_status_name(status));
+    // One of a later version of the protocol is as good as UNKNOWN.
+    (void)printf("answer %s ", rhc_status_name(status > RHC_RATE_LIMITED ? RHC_UNKNOWN : status));
     show("", payload);
 }
 
@@ -56,7 +57,7 @@ static void on_event(void *context, const struct rhc_event *e)
         show("ready", e->payload);
         break;
     case RHC_EVENT_BOUND:
-        (void)printf("bound %s\n", e->fresh ? "afresh" : "again");
+        show("bound", e->fresh ? (struct rhc_bytes){"afresh", 6} : (struct rhc_bytes){"again", 5});
         break;
     case RHC_EVENT_PUSH:
         (void)printf(

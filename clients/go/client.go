@@ -118,7 +118,7 @@ func (e *Error) Error() string {
 
 // MayHaveRun is false if the request did not run and never will.
 func (e *Error) MayHaveRun() bool {
-	return e.Status == ActorFailed || e.Status == Unknown || e.Status == Timeout || e.Status > RateLimited
+	return e.Status == ActorFailed || e.Status == Unknown || e.Status == Timeout
 }
 
 // Kicked says that the gateway sent the client away for good (docs/protocol-client.md has the codes), or that it was closed (0).

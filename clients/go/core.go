@@ -807,6 +807,9 @@ func (c *core) onResponse(r *reader) {
 	if r.bad {
 		return
 	}
+	if status > RateLimited {
+		status = Unknown // of a later version
+	}
 	switch name {
 	case nameBind:
 		c.onBindAnswer(status, retry, r.body)

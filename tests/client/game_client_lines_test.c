@@ -391,6 +391,8 @@ static void some_kicks_are_for_good_and_some_are_not(void **state)
 
     assert_int_equal(e.code, 1000);
     assert_memory_equal(e.payload.data, "bye", 3);
+    rhc_stop(r.c); // it is over: nothing is told twice
+    nothing_more(&r);
     assert_int_equal(rhc_wake_ms(r.c) == UINT64_MAX, 1);
     assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
     dial(&r);

@@ -39,7 +39,7 @@ client.onBegun = () => console.log("begun");
 client.onRefused = (error) => console.log(`refused ${text(error.payload)}`);
 client.onKicked = (error) => {
   console.log(`kicked ${error.code}  ${error.message}`);
-  process.exit(0);
+  setImmediate(() => process.exit(0)); // when what has no answer has ended
 };
 
 async function ask(line) {

@@ -44,7 +44,7 @@ func (p *player) who() ringhold.Actor {
 	return p.actor
 }
 
-// heard tells an answer, when it has come.
+// heard tells an answer that has come.
 func (p *player) heard(pending *ringhold.Pending) {
 	answer, err := pending.Wait(context.Background())
 	var failed *ringhold.Error
@@ -125,28 +125,60 @@ func (p *player) play(kicked <-chan struct{}) {
 	}()
 	go p.client.Connect(context.Background()) // OnKicked tells if it never will
 
-	answers := make(chan *ringhold.Pending, 1<<16) // in the order in which they were asked
+	asked := make(chan *ringhold.Pending)
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		for pending := range answers {
-			p.heard(pending)
-		}
+		p.tell(asked, kicked)
 	}()
 	go func() {
-		defer close(answers)
+		defer close(asked)
 		lines := bufio.NewScanner(os.Stdin)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			if text := lines.Text(); strings.HasPrefix(text, "!") {
 				p.client.Notify(p.who(), []byte(text[1:]))
 			} else {
-				answers <- p.client.Start(p.who(), []byte(text))
+				asked <- p.client.Start(p.who(), []byte(text))
 			}
 		}
 	}()
-	select {
-	case <-said:
-	case <-kicked:
+	<-said
+}
+
+// tell what each request came to, when it has: until no more are asked and all are told, or it is
+// kicked, which ends them all.
+func (p *player) tell(asked <-chan *ringhold.Pending, kicked <-chan struct{}) {
+	var open []*ringhold.Pending // in the order in which they were asked
+	changed := make(chan struct{}, 1)
+	for asked != nil || len(open) > 0 {
+		select {
+		case pending, more := <-asked:
+			if !more {
+				asked = nil
+				break
+			}
+			open = append(open, pending)
+			go func() {
+				<-pending.Done()
+				select {
+				case changed <- struct{}{}:
+				default: // it will look
+				}
+			}()
+		case <-changed:
+		case <-kicked:
+			asked = nil
+		}
+		left := open[:0]
+		for _, pending := range open {
+			select {
+			case <-pending.Done():
+				p.heard(pending)
+			default:
+				left = append(left, pending)
+			}
+		}
+		open = left
 	}
 }
