@@ -260,6 +260,7 @@ __attribute__((noinline)) static void on_own_reply(struct client *c,
         binding_resumed(c, reply, body, now_us);
         client_account(c);
     } else if (reply->ticket == TICKET_LOGIN) {
+        c->now_us = now_us;
         login_answered(c, reply, body, now_us);
         client_account(c);
     }

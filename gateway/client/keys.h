@@ -38,11 +38,11 @@ keys_command(struct bytes name, struct bytes id, const struct bytes *arg, size_t
     return command;
 }
 
-/* `CALL KEY TEXT TRACE 00-…`: what is behind a call, for `trace`. False: it is something else, and
- * an error was replied. */
+/* Read what is behind the text of a call, `CALL KEY TEXT TRACE 00-…`, into `trace`. False: it is
+ * something else, and an error was replied. */
 bool keys_take_trace(struct client *c, const struct resp_command *line, const uint8_t **trace);
 
-/* The same, of a command that mostly has none. */
+/* keys_take_trace(), inline for a command that has none, as most do. */
 static inline bool keys_takes_trace(struct client *c, const struct resp_command *line,
                                     const uint8_t **trace)
 {

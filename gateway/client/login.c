@@ -151,7 +151,6 @@ static void refuse(struct client *c, struct bytes text)
 void login_answered(struct client *c, const struct router_effect *reply, struct bytes body,
                     uint64_t now_us)
 {
-    c->now_us = now_us;
     client_took_reply(c, 0); // nothing of it goes to the client
     over(c);
     client_owes(c, now_us);

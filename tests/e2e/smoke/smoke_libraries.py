@@ -3,6 +3,7 @@
 lie, too. What they pass is the table of docs/clients.md: REWRITE=1 writes it. A library whose toolchain is missing is skipped with a line.
 
 Alone: clients have times of their own, of 10 s, which pass while a busy machine lets the gateways wait."""
+import glob
 import os
 import re
 import shutil
@@ -28,11 +29,23 @@ def tally(said):  # its lines
     return passed, passed + failed
 
 
+CLASSES = tempfile.TemporaryDirectory(prefix="ringhold-java-")
+
+
+def built_by_javac():
+    if not shutil.which("javac"):
+        return None
+    sources = [*glob.glob(ROOT + "/hosts/java/src/ringhold/host/*.java"), ROOT + "/hosts/java/examples/Conform.java"]
+    subprocess.run(["javac", "--release", "17", "-encoding", "UTF-8", "-d", CLASSES.name, *sources], check=True)
+    return ["java", "-cp", CLASSES.name, "Conform"]
+
+
 def hosts_programs():
     """The examples that play the vectors, by the name of their library."""
     folder = os.path.join(ROOT, "hosts")
     yield "Go", "hosts/go", [built_by_go("hosts/go", "./examples/conform")] if shutil.which("go") else None
     yield "Python", "hosts/python", [sys.executable, os.path.join(folder, "python", "examples", "conform.py")]
+    yield "Java, an example", "hosts/java", built_by_javac()
     yield "JavaScript, TypeScript", "hosts/node", [NODE, os.path.join(folder, "node", "examples", "conform.js")] if NODE else None
 
 
