@@ -355,7 +355,7 @@ trades: setup-build-check-e2e ## MINUTES=10 of gifts among 10,000 players on eac
 	+@$(submake) $(binary) $(plugins)
 	@for store in $(or $(STORES),Sqlite Postgres Redis); do echo "# $$store"; STORE=$$store MINUTES=$(or $(MINUTES),10) tests/e2e/fault/fault_gifts.py $(binary) || exit 1; done
 # The same game in C, Lua, Go, Python and TypeScript (LANGUAGES= only these), each for so long, under faults that SEED= draws.
-hosted-games: setup-build-check-e2e ## one game in five languages, MINUTES=2 each, while hosts and nodes are killed, join, drain
+hosted-games: setup-build-check-e2e-games ## one game in five languages, MINUTES=2 each, while hosts and nodes are killed, join, drain
 	+@$(submake) $(binary) $(plugins)
 	@MINUTES=$(or $(MINUTES),2) LANGUAGES="$(LANGUAGES)" tests/e2e/fault/fault_hosted_games.py $(binary)
 storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes

@@ -23,7 +23,7 @@ from trades import FENCED, OVERRUN
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 PURSE = os.path.join(ROOT, "examples", "purse")
 MINUTES = float(os.environ.get("MINUTES", "0"))
-SEED = int(os.environ.get("SEED", str(int(time.time()))))
+SEED = int(os.environ.get("SEED", str(int(time.time())) if MINUTES else "1"))
 PURSES = 1000 if MINUTES else 80
 CLIENTS = 8
 START = 10
