@@ -289,7 +289,7 @@ faulty := INJECT=1 MUTANTS=1
 mutants: export MUTANTS_PLANTED = 1
 mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) $(faulty) run-mutants
-planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/client_http_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/hosted_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/replica_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/router_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/runtime_sends_test %/session_walk_test %/share_test %/store_tools_test %/suspect_test %/waits_test,$(tests))
+planted := $(filter %/access_test %/actor_store_test %/alarms_test %/client_bind_test %/client_http_test %/coordinator_story_test %/coordinator_test %/drift_test %/fence_test %/finder_test %/host_story_test %/hosted_test %/judge_test %/lease_test %/node_threads_test %/operate_test %/outbox_test %/remote_store_test %/replica_test %/ring_hosts_test %/roles_test %/router_story_test %/router_stream_test %/router_test %/runtime_alarms_test %/runtime_durable_test %/runtime_keep_test %/runtime_sends_test %/session_walk_test %/share_test %/store_tools_test %/streams_test %/suspect_test %/waits_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 $(run-tests) "$(out)/sim/fleet_sim --mutants" $(planted:%="% --mutants") "tests/e2e/smoke/smoke_history.py $(binary)"
 

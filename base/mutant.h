@@ -218,6 +218,9 @@
     X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")     \
     X(M_ORPHANRUNS, "what a node that is over told others runs yet")
 
+/* Of where askers say that ids are: tests/node/streams_test.c --mutants. */
+#define MUTANT_TOLD_LIST(X) X(M_TOLDHASH, "where an asker says that an id is, is not looked at")
+
 /* Of clients' sessions: tests/node/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \
     X(M_TWOBOUND, "a second client is bound where the first was to stay")          \
@@ -309,7 +312,7 @@ enum mutant {
         MUTANT_STREAM_LIST(X) MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X)
             MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
                 MUTANT_SHARE_LIST(X) MUTANT_DURABLE_LIST(X) MUTANT_ROUND_LIST(X)
-                    MUTANT_HOSTED_LIST(X) MUTANT_ROUTE_LIST(X) MUTANT_HTTP_LIST(X)
+                    MUTANT_HOSTED_LIST(X) MUTANT_ROUTE_LIST(X) MUTANT_HTTP_LIST(X) MUTANT_TOLD_LIST(X)
 #undef X
 };
 

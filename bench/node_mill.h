@@ -36,6 +36,7 @@ enum {
 struct mill {
     struct local_node node;
     struct kind kind[MILL_KINDS];
+    struct ring_key key[MILL_KINDS];
     struct buffer frame;   /* of requests */
     struct buffer answers; /* of this round */
     size_t answer_count;
@@ -62,13 +63,15 @@ static inline void mill_perform(struct local_node *n, const struct host_effect *
 
 /* ---- its start and end */
 
+static const struct ring_key mill_key = {3, 4};
+
 static inline void mill_register(struct mill *m)
 {
     struct view cluster;
     struct view_member self = {.slot = 1, .incarnation = MILL_INCARNATION, .weight = 1};
 
     view_init(&cluster, RING_GRID_MIN);
-    cluster.key = (struct ring_key){3, 4};
+    cluster.key = mill_key;
     cluster.era = 1;
     ring_create(&cluster.ring, 16, 1, MILL_VERSION);
     (void)snprintf(self.name, sizeof self.name, "n1");
@@ -119,6 +122,9 @@ static inline void mill_begin(struct mill *m, size_t actor_count, size_t session
     m->kind[MILL_SLOW].ops.brief = 0;
     local_node_open(&m->node, "n1", kinds, MILL_KINDS, m->kind);
     mill_register(m);
+    for (uint16_t i = 0; i < MILL_KINDS; i++) {
+        m->key[i] = ring_key_of_kind(mill_key, i);
+    }
 }
 
 /* Open a mill whose worker is embedded: each request is an operation for it, by mill_admit(),
@@ -341,6 +347,7 @@ static inline void mill_put_request(struct mill *m, const struct request_record 
 {
     const struct stream_request next = {.rid = ++m->rid,
                                         .session = r->session,
+                                        .hash = ring_position(m->key[r->kind], r->id),
                                         .ttl_ms = r->ttl_ms,
                                         .kind = r->kind,
                                         .flags = r->flags,

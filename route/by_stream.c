@@ -387,6 +387,7 @@ static bool ask(struct router *r, const struct router_plain *p, struct session *
     }
     const uint32_t timeout_ms = route_timeout_ms(r, p->timeout_ms);
     struct stream_request request = {.session = session->id,
+                                     .hash = position,
                                      .ttl_ms = timeout_ms,
                                      .kind = p->kind,
                                      .flags = p->flags,

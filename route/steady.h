@@ -92,6 +92,7 @@ __attribute__((always_inline)) static inline bool steady_ask_in_run(struct route
         return false;
     }
     const struct stream_plain request = {.session = q.session,
+                                         .hash = in.position,
                                          .ttl_ms = r->config.deadline_ms,
                                          .kind = q.kind,
                                          .flags = q.flags,

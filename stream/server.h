@@ -132,6 +132,11 @@ static inline struct request_name server_name(const struct stream_server *s,
                : (struct request_name){s->log.said.to, anew ? ~r->rid : r->rid};
 }
 
+/* True: it has taken nothing, and nothing was ever in its log. */
+static inline bool server_is_new(const struct stream_server *s)
+{
+    return s->log.said.ack == 0 && s->log.next == 1;
+}
 /* Judge whether a request may run now whose frame had that `ack`; ask again when one that was
  * queued comes to run (R7). */
 static inline enum server_verdict server_judge(struct stream_server *s, uint64_t rid,

@@ -163,6 +163,10 @@ static enum err on_join(struct stream_servers *v, uint64_t connection, enum stre
         }
         join = server_join(&s->stream, connection, type, head);
     }
+    if (join == SERVER_GARBAGE && type == STREAM_JOIN && server_is_new(&s->stream)) {
+        put_head(say, STREAM_GONE, &gone); // a BEGIN came behind the end of the one that it means
+        return ERR_OK;
+    }
     if (join != SERVER_JOINED) {
         return join == SERVER_OLD ? ERR_STOPPED : ERR_CORRUPT;
     }

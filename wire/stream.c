@@ -11,6 +11,7 @@ enum {
     HOPS_AT = 28,
     CHAIN_AT = 29,
     ID_AT = 30,
+    HASH_AT = 31,
     FLAGS = STREAM_REQUEST_FLAGS,
 };
 
@@ -87,6 +88,7 @@ void stream_request_store(uint8_t *at, const struct stream_request *r)
     at = store_u8(at, r->hops);
     at = store_u8(at, (uint8_t)(r->chain.size / CHAIN_ITEM));
     at = store_u8(at, (uint8_t)r->id.size);
+    at = store_u64(at, r->hash);
     if (__builtin_expect(bits != 0, false)) {
         at = store_rare(at, r);
     }
@@ -157,6 +159,7 @@ enum err stream_request_get(struct reader *in, struct stream_request *r)
     }
     r->rid = load_u64(at);
     r->session = load_u64(at + 8);
+    r->hash = load_u64(at + HASH_AT);
     r->ttl_ms = load_u32(at + 16);
     r->kind = load_u16(at + 24);
     r->flags = at[FLAGS_AT];

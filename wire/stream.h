@@ -28,7 +28,7 @@ enum stream_frame {
 
 enum {
     STREAM_HEADER_SIZE = FRAME_HEADER_SIZE + 40, /* of each frame, with that of all frames */
-    STREAM_REQUEST_SIZE = 31,                    /* before what is of changing size */
+    STREAM_REQUEST_SIZE = 39,                    /* before what is of changing size */
     STREAM_OWNED_SIZE = 28,
     STREAM_NAME_SIZE = 16,
     STREAM_BITS_AT = 27, /* enum stream_bits */
@@ -65,6 +65,7 @@ enum stream_bits {
 struct stream_request {
     uint64_t rid; /* asker's name of it, never 0; comes back in its answer */
     uint64_t session;
+    uint64_t hash;   /* asker's ring_position() of the id: a hint, to be checked; 0 = not told */
     uint32_t ttl_ms; /* what is left; counted down at every queue */
     uint16_t kind;
     uint8_t flags; /* enum request_flags; not HELD */
@@ -146,6 +147,7 @@ void stream_request_store(uint8_t *at, const struct stream_request *r);
 /* A request without chain, hops and a client's numbers: what most have. */
 struct stream_plain {
     uint64_t session;
+    uint64_t hash;
     uint32_t ttl_ms;
     uint16_t kind;
     uint8_t flags;
@@ -171,6 +173,7 @@ __attribute__((always_inline)) static inline void stream_plain_store(uint8_t *at
     at = store_u16(at, r->kind);
     at = store_u32(at, r->flags); // and three that are 0: of a client's numbers, hops, chain
     at = store_u8(at, (uint8_t)r->id.size);
+    at = store_u64(at, r->hash);
     bytes_copy(at, r->id.data, r->id.size);
     if (r->command != NULL) {
         args_command_put(at + r->id.size, r->command);

@@ -25,6 +25,13 @@ static inline const struct kind_state *kind_of(struct host *h, const struct stre
     return h->streams.kind;
 }
 
+/* Its asker says where its id is, which holds if an actor of that id stands there: its record was
+ * put there by its own hash. Where there are segments, an id may have been elsewhere before. */
+static inline bool is_told(const struct host *h, const struct stream_request *r)
+{
+    return r->hash != 0 && h->topology.view.ring.segment_count == 0;
+}
+
 static void on_locate(void *context, const struct stream_request *r, size_t count,
                       uint64_t *position)
 {
@@ -34,10 +41,14 @@ static void on_locate(void *context, const struct stream_request *r, size_t coun
     for (size_t i = 0; i < count; i++) {
         const struct kind_state *kind = kind_of(h, &r[i]);
 
-        position[i] =
-            kind == NULL
-                ? host_position(h, r[i].kind, r[i].id)
-                : ring_point_at(ring, r[i].kind, ring_position(kind->key, r[i].id), r[i].id);
+        if (__builtin_expect(is_told(h, &r[i]), true)) {
+            position[i] = ring_point_at(ring, r[i].kind, r[i].hash, r[i].id);
+        } else if (kind == NULL) {
+            position[i] = host_position(h, r[i].kind, r[i].id);
+        } else {
+            position[i] =
+                ring_point_at(ring, r[i].kind, ring_position(kind->key, r[i].id), r[i].id);
+        }
     }
 }
 
@@ -130,6 +141,13 @@ __attribute__((noinline)) static void admit_taken(struct host *h, const struct s
 {
     struct request_record record;
     struct admission in = streams_admission(h, t, &record);
+
+    if (is_told(h, t->request) && !mutant(M_TOLDHASH)) { // no actor of it stands there, or not idle
+        in.position = host_position(h, t->request->kind, t->request->id);
+        if (server_is_behind(&t->by->stream, t->request->rid, in.position, t->ack)) {
+            return; // its place got it past that
+        }
+    }
     requests_accept(&h->requests);
     if (!is_turned_away(h, t, &in)) {
         admit_again(h, &in);

@@ -9,6 +9,7 @@
 #include "node/host/inside.h"
 #include "tests/hex.h"
 #include "tests/node/host_controls.h"
+#include "tests/planted.h"
 #include "tests/steps.h"
 #include "wire/frame.h"
 
@@ -307,6 +308,68 @@ static void a_steady_request_runs_at_once_into_the_log(void **state)
     assert_int_equal(a->rid, rid);
     assert_int_equal(a->code, ANSWER_OK);
     assert_true(bytes_equal(a->body, text("anna")));
+}
+
+/* A request that says where its id is. */
+static uint64_t ask_told(uint16_t kind, const char *id, const char *hashed)
+{
+    const struct ring_key key = ring_key_of_kind(cluster.key, kind);
+
+    put_request(&(struct stream_request){.rid = ++rids,
+                                         .session = 3,
+                                         .hash = ring_position(key, text(hashed)),
+                                         .ttl_ms = 1000,
+                                         .kind = kind,
+                                         .id = text(id),
+                                         .body = text(id)},
+                answer_count,
+                VERSION);
+    return rids;
+}
+
+static void where_an_id_is_said_to_be_is_believed_of_none_but_who_is_there(void **state)
+{
+    (void)state;
+    begin();
+    struct actor *anna = wake(BRIEF, "anna");
+    (void)wake(BRIEF, "bert");
+    uint64_t rid = ask_told(BRIEF, "anna", "anna");
+    assert_int_equal(ran, 1); // at once
+    assert_int_equal(last_answer()->rid, rid);
+    rid = ask_told(BRIEF, "anna", "bert"); // another stands there
+    const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e); // the longer way, to the same actor
+    assert_ptr_equal(e->actor, anna);
+    complete(anna, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
+    assert_int_equal(last_answer()->rid, rid);
+    rid = ask_told(BRIEF, "anna", "nobody");
+    e = effect_of(HOST_SUBMIT, VERB_RUN);
+    assert_non_null(e);
+    assert_ptr_equal(e->actor, anna);
+    complete(anna, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
+    assert_int_equal(last_answer()->rid, rid);
+    (void)ask_told(BRIEF, "carl", "anna"); // who does not live yet, lives where its own hash says
+    e = effect_of(HOST_SUBMIT, VERB_ACTIVATE);
+    assert_non_null(e);
+    assert_int_equal(actor_position(e->actor), host_position(host, BRIEF, text("carl")));
+}
+
+/* What was refused keeps back what was sent behind it, whatever place that says. */
+static void no_place_gets_round_a_refusal(void **state)
+{
+    (void)state;
+    begin();
+    (void)wake(BRIEF, "anna");
+    const uint64_t heard = answer_count;
+
+    servers_find(&host->streams.servers, GATEWAY)
+        ->stream.fence[host_position(host, BRIEF, text("anna")) % STREAM_FENCES] = UINT64_MAX;
+    servers_find(&host->streams.servers, GATEWAY)->stream.fence_max = UINT64_MAX;
+    const uint64_t rid = ask_told(BRIEF, "anna", "bert");
+    assert_int_equal(ran, 0);
+    assert_int_equal(answer_count, heard);
+    assert_int_equal(last_answer()->rid, rid);
+    assert_int_equal(last_answer()->code, STREAM_CODE_BEHIND);
 }
 
 static void what_a_link_lost_comes_again_from_the_log(void **state)
@@ -1229,6 +1292,7 @@ static void a_node_that_the_ring_does_not_name_has_no_stream(void **state)
 static void put_requests(struct buffer *out, uint16_t kind, unsigned count)
 {
     static const char *const ids[] = {"anna", "bert", "carl", "dora"};
+    const struct ring_key key = ring_key_of_kind(cluster.key, kind);
 
     put_head(
         out,
@@ -1238,6 +1302,7 @@ static void put_requests(struct buffer *out, uint16_t kind, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         const struct stream_request r = {.rid = ++rids,
                                          .session = 3,
+                                         .hash = ring_position(key, text(ids[i % 4])),
                                          .ttl_ms = 1000,
                                          .kind = kind,
                                          .id = text(ids[i % 4]),
@@ -1423,11 +1488,13 @@ static void a_steady_request_takes_few_instructions(void **state)
     assert_in_range(frame / COUNT, 100, 800);
 }
 
-int main(void)
+static int all_cases(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open, close_all)
     const struct CMUnitTest tests[] = {
         CASE(a_steady_request_runs_at_once_into_the_log),
+        CASE(where_an_id_is_said_to_be_is_believed_of_none_but_who_is_there),
+        CASE(no_place_gets_round_a_refusal),
         CASE(what_a_link_lost_comes_again_from_the_log),
         CASE(one_that_is_refused_keeps_back_what_was_sent_behind),
         CASE(what_is_queued_of_a_dead_stream_does_not_run),
@@ -1466,4 +1533,15 @@ int main(void)
 #undef CASE
 
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {
+#define X(name, text) name,
+        MUTANT_TOLD_LIST(X)
+#undef X
+    };
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

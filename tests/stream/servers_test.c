@@ -269,6 +269,27 @@ static void the_one_away_for_longest_goes_for_one_more(void **state)
     servers_fini(&node);
 }
 
+/* A BEGIN may be on its way for so long that its stream is forgotten before it comes. */
+static void who_joins_by_what_came_behind_the_end_is_gone(void **state)
+{
+    const struct stream_servers_config config = config_of_test();
+    enum err e = ERR_OK;
+
+    (void)state;
+    open_node(&config);
+    begin(0);
+    ack = 4; // answers that a stream gave that was here before
+    assert_int_equal(join(0, STREAM_JOIN, 2, &e), FRAME_STREAM_GONE);
+    assert_int_equal(e, ERR_OK);
+    ack = 0;
+    assert_int_equal(join(0, STREAM_BEGIN, 3, &e), FRAME_STREAM_JOINED);
+    assert_int_equal(ask(0, 1, 0, VERSION), ERR_OK);
+    ack = 4; // but of one that has taken something that can't be
+    assert_int_equal(join(0, STREAM_JOIN, 4, &e), 0);
+    assert_int_equal(e, ERR_CORRUPT);
+    servers_fini(&node);
+}
+
 /* JOINED can't stand in the middle of a frame. */
 static void a_connection_with_half_a_frame_is_not_joined_again(void **state)
 {
@@ -352,6 +373,7 @@ int main(void)
         cmocka_unit_test(what_waited_is_refused_if_there_is_no_room_for_answers),
         cmocka_unit_test(a_frame_that_waited_and_cannot_be_is_told),
         cmocka_unit_test(the_one_away_for_longest_goes_for_one_more),
+        cmocka_unit_test(who_joins_by_what_came_behind_the_end_is_gone),
         cmocka_unit_test(a_connection_with_half_a_frame_is_not_joined_again),
         cmocka_unit_test(a_connection_with_half_an_ack_is_not_joined_again),
         cmocka_unit_test(who_begins_without_end_costs_the_others_nothing),

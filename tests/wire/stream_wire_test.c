@@ -18,6 +18,7 @@ static struct stream_request whole_request(void)
 {
     return (struct stream_request){.rid = 0x0102030405060708u,
                                    .session = 9,
+                                   .hash = 0x8877665544332211u,
                                    .ttl_ms = 1500,
                                    .kind = 515,
                                    .flags = REQUEST_COMMAND | REQUEST_IDEMPOTENT,
@@ -120,13 +121,15 @@ static void a_request_has_these_bytes(void **state)
     stream_request_store(bytes, &r);
     assert_hex(bytes_of(bytes, size),
                "0807060504030201 0900000000000000 dc050000 05000000 0302 05 01 01 02 03"
+               "1122334455667788"
                "0a00000000000000 0800000000000000 3c00000000000000 02000000"
                "0600000000000000 0700000000000000 616461 68656c6c6f");
     struct reader in = {.at = bytes, .left = size};
     assert_int_equal(stream_request_get(&in, &back), ERR_OK);
     assert_int_equal(in.left, 0);
     assert_true(back.rid == r.rid && back.session == r.session && back.ttl_ms == r.ttl_ms &&
-                back.kind == r.kind && back.flags == r.flags && back.hops == r.hops);
+                back.kind == r.kind && back.flags == r.flags && back.hops == r.hops &&
+                back.hash == r.hash);
     assert_true(back.owned.seq == r.owned.seq && back.owned.base == r.owned.base &&
                 back.owned.first == r.owned.first && back.owned.epoch == r.owned.epoch);
     assert_true(bytes_equal(back.chain, r.chain) && bytes_equal(back.id, r.id) &&
@@ -144,36 +147,36 @@ static void one_that_is_asked_again_may_have_another_s_name(void **state)
 {
     struct stream_request r = {.rid = 1, .again = true, .id = text("k")};
     uint8_t bytes[64];
-    struct reader in = {.at = bytes, .left = 32};
+    struct reader in = {.at = bytes, .left = 40};
     struct stream_request back;
 
     (void)state;
-    assert_int_equal(stream_request_size(&r), 32);
+    assert_int_equal(stream_request_size(&r), 40);
     stream_request_store(bytes, &r);
-    assert_hex(bytes_of(bytes + 24, 8), "0000 00 04 00 00 01 6b");
+    assert_hex(bytes_of(bytes + 24, 16), "0000 00 04 00 00 01 0000000000000000 6b");
     assert_int_equal(stream_request_get(&in, &back), ERR_OK);
     assert_true(back.again && !back.plain && back.name.asker == 0 && back.owned.seq == 0);
     r.again = false;
     stream_request_store(bytes, &r);
     stream_request_again(bytes);
-    assert_hex(bytes_of(bytes + 24, 8), "0000 00 04 00 00 01 6b");
+    assert_hex(bytes_of(bytes + 24, 16), "0000 00 04 00 00 01 0000000000000000 6b");
     r.name = (struct request_name){2, 3};
-    assert_int_equal(stream_request_size(&r), 48);
+    assert_int_equal(stream_request_size(&r), 56);
     stream_request_store(bytes, &r);
-    assert_hex(bytes_of(bytes + 24, 24),
-               "0000 00 02 00 00 01 0200000000000000 0300000000000000 6b");
-    in = (struct reader){.at = bytes, .left = 48};
+    assert_hex(bytes_of(bytes + 24, 32),
+               "0000 00 02 00 00 01 0000000000000000 0200000000000000 0300000000000000 6b");
+    in = (struct reader){.at = bytes, .left = 56};
     assert_int_equal(stream_request_get(&in, &back), ERR_OK);
     assert_true(!back.again && back.name.asker == 2 && back.name.number == 3);
     (void)store_u64(bytes + STREAM_REQUEST_SIZE, 0); // nobody's
-    in = (struct reader){.at = bytes, .left = 48};
+    in = (struct reader){.at = bytes, .left = 56};
     assert_int_equal(stream_request_get(&in, &back), ERR_CORRUPT);
 }
 
-static void a_plain_request_takes_31_bytes_more_than_it_says(void **state)
+static void a_plain_request_takes_39_bytes_more_than_it_says(void **state)
 {
     const struct stream_request r = {.rid = 1, .id = text("k")};
-    uint8_t bytes[32];
+    uint8_t bytes[40];
     struct reader in = {.at = bytes, .left = sizeof bytes};
     struct stream_request back;
 
@@ -200,7 +203,7 @@ static void refused_request(size_t at, uint8_t value)
 static void a_damaged_request_is_refused(void **state)
 {
     const struct stream_request r = {.rid = 1, .id = text("k")};
-    uint8_t bytes[32];
+    uint8_t bytes[40];
     struct reader in = {.at = bytes, .left = sizeof bytes};
     struct stream_request back;
 
@@ -218,7 +221,7 @@ static void a_damaged_request_is_refused(void **state)
     refused_request(28, STREAM_HOPS_MAX + 1);
     refused_request(29, RECORD_CHAIN_MAX + 1);
     refused_request(30, 0); // no id
-    refused_request(31, 0); // seq 0, though it is there
+    refused_request(39, 0); // seq 0, though it is there
 }
 
 static void a_traced_request_is_not_plain(void **state)
@@ -287,7 +290,7 @@ int main(void)
         cmocka_unit_test(a_damaged_header_is_refused),
         cmocka_unit_test(a_request_has_these_bytes),
         cmocka_unit_test(one_that_is_asked_again_may_have_another_s_name),
-        cmocka_unit_test(a_plain_request_takes_31_bytes_more_than_it_says),
+        cmocka_unit_test(a_plain_request_takes_39_bytes_more_than_it_says),
         cmocka_unit_test(a_damaged_request_is_refused),
         cmocka_unit_test(a_traced_request_is_not_plain),
         cmocka_unit_test(an_answer_has_these_bytes),
