@@ -80,7 +80,7 @@ def installed(program):
     """Whether the peer is there; says so on stderr if not. Its rows are then left out."""
     if shutil.which(program):
         return True
-    progress(f"no {program} here: its rows are left out (tools/setup bench)")
+    progress(f"no {program} here: its rows are left out (tools/setup bench peers)")
     return False
 
 
