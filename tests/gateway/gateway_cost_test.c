@@ -128,7 +128,7 @@ static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
     check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2290);
-    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1250);
+    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1265);
 }
 
 static void a_packet_takes_few_instructions(void **state)
