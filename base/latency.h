@@ -55,13 +55,19 @@ static inline void latency_raise(_Atomic uint64_t *number, uint64_t by)
     atomic_store_explicit(number, latency_read(number) + by, memory_order_relaxed);
 }
 
-/* `count` of them took so long. */
-static inline void latency_add(struct latency *l, uint64_t us, uint64_t count)
+/* The bucket that counts what took so long. */
+static inline int latency_bucket(uint64_t us)
 {
     const uint64_t within_us = us < LATENCY_LAST_US ? us : LATENCY_LAST_US;
     const int top = __builtin_clzll(LATENCY_FIRST_US - 1);
 
-    latency_raise(&l->bucket[top - __builtin_clzll(within_us | (LATENCY_FIRST_US - 1))], count);
+    return top - __builtin_clzll(within_us | (LATENCY_FIRST_US - 1));
+}
+
+/* `count` of them took so long. */
+static inline void latency_add(struct latency *l, uint64_t us, uint64_t count)
+{
+    latency_raise(&l->bucket[latency_bucket(us)], count);
     latency_raise(&l->sum_us, us * count);
 }
 

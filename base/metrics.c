@@ -4,9 +4,12 @@
  */
 #include "base/metrics.h"
 
+#include "base/exemplar.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const uint64_t bounds_us[METRICS_BUCKETS] = {
     1000,
@@ -54,7 +57,7 @@ void metrics_end(struct metrics *m)
     }
 }
 
-/* Quotes, backslashes and line breaks: both formats write them alike, and words have no other
+/* Quotes, backslashes and line breaks: all formats write them alike, and words have no other
  * control characters that JSON would mind. */
 static void put_escaped(struct metrics *m, const char *word)
 {
@@ -76,6 +79,32 @@ static void put_quoted(struct metrics *m, const char *word)
     put(m, "\"");
 }
 
+/* Of the name, as # HELP and # TYPE have it: in OpenMetrics a counter's is without _total. */
+static int family_size(const struct metrics *m, const struct metric *metric)
+{
+    static const char total[] = "_total";
+    const size_t size = strlen(metric->name);
+    const size_t end = sizeof total - 1;
+    const bool cut = m->format == METRICS_OPEN && metric->type == METRIC_COUNTER && size > end &&
+                     strcmp(metric->name + size - end, total) == 0;
+
+    return (int)(cut ? size - end : size);
+}
+
+static void put_unit(struct metrics *m, const char *name, size_t size)
+{
+    static const char *const units[] = {"seconds", "bytes"};
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        const size_t end = strlen(units[i]);
+
+        if (size > end && name[size - end - 1] == '_' &&
+            memcmp(name + size - end, units[i], end) == 0) {
+            put(m, "# UNIT %.*s %s\n", (int)size, name, units[i]);
+        }
+    }
+}
+
 /* # HELP and # TYPE, once a name. */
 static void put_head(struct metrics *m, const struct metric *metric)
 {
@@ -86,9 +115,14 @@ static void put_head(struct metrics *m, const struct metric *metric)
         return;
     }
     m->last = metric->name;
-    if (m->format == METRICS_TEXT) {
-        put(m, "# HELP %s %s\n", metric->name, metric->help);
-        put(m, "# TYPE %s %s\n", metric->name, types[metric->type]);
+    if (m->format != METRICS_JSON) {
+        const int size = family_size(m, metric);
+
+        put(m, "# HELP %.*s %s\n", size, metric->name, metric->help);
+        put(m, "# TYPE %.*s %s\n", size, metric->name, types[metric->type]);
+        if (m->format == METRICS_OPEN) {
+            put_unit(m, metric->name, (size_t)size);
+        }
     }
 }
 
@@ -132,7 +166,7 @@ static void put_us(struct metrics *m, uint64_t us)
 
 static void put_line_end(struct metrics *m)
 {
-    if (m->format == METRICS_TEXT) {
+    if (m->format != METRICS_JSON) {
         put(m, "\n");
     }
 }
@@ -245,7 +279,35 @@ static bool put_labels(struct metrics *m, const struct series *s)
     return s->kind != NULL || s->label != NULL;
 }
 
-/* name_bucket{label="word",le="0.001000"} */
+/* 0.001, 1.0: as OpenMetrics wants bounds, which are the same however they are asked for. */
+static void put_bound(struct metrics *m, const struct series *s, uint64_t bound_us)
+{
+    put_value(m, s, bound_us);
+    if (s->counts) {
+        put(m, ".0");
+        return;
+    }
+    while (m->out->data[m->out->size - 1] == '0' && m->out->data[m->out->size - 2] != '.') {
+        m->out->size--;
+    }
+}
+
+/* # {trace_id="…",span_id="…"} took when */
+static void put_exemplar(struct metrics *m, const struct exemplar *e, uint64_t wall_us)
+{
+    char trace[2 * TRACE_ID_SIZE + 1];
+    char span[2 * TRACE_SPAN_SIZE + 1];
+
+    put(m,
+        " # {trace_id=\"%s\",span_id=\"%s\"} ",
+        traceparent_hex(e->context.trace, TRACE_ID_SIZE, trace),
+        traceparent_hex(e->context.span, TRACE_SPAN_SIZE, span));
+    put_us(m, e->took_us);
+    put(m, " ");
+    put_us(m, e->at_us + wall_us);
+}
+
+/* name_bucket{label="word",le="0.001"} */
 static void put_bucket(struct metrics *m, const struct series *s, uint64_t bound_us, uint64_t count)
 {
     put(m, "%s_bucket{", s->name);
@@ -253,9 +315,9 @@ static void put_bucket(struct metrics *m, const struct series *s, uint64_t bound
     if (bound_us == UINT64_MAX) {
         put(m, "+Inf");
     } else {
-        put_value(m, s, bound_us);
+        put_bound(m, s, bound_us);
     }
-    put(m, "\"} %" PRIu64 "\n", count);
+    put(m, "\"} %" PRIu64, count);
 }
 
 /* "name_sum{label="word"} ", of JSON "name_sum{word}": */
@@ -297,13 +359,14 @@ static void put_series(struct metrics *m, const struct metric *metric, const str
 {
     uint64_t count = 0;
 
-    if (m->format == METRICS_TEXT) {
+    if (m->format != METRICS_JSON) {
         put_head(m, metric);
     }
     for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
         count += times->bucket[i];
-        if (m->format == METRICS_TEXT) {
+        if (m->format != METRICS_JSON) {
             put_bucket(m, s, bounds_us[i], count);
+            put(m, "\n");
         }
     }
     put_whole(m, s, times->sum_us, count);
@@ -327,26 +390,36 @@ void metrics_put_counts(struct metrics *m, const struct metric *metric,
     put_series(m, metric, &(struct series){.name = metric->name, .counts = true}, counts);
 }
 
+/* `kind` of the exemplars. */
 static void put_latency(struct metrics *m, const struct metric *metric, const struct series *s,
-                        const struct latency *l)
+                        const struct latency *l, const struct exemplars *e, int32_t kind)
 {
-    const bool text = m->format == METRICS_TEXT;
+    const bool text = m->format != METRICS_JSON;
     uint64_t count = 0;
 
     if (text) {
         put_head(m, metric);
     }
     for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
-        count += latency_read(&l->bucket[i]);
+        const uint64_t in_it = latency_read(&l->bucket[i]);
+        const struct exemplar *last =
+            e == NULL || in_it == 0 ? NULL : exemplars_find(e, kind, s->word, i);
+
+        count += in_it;
         if (text) {
             put_bucket(m, s, latency_bound_us(i), count);
+            if (last != NULL) {
+                put_exemplar(m, last, e->wall_us);
+            }
+            put(m, "\n");
         }
     }
     put_whole(m, s, latency_read(&l->sum_us), count);
 }
 
 void metrics_put_latencies(struct metrics *m, const struct metric *metric,
-                           const struct metrics_series *series, const struct latencies *l)
+                           const struct metrics_series *series, const struct latencies *l,
+                           const struct exemplars *e)
 {
     const uint32_t rows = atomic_load_explicit(&l->count, memory_order_acquire);
     char kind[8] = "other";
@@ -366,7 +439,9 @@ void metrics_put_latencies(struct metrics *m, const struct metric *metric,
                                      .kind = kind,
                                      .label = series->label,
                                      .word = series->label == NULL ? NULL : series->word[s]},
-                    one);
+                    one,
+                    e,
+                    i == 0 ? EXEMPLAR_OTHER : l->row[i].kind);
             }
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a process has counted, written out for who watches it: the text that
- * Prometheus scrapes (exposition format 0.0.4), or an object of JSON with the
- * same names. Values are rendered as they are put; nothing is kept.
+ * Prometheus scrapes (exposition format 0.0.4, or OpenMetrics 1.0.0), or an
+ * object of JSON with the same names. Values are rendered as they are put; nothing is kept.
  *
  * Names end in _total, _seconds or _bytes as Prometheus asks for; all rows of
  * one name follow each other. A label's value is a word of ours, never an id.
@@ -16,7 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum metrics_format { METRICS_TEXT, METRICS_JSON };
+/* METRICS_OPEN: METRICS_OPEN_END ends what is whole, whoever has written parts of it. */
+enum metrics_format { METRICS_TEXT, METRICS_OPEN, METRICS_JSON };
+#define METRICS_OPEN_END "# EOF\n"
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 struct metrics {
@@ -86,9 +88,12 @@ void metrics_count(struct metrics_times *t, uint64_t count);
 void metrics_put_counts(struct metrics *m, const struct metric *metric,
                         const struct metrics_times *counts);
 
+struct exemplars;
+
 /* Write what was counted of each kind as histograms of Prometheus: name_bucket{kind="1",
  * label="word",le="0.000064"}, and so on. Series `first` and those behind it are of these words; a
- * word is static text. What was never counted is not written. */
+ * word is static text. What was never counted is not written. `e`: exemplars for OpenMetrics, of
+ * the same outcomes; NULL = none. */
 struct metrics_series {
     const char *label; /* NULL = by kind alone, and there is one series */
     const char *const *word;
@@ -96,6 +101,7 @@ struct metrics_series {
     unsigned count;
 };
 void metrics_put_latencies(struct metrics *m, const struct metric *metric,
-                           const struct metrics_series *series, const struct latencies *l);
+                           const struct metrics_series *series, const struct latencies *l,
+                           const struct exemplars *e);
 
 #endif

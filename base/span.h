@@ -43,11 +43,14 @@ struct trace_span {
     uint8_t parent[TRACE_SPAN_SIZE]; /* all 0 = none */
     uint64_t from_us;                /* on the clock of the process's steps */
     uint64_t to_us;
+    uint64_t came_us;    /* when that began which a histogram counts of it (base/exemplar.h) … */
     uint64_t ticket;     /* of whoever began it; not exported */
     const char *outcome; /* static; NULL = ok */
     uint64_t txn;        /* HOLD: for which; 0 = nothing to say */
     uint32_t attempts;   /* REQUEST, CALL, SEND: times that it was sent to a node; else 0 */
     uint16_t kind;       /* of the actor that is asked */
+    bool is_counted;     /* … if one does, … */
+    bool has_row;        /* … and whether the kind has a row of its own there */
     uint8_t id_size;
     uint8_t id[SPAN_NAME_ID_MAX];
 };
@@ -62,12 +65,16 @@ enum span_drop {
 };
 enum { SPAN_DROPS = SPAN_DROP_REJECTED + 1 };
 
+struct exemplars;
+
 /* Where spans go. One for all cores of a process: its functions may be called by any thread, and
  * call nothing back. */
 struct tracing {
     void (*put)(void *context, const struct trace_span *span);
     void (*drop)(void *context, enum span_drop why);
     void (*figures)(void *context, struct metrics *m); /* of both, for /metrics */
+    /* Copy what was noted of the process's requests, or of its actors' calls. */
+    void (*exemplars)(void *context, bool of_calls, struct exemplars *out);
     void *context;
 };
 

@@ -3,6 +3,7 @@
  * Serves the administration's pages with libmicrohttpd, on a thread of its own.
  */
 #include "daemon/http_mhd.h"
+#include "daemon/http_accept.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -91,6 +92,13 @@ static const struct route {
     {"/readyz", PAGE_READY, "text/plain; charset=utf-8", true},
 };
 
+/* The first of them, for who asks for it so. */
+static const struct route open_metrics = {
+    "/metrics",
+    PAGE_METRICS_OPEN,
+    "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    false};
+
 static const char index_text[] = "/metrics  for Prometheus\n"
                                  "/status   the same as JSON, and this process's identity\n"
                                  "/healthz  200: this process works; no other process is asked\n"
@@ -113,7 +121,7 @@ static enum shown token_of(struct http *h, struct MHD_Connection *connection)
     return shown;
 }
 
-static void put_own(const struct http *h, struct buffer *out)
+static void put_own(const struct http *h, enum metrics_format format, struct buffer *out)
 {
     static const struct metric answers = {
         "ringhold_admin_answers_total", "Answers of this HTTP server, by code.", METRIC_COUNTER};
@@ -124,7 +132,7 @@ static void put_own(const struct http *h, struct buffer *out)
         [HTTP_CUT_DEADLINE] = "deadline", [HTTP_CUT_IDLE] = "idle", [HTTP_CUT_CROWDED] = "crowded"};
     struct metrics m;
 
-    metrics_begin(&m, METRICS_TEXT, out);
+    metrics_begin(&m, format, out);
     for (size_t i = 0; i < ANSWERS; i++) {
         metrics_put_labelled(&m, &answers, "code", status_word[i], h->answered[i]);
     }
@@ -134,6 +142,9 @@ static void put_own(const struct http *h, struct buffer *out)
     process_metrics(&m);
     reload_metrics(&m);
     metrics_end(&m);
+    if (format == METRICS_OPEN) {
+        buffer_put(out, METRICS_OPEN_END, sizeof METRICS_OPEN_END - 1);
+    }
 }
 
 /* Takes `text`. `allow`: the methods that may be used, of a 405. */
@@ -188,8 +199,8 @@ static enum MHD_Result answer_page(struct http *h, struct MHD_Connection *connec
 
     switch (pages_ask(h->pages, route->page, LOOP_MS, &text)) {
     case PAGES_YES:
-        if (route->page == PAGE_METRICS) {
-            put_own(h, &text);
+        if (route->page == PAGE_METRICS || route->page == PAGE_METRICS_OPEN) {
+            put_own(h, route->page == PAGE_METRICS ? METRICS_TEXT : METRICS_OPEN, &text);
         }
         return answer(h, connection, ANSWERED_200, route->type, &text);
     case PAGES_NO:
@@ -338,7 +349,10 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
             h, connection, ANSWERED_401, "this page needs a token: Authorization: Bearer\n");
     }
     if (route != NULL) {
-        return answer_page(h, connection, route);
+        const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
+        const bool open = route->page == PAGE_METRICS && http_accept_open(accept);
+
+        return answer_page(h, connection, open ? &open_metrics : route);
     }
     for (size_t i = 0; h->fleet != NULL && i < sizeof of_fleet / sizeof of_fleet[0]; i++) {
         if (strcmp(path, of_fleet[i].path) == 0) {

@@ -124,7 +124,8 @@ bool page_render(enum page page, const struct page_who *who,
         put_text(out, "\n");
         return who->not_ready == NULL;
     case PAGE_METRICS:
-        put_stats(METRICS_TEXT, who, stats, owner, out);
+    case PAGE_METRICS_OPEN:
+        put_stats(page == PAGE_METRICS ? METRICS_TEXT : METRICS_OPEN, who, stats, owner, out);
         return true;
     case PAGE_STATUS:
         put_status(who, out);

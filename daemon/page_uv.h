@@ -21,10 +21,11 @@
 #include <uv.h>
 
 enum page {
-    PAGE_HEALTH,  /* nothing: that the loop turns is all */
-    PAGE_READY,   /* a line for people; the return value says it */
-    PAGE_METRICS, /* for Prometheus */
-    PAGE_STATUS,  /* JSON */
+    PAGE_HEALTH,       /* nothing: that the loop turns is all */
+    PAGE_READY,        /* a line for people; the return value says it */
+    PAGE_METRICS,      /* for Prometheus */
+    PAGE_METRICS_OPEN, /* likewise, as OpenMetrics, without its end */
+    PAGE_STATUS,       /* JSON */
 };
 
 /* Append the page to `out`; called on the loop. False: the process is not ready, or not well. */

@@ -5,6 +5,7 @@
 #include "daemon/traces.h"
 
 #include "base/clock.h"
+#include "base/exemplar.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/collector_curl.h"
@@ -43,6 +44,7 @@ struct traces {
     size_t count;
     uint64_t exported;
     uint64_t dropped[SPAN_DROPS];
+    struct exemplars *noted; /* owned; of requests, and of actors' calls */
 };
 
 /* ---- what comes, from any thread */
@@ -56,6 +58,7 @@ static void put(void *context, const struct trace_span *span)
         t->dropped[SPAN_DROP_FULL]++;
     } else {
         t->queue[(t->first + t->count++) % QUEUE_MAX] = *span;
+        exemplars_note(&t->noted[span->what == SPAN_CALL || span->what == SPAN_SEND], span);
         if (t->count == 1 || t->count == BATCH_MAX) {
             (void)pthread_cond_signal(&t->rung);
         }
@@ -231,6 +234,16 @@ static void figures(void *context, struct metrics *m)
     }
 }
 
+static void exemplars(void *context, bool of_calls, struct exemplars *out)
+{
+    struct traces *t = context;
+
+    (void)pthread_mutex_lock(&t->lock);
+    *out = t->noted[of_calls];
+    (void)pthread_mutex_unlock(&t->lock);
+    out->wall_us = clock_wall_us() - clock_boottime_us();
+}
+
 /* ---- its life */
 
 struct option traces_option(char *where)
@@ -272,6 +285,7 @@ static void free_all(struct traces *t)
         (void)close(t->fd);
     }
     mem_free(t->queue);
+    mem_free(t->noted);
     mem_free(t);
 }
 
@@ -285,11 +299,13 @@ bool traces_open(const char *where, const struct otlp_resource *who, struct trac
     }
     struct traces *t = mem_new(1, sizeof *t);
 
-    t->tracing = (struct tracing){.put = put, .drop = drop, .figures = figures, .context = t};
+    t->tracing = (struct tracing){
+        .put = put, .drop = drop, .figures = figures, .exemplars = exemplars, .context = t};
     t->who = *who;
     t->where = where;
     t->fd = -1;
     t->queue = mem_new(QUEUE_MAX, sizeof *t->queue);
+    t->noted = mem_new(2, sizeof *t->noted);
     if (!open_target(t, where)) {
         free_all(t);
         return false;

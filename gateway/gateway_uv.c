@@ -13,6 +13,7 @@
 #include "gateway/gateway_uv.h"
 
 #include "base/assert.h"
+#include "base/exemplar.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -182,9 +183,11 @@ static void put_metrics(void *owner, struct metrics *m)
     for (unsigned i = 0; i < g->count; i++) {
         latencies_merge(sum, router_latencies(g->seat[i].thread->router)); // each writes its own
     }
-    gateway_latency_metrics(sum, m);
-    mem_free(sum);
     const struct tracing *tracing = g->options->clients.tracing;
+    struct exemplars *exemplars = exemplars_copy(tracing, m, false);
+    gateway_latency_metrics(sum, exemplars, m);
+    mem_free(exemplars);
+    mem_free(sum);
     if (tracing != NULL) {
         tracing->figures(tracing->context, m);
     }

@@ -267,10 +267,11 @@ void node_latency_metrics(const struct node_latencies *l, struct metrics *m)
     };
     const struct latencies *const from[] = {
         l->requests, l->requests, l->requests, l->handlers, l->calls};
+    const struct exemplars *const exemplars[] = {l->of_requests, NULL, NULL, NULL, l->of_calls};
 
     for (size_t i = 0; i < COUNT(took); i++) {
         if (from[i] != NULL) {
-            metrics_put_latencies(m, &took[i], &series[i], from[i]);
+            metrics_put_latencies(m, &took[i], &series[i], from[i], exemplars[i]);
         }
     }
 }

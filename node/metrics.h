@@ -17,9 +17,11 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
 /* How long it all took: `requests` as host_latencies(), `handlers` as worker_handlers() of all
  * workers, `calls` as calls_latencies(). */
 struct node_latencies {
-    const struct latencies *requests; /* borrowed, as the next two */
+    const struct latencies *requests; /* borrowed, as all below */
     const struct latencies *handlers;
-    const struct latencies *calls; /* or NULL */
+    const struct latencies *calls;       /* or NULL */
+    const struct exemplars *of_requests; /* exemplars_copy(), or NULL */
+    const struct exemplars *of_calls;    /* likewise */
 };
 void node_latency_metrics(const struct node_latencies *l, struct metrics *m);
 /* Of alarms, as struct alarm_counts (node/runtime/runtime.h). */

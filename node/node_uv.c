@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/exemplar.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -281,15 +282,22 @@ static void put_store_metrics(struct dispatcher *d, struct metrics *m)
 
 static void put_latencies(const struct shell *s, struct metrics *m)
 {
+    const struct tracing *tracing = s->options->tracing;
     struct latencies *handlers = mem_new(1, sizeof *handlers);
+    struct exemplars *of_requests = exemplars_copy(tracing, m, false);
+    struct exemplars *of_calls = exemplars_copy(tracing, m, true);
     const struct node_latencies all = {.requests = host_latencies(s->host),
                                        .handlers = handlers,
-                                       .calls = calls_latencies(s->calls)};
+                                       .calls = calls_latencies(s->calls),
+                                       .of_requests = of_requests,
+                                       .of_calls = of_calls};
 
     for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
         latencies_merge(handlers, worker_handlers(s->dispatcher.worker[i])); // each writes its own
     }
     node_latency_metrics(&all, m);
+    mem_free(of_calls);
+    mem_free(of_requests);
     mem_free(handlers);
 }
 

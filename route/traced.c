@@ -50,7 +50,9 @@ void route_request_traced(struct router *r, const struct router_event *event)
         struct trace_span span =
             spans_child(&r->spans, parent, what_of(event), event->kind, event->id);
 
-        span.from_us = r->now_us;
+        span.from_us = span.came_us = r->now_us;
+        span.is_counted = true;
+        span.has_row = latencies_find(&r->latencies, event->kind) != 0;
         span.ticket = event->ticket;
         inner.ticket = UINT64_C(1) << OWN_TICKET_BIT | ++r->traced;
         traced = spans_begin(&r->spans, inner.ticket, &span);

@@ -53,7 +53,8 @@ void gateway_metrics(const struct gateway_stats *t, struct metrics *m)
     }
 }
 
-void gateway_latency_metrics(const struct latencies *l, struct metrics *m)
+void gateway_latency_metrics(const struct latencies *l, const struct exemplars *e,
+                             struct metrics *m)
 {
     static const struct metric took = {
         "ringhold_gateway_request_seconds",
@@ -62,5 +63,5 @@ void gateway_latency_metrics(const struct latencies *l, struct metrics *m)
     static const struct metrics_series outcomes = {
         .label = "outcome", .word = router_reply_words, .count = REPLY_CODES};
 
-    metrics_put_latencies(m, &took, &outcomes, l);
+    metrics_put_latencies(m, &took, &outcomes, l, e);
 }

@@ -9,7 +9,8 @@
 #include "gateway/client/stats.h"
 
 void gateway_metrics(const struct gateway_stats *t, struct metrics *m);
-/* How long requests took: router_latencies() of all threads, added up. */
-void gateway_latency_metrics(const struct latencies *l, struct metrics *m);
+/* How long requests took: router_latencies() of all threads, added up; `e`: exemplars_copy(). */
+void gateway_latency_metrics(const struct latencies *l, const struct exemplars *e,
+                             struct metrics *m);
 
 #endif

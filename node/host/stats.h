@@ -84,7 +84,7 @@ enum image_drop {
       "Requests forwarded to the new owner of their id.")                                        \
     X(COUNTER, late_answers, "ringhold_node_late_answers_total",                                 \
       "Answers to forwarded requests that had already ended.")                                   \
-    X(GAUGE, held, "ringhold_node_held", "Requests held now because their vnode moves.")         \
+    X(GAUGE, held, "ringhold_node_held_now", "Requests held now because their vnode moves.")         \
     X(COUNTER, held_total, "ringhold_node_held_total", "Requests held since the start.")         \
     X(COUNTER, images_ahead, "ringhold_node_images_ahead_total",                                 \
       "Images of actors sent before their vnode was held.")                                      \
@@ -157,7 +157,7 @@ enum image_drop {
       "By how much its clock is faster or slower than the leader's; 0: no more than is promised.") \
     X(COUNTER, lease_lapses, "ringhold_node_lease_lapses_total",                                   \
       "Times that the node served on without a lease, as configured.")                             \
-    X(GAUGE, leaseless, "ringhold_node_leaseless", "Requests that wait for a lease now.")          \
+    X(GAUGE, leaseless, "ringhold_node_leaseless_now", "Requests that wait for a lease now.")          \
     X(COUNTER, leaseless_total, "ringhold_node_leaseless_total",                                   \
       "Requests that waited for a lease since the start.")                                         \
     X(GAUGE, gate_kept, "ringhold_node_gate_kept", "Outputs held back until there is a lease.")

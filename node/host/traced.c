@@ -64,8 +64,11 @@ void traced_run(struct host *h, const struct admission *in, uint64_t ticket, str
     uint8_t bytes[TRACE_CONTEXT_SIZE];
 
     if (spans_wanted(&h->spans)) {
-        const struct trace_span handler = span_of(h, r, SPAN_HANDLER, h->now_us);
+        struct trace_span handler = span_of(h, r, SPAN_HANDLER, h->now_us);
 
+        handler.came_us = admission_came_us(in, h->now_us);
+        handler.is_counted = true;
+        handler.has_row = latencies_find(&h->times.all, r->kind) != 0;
         if (in->w != NULL) {
             const struct trace_span waited = span_of(h, r, SPAN_MAILBOX, in->w->boxed_us);
 

@@ -110,7 +110,7 @@ static void it_is_a_histogram_of_each_kind_and_outcome(void **state)
     latency_add(&l.row[latencies_row(&l, 3)].of[2], 100, 2);
     latency_add(&l.row[0].of[0], 1000000, 1);
     metrics_begin(&m, METRICS_TEXT, &out);
-    metrics_put_latencies(&m, &took, &by_outcome, &l);
+    metrics_put_latencies(&m, &took, &by_outcome, &l, NULL);
     buffer_put(&out, "", 1);
     static const char head[] = "# HELP t_seconds Took.\n# TYPE t_seconds histogram\n"
                                "t_seconds_bucket{kind=\"3\",outcome=\"error\",le=\"0.000064\"} 0\n"
@@ -124,8 +124,8 @@ static void it_is_a_histogram_of_each_kind_and_outcome(void **state)
     assert_string_equal((const char *)out.data + out.size - sizeof tail, tail);
     buffer_clear(&out);
     metrics_begin(&m, METRICS_JSON, &out);
-    metrics_put_latencies(&m, &took, &by_outcome, &l);
-    metrics_put_latencies(&m, &took, &by_kind, &l);
+    metrics_put_latencies(&m, &took, &by_outcome, &l, NULL);
+    metrics_put_latencies(&m, &took, &by_kind, &l, NULL);
     metrics_end(&m);
     buffer_put(&out, "", 1);
     assert_string_equal((const char *)out.data,

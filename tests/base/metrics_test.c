@@ -57,6 +57,26 @@ static void rows_are_text_for_prometheus(void **state)
            "c_total{of=\"x\"} 7\nc_total{of=\"y\"} 1500001\n");
 }
 
+static void rows_are_openmetrics(void **state)
+{
+    static const struct metric size = {"d_bytes", "How much.", METRIC_GAUGE};
+    struct buffer out = {0};
+    struct metrics m;
+
+    (void)state;
+    metrics_begin(&m, METRICS_OPEN, &out);
+    put_all(&m);
+    metrics_put(&m, &size, 3);
+    metrics_end(&m);
+    expect(&out,
+           "# HELP a How many.\n# TYPE a counter\na_total 7\n"
+           "# HELP b_seconds How long.\n# TYPE b_seconds gauge\n# UNIT b_seconds seconds\n"
+           "b_seconds 1.500001\n"
+           "# HELP c Of both.\n# TYPE c counter\n"
+           "c_total{of=\"x\"} 7\nc_total{of=\"y\"} 1500001\n"
+           "# HELP d_bytes How much.\n# TYPE d_bytes gauge\n# UNIT d_bytes bytes\nd_bytes 3\n");
+}
+
 static void rows_are_an_object_of_json(void **state)
 {
     struct buffer out = {0};
@@ -136,8 +156,8 @@ static void a_histogram_adds_up(void **state)
     metrics_begin(&m, METRICS_TEXT, &out);
     metrics_put_times(&m, &held, "how", "well", &t);
     static const char head[] = "# HELP h_seconds Held.\n# TYPE h_seconds histogram\n"
-                               "h_seconds_bucket{how=\"well\",le=\"0.001000\"} 1\n"
-                               "h_seconds_bucket{how=\"well\",le=\"0.002000\"} 2\n";
+                               "h_seconds_bucket{how=\"well\",le=\"0.001\"} 1\n"
+                               "h_seconds_bucket{how=\"well\",le=\"0.002\"} 2\n";
     static const char tail[] = "h_seconds_bucket{how=\"well\",le=\"+Inf\"} 2\n"
                                "h_seconds_sum{how=\"well\"} 0.002000\n"
                                "h_seconds_count{how=\"well\"} 2\n";
@@ -165,9 +185,9 @@ static void a_histogram_may_count_things_and_have_no_label(void **state)
     metrics_put_counts(&m, &sizes, &counts);
     buffer_put(&out, "", 1);
     const char *text = (const char *)out.data;
-    assert_non_null(strstr(text, "batch_size_bucket{le=\"1\"} 1\n"));
-    assert_non_null(strstr(text, "batch_size_bucket{le=\"1000\"} 1\n"));
-    assert_non_null(strstr(text, "batch_size_bucket{le=\"2000\"} 2\n"));
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"1.0\"} 1\n"));
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"1000.0\"} 1\n"));
+    assert_non_null(strstr(text, "batch_size_bucket{le=\"2000.0\"} 2\n"));
     assert_non_null(strstr(text, "batch_size_bucket{le=\"+Inf\"} 2\nbatch_size_sum 1025\n"));
     buffer_fini(&out);
 }
@@ -176,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_text_for_prometheus),
+        cmocka_unit_test(rows_are_openmetrics),
         cmocka_unit_test(rows_are_an_object_of_json),
         cmocka_unit_test(a_word_is_quoted),
         cmocka_unit_test(times_are_counted_in_their_bucket),

@@ -30,7 +30,7 @@ static void drop(void *context, enum span_drop why)
 static void an_open_span_is_noted_when_it_ends(void **state)
 {
     struct noted n = {0};
-    const struct tracing tracing = {put, drop, NULL, &n};
+    const struct tracing tracing = {.put = put, .drop = drop, .context = &n};
     struct spans s;
 
     (void)state;
@@ -62,7 +62,7 @@ static void an_open_span_is_noted_when_it_ends(void **state)
 static void only_so_many_are_open(void **state)
 {
     struct noted n = {0};
-    const struct tracing tracing = {put, drop, NULL, &n};
+    const struct tracing tracing = {.put = put, .drop = drop, .context = &n};
     struct spans s;
 
     (void)state;

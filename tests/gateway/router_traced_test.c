@@ -133,6 +133,8 @@ static void its_span_is_from_its_client_to_its_answer(void **state)
     assert_memory_equal(f.noted.last.parent, f.client.span, TRACE_SPAN_SIZE);
     assert_memory_equal(f.noted.last.context.span, context.span, TRACE_SPAN_SIZE);
     assert_int_equal(f.noted.last.to_us - f.noted.last.from_us, 2000000);
+    assert_true(f.noted.last.is_counted);
+    assert_int_equal(f.noted.last.came_us, f.noted.last.from_us);
     assert_int_equal(f.noted.last.attempts, 2);
     assert_null(f.noted.last.outcome);
     rig_fini(&f.rig);

@@ -15,6 +15,7 @@ import sys
 import time
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
+import openmetrics
 from fleet import Fleet, Resp, RespError, main, number_of, until
 
 SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(\{([a-z]+="[^"]*",?)+\})? ([0-9.]+)$')
@@ -102,6 +103,25 @@ def every_daemon_tells_its_figures(binary):
         held = 'ringhold_node_hold_seconds_count{outcome="committed"}'
         assert n2[held] == n2['ringhold_node_hold_seconds_bucket{outcome="committed",le="+Inf"}'] > 0, n2
         assert set(n) == set(n2) and set(c) == set(c2), "all rows are there from the start"
+
+
+def who_asks_for_openmetrics_gets_it(binary):
+    """The same figures, by the strict parser of its reference."""
+    if openmetrics.is_missing():
+        return
+    with Fleet(binary) as fleet:
+        at = fleet_with_pages(fleet)
+        fleet.settled(["n1"])
+        redis = Resp(fleet.process("g1").resp)
+        for i in range(10):
+            assert redis("INCR", f"k{i}") == 1
+        for address in (at["c1"], at["n1"], at["g1"]):
+            _, families = openmetrics.scrape(address)
+            assert not {f.name for f in families if f.type == "unknown"}, families
+            assert all(f.unit == unit for f in families for unit in ("seconds", "bytes") if f.name.endswith("_" + unit)), families
+            names = {s.name for f in families for s in f.samples}
+            assert names == {name.split("{")[0] for name in metrics(address)}, "the same, however it is asked"
+            assert get(address, "/metrics", headers={"Accept": "*/*"})[1]["Content-Type"].startswith("text/plain; version=0.0.4")
 
 
 def status_is_the_same_as_json(binary):
@@ -465,6 +485,7 @@ def who_follows_a_leader_is_ready(binary):
 
 main([
     every_daemon_tells_its_figures,
+    who_asks_for_openmetrics_gets_it,
     status_is_the_same_as_json,
     each_request_is_in_a_histogram,
     how_long_a_request_took_is_told,

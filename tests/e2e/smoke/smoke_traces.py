@@ -9,6 +9,7 @@ import tempfile
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
+import openmetrics
 import packets
 from fleet import Fleet, Resp, RespError, main, until
 from traces import Collector, Tree, spans_of
@@ -45,7 +46,7 @@ def header(trace, span, flags="01"):
 
 
 class Game:
-    def __init__(self, fleet, where, nodes=2, gateway=()):
+    def __init__(self, fleet, where, nodes=2, gateway=(), node=()):
         self.fleet = fleet
         self.folder = tempfile.TemporaryDirectory(prefix="ringhold-traces-")
         script = f"{self.folder.name}/game.lua"
@@ -53,7 +54,7 @@ class Game:
             file.write(GAME)
         fleet.coordinators(1)
         for i in range(nodes):
-            fleet.node(f"n{i + 1}", ["--lua", script, "--traces", where, "--store", f"sqlite:{self.folder.name}/store.db"])
+            fleet.node(f"n{i + 1}", ["--lua", script, "--traces", where, "--store", f"sqlite:{self.folder.name}/store.db", *node])
         self.gateway = fleet.gateway("g1", ["--traces", where, "--frames", "127.0.0.1:0", "--http", "127.0.0.1:0", *gateway])
         self.redis = Resp(self.gateway.resp)
         fleet.settled({f"n{i + 1}" for i in range(nodes)})
@@ -267,5 +268,40 @@ def drops_are_counted(binary):
         until("it goes on", lambda: len(collector.trace(trace).spans) >= 2)
 
 
+def buckets_name_the_last_trace_in_them(binary):
+    """Exemplars: of requests, at the gateway and at nodes, and of calls; each is the span of a trace that the collector has."""
+    if openmetrics.is_missing():
+        return
+    with Fleet(binary) as fleet, Collector() as collector:
+        admins = [f"127.0.0.1:{fleet.port()}" for _ in range(2)]
+        game = Game(fleet, collector.url, nodes=1, gateway=["--admin", admins[0]], node=["--admin", admins[1]])
+        game.redis("CALL", "ada", "trace")
+        for address in admins:
+            assert not openmetrics.exemplars(openmetrics.scrape(address)[1]), "nothing was traced"
+        traces = {game.call("ada", "ask bob")[1] for _ in range(10)}
+        try:
+            game.call("ada", "fail")
+        except RespError:
+            pass
+        told = {("ringhold_gateway_request_seconds", "request", "ok"), ("ringhold_gateway_request_seconds", "request", "error"),
+                ("ringhold_node_request_seconds", "handler", "ok"), ("ringhold_node_request_seconds", "handler", "error"),
+                ("ringhold_node_call_seconds", "call", "ok")}
+        found = set()
+        for address in admins:
+            for name, labels, exemplar, below in openmetrics.exemplars(openmetrics.scrape(address)[1]):
+                trace, id_ = exemplar.labels["trace_id"], exemplar.labels["span_id"]
+                until("the span is there", lambda: id_ in collector.trace(trace).by_id)
+                span = collector.trace(trace).by_id[id_]
+                assert below <= exemplar.value < float(labels["le"]), (labels, exemplar)
+                assert labels["kind"] == "0" and labels["outcome"] == span.attributes["ringhold.outcome"], (labels, span)
+                assert trace in traces or labels["outcome"] == "error", (traces, exemplar)
+                assert abs(float(exemplar.timestamp) - span.end / 1e9) < 0.1, (exemplar, span.end)
+                found.add((name, span.name, labels["outcome"]))
+        assert found == told, found
+        with urllib.request.urlopen(f"http://{admins[0]}/metrics", timeout=60) as page:
+            assert "trace_id" not in page.read().decode(), "the classic text has none"
+
+
 main([a_request_is_one_tree, a_move_holds_it, packets_bring_it_and_a_file_takes_it, what_is_not_sampled_is_not_traced,
-      a_part_begins_at_the_gateway, drops_are_counted])
+      a_part_begins_at_the_gateway, drops_are_counted,
+      buckets_name_the_last_trace_in_them])
