@@ -65,12 +65,13 @@ static size_t count_named(const Rh__AdminReply *reply, struct bytes name, uint32
     return count;
 }
 
-/* False after printing why there is no number. */
-static bool find_kind(const struct query *q, const char *command, const struct actor_name *name,
-                      uint32_t *number)
+/* The number of the kind that has a name alone, or in the name of an actor, else NULL. False after
+ * printing why there is none. */
+static bool find_kind(const struct query *q, const char *command, struct bytes kind,
+                      const struct actor_name *name, uint32_t *number)
 {
-    const int size = (int)name->kind_name.size;
-    const char *text = (const char *)name->kind_name.data;
+    const int size = (int)kind.size;
+    const char *text = (const char *)kind.data;
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
     char id[ACTOR_NAME_ID_SIZE];
     uint32_t other = 0;
@@ -79,7 +80,7 @@ static bool find_kind(const struct query *q, const char *command, const struct a
     if (reply == NULL) {
         return false;
     }
-    const size_t count = count_named(reply, name->kind_name, number, &other);
+    const size_t count = count_named(reply, kind, number, &other);
     admin_free(reply);
     if (count > 1) {
         (void)fprintf(stderr,
@@ -88,6 +89,12 @@ static bool find_kind(const struct query *q, const char *command, const struct a
                       command,
                       *number,
                       other,
+                      size,
+                      text);
+    } else if (count == 0 && name == NULL) {
+        (void)fprintf(stderr,
+                      "ringhold %s: no kind is named '%.*s' (`ringhold status` lists them)\n",
+                      command,
                       size,
                       text);
     } else if (count == 0) {
@@ -120,7 +127,8 @@ static bool read_word(const struct query *q, const char *command, const char *wo
                       ACTOR_ID_MAX);
         return false;
     }
-    if (spelling == ACTOR_SPELLING_NAME && !find_kind(q, command, &name, &actor->kind)) {
+    if (spelling == ACTOR_SPELLING_NAME &&
+        !find_kind(q, command, name.kind_name, &name, &actor->kind)) {
         return false;
     }
     memcpy(id, name.id, name.id_size);
@@ -141,6 +149,15 @@ bool actor_read_short(const struct query *q, const char *command, const char *wo
                       Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX])
 {
     return read_word(q, command, word, true, actor, id);
+}
+
+bool actor_read_kind(const struct query *q, const char *command, const char *word, uint32_t *kind)
+{
+    const struct option_range range = {0, ACTOR_KIND_MAX};
+
+    return word[strspn(word, "0123456789")] == '\0'
+               ? query_number(command, "--kind", word, range, kind)
+               : find_kind(q, command, text_bytes(word), NULL, kind);
 }
 
 bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,

@@ -14,7 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ACTOR_ID_MAX = ACTOR_NAME_ID_MAX, ACTOR_KIND_MAX = ACTOR_NAME_KIND_MAX };
+enum {
+    ACTOR_ID_MAX = ACTOR_NAME_ID_MAX,
+    ACTOR_KIND_MAX = ACTOR_NAME_KIND_MAX,
+    ACTOR_KIND_WORD_SIZE = 128, /* of what --kind is given */
+};
 
 /* Read `word` into `actor`, which borrows `id`. The coordinators are asked if the kind is a name.
  * False after printing what is wrong: "ringhold COMMAND: …". */
@@ -24,6 +28,9 @@ bool actor_read(const struct query *q, const char *command, const char *word, Rh
 /* Like actor_read(), for commands that took an id alone in earlier versions: it has kind 0. */
 bool actor_read_short(const struct query *q, const char *command, const char *word,
                       Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
+
+/* Read a kind alone, a number or a name; likewise. */
+bool actor_read_kind(const struct query *q, const char *command, const char *word, uint32_t *kind);
 
 /* Read an id of that kind, byte for byte, as --kind N ID of earlier versions; likewise. */
 bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,

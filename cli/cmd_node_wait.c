@@ -85,7 +85,7 @@ static void tell_unknown(struct node_waiting *w, const Rh__AdminReply *reply, ui
     }
     w->told = true;
     (void)fprintf(stderr,
-                  "ringhold: no node '%s' is known, its process has %u s to register; known are",
+                  "ringhold: waiting for node '%s' to register, for %u s at most; known are",
                   w->name,
                   register_s);
     for (size_t i = 0; i < reply->n_nodes; i++) {

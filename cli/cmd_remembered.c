@@ -63,13 +63,15 @@ static int list(int argc, char **argv)
 {
     struct query q;
     char prefix[ACTOR_NAME_ID_SIZE] = "";
+    char of_kind[ACTOR_KIND_WORD_SIZE] = "";
     uint32_t kind = ANY_KIND;
     uint32_t limit = SHOWN;
     const struct option more[] = {
-        option_number("kind",
-                      &kind,
-                      (struct option_range){0, ACTOR_KIND_MAX},
-                      "only those of this kind (any)"),
+        option_text("kind",
+                    "KIND",
+                    of_kind,
+                    sizeof of_kind,
+                    "only those of this kind, a number or a name (any)"),
         option_text("prefix", "TEXT", prefix, sizeof prefix, "only ids that begin with it"),
         option_number("limit",
                       &limit,
@@ -92,6 +94,9 @@ static int list(int argc, char **argv)
 
     if (code >= 0) {
         return code;
+    }
+    if (of_kind[0] != '\0' && !actor_read_kind(&q, "remembered list", of_kind, &kind)) {
+        return 1;
     }
     if (prefix[0] != '\0' && !actor_parse_id(prefix, &begin, id)) {
         (void)fprintf(stderr,

@@ -114,7 +114,7 @@ static void print_life(const struct query *q, const struct liveness *life)
         (void)printf("it came there by a move%s, and its next message starts it\n",
                      since_text(life, since));
     } else if (lives) {
-        (void)printf("it lives there%s%s: %s, unused for %s\n",
+        (void)printf("it lives there%s%s: %s, last asked %s ago\n",
                      came_text(life),
                      since_text(life, since),
                      life->state,

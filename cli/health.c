@@ -32,6 +32,23 @@ __attribute__((format(printf, 2, 3))) static void add(struct health *h, const ch
     (void)snprintf(p->todo, sizeof p->todo, "%s", todo == NULL ? "" : todo + 1);
 }
 
+/* Until the leases of before surely have ended. */
+static void find_restored(const Rh__AdminReply *reply, struct health *h)
+{
+    char left[32];
+
+    for (size_t i = 0; i < reply->n_obstacles; i++) {
+        const Rh__ObstacleRow *o = reply->obstacles[i];
+
+        if (strcmp(o->reason, "restored") == 0) {
+            add(h,
+                "restored from a backup, and no node serves before the leases of before have "
+                "ended\nwait for %s, and look again",
+                ms_text((o->left_us + 999) / 1000, left, sizeof left));
+        }
+    }
+}
+
 static void find_coordinators(const Rh__AdminReply *reply, struct health *h)
 {
     for (size_t i = 0; i < reply->n_voters; i++) {
@@ -196,6 +213,7 @@ static void find_pins(const Rh__AdminReply *reply, struct health *h)
 void health_of(const Rh__AdminReply *reply, struct health *out)
 {
     *out = (struct health){0};
+    find_restored(reply, out);
     find_coordinators(reply, out);
     find_silent(reply, out);
     find_digests(reply, out);

@@ -33,14 +33,14 @@ const struct option *query_options_more(struct query *q, const struct option *mo
 
     ASSERT(count <= OPTIONS_MORE_MAX);
     *q = (struct query){.timeout_ms = TIMEOUT_MS};
-    (void)snprintf(q->coordinators, sizeof q->coordinators, "127.0.0.1:7400");
+    (void)snprintf(q->coordinators, sizeof q->coordinators, ADMIN_HERE);
     (void)snprintf(q->cluster, sizeof q->cluster, "ringhold");
     (void)snprintf(q->output, sizeof q->output, "table");
     table[0] = option_text("coordinators",
                            "HOST:PORT,...",
                            q->coordinators,
                            sizeof q->coordinators,
-                           "the coordinators' addresses (RINGHOLD_COORDINATORS; 127.0.0.1:7400)");
+                           "the coordinators' addresses (RINGHOLD_COORDINATORS; " ADMIN_HERE ")");
     table[1] = option_text("cluster",
                            "NAME",
                            q->cluster,

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MS = 1000, ROUND_MS = 1000, PAUSE_MS = 50, DETAIL_SIZE = 160, DURATION_SIZE = 32 };
 
@@ -43,7 +44,10 @@ static void sampling_once(struct sampling *l, struct collector *v, uint32_t roun
 
 static void say_nobody(const struct sampling *l)
 {
-    (void)fprintf(stderr, "ringhold: no coordinator answers\n");
+    const bool here = l->collection.coordinator_count == 1 &&
+                      strcmp(l->collection.coordinator[0].address, ADMIN_HERE) == 0;
+
+    (void)fprintf(stderr, "ringhold: no coordinator answers%s\n", here ? ADMIN_ELSEWHERE : "");
     for (size_t i = 0; i < l->collection.coordinator_count; i++) {
         const struct collection_coordinator *c = &l->collection.coordinator[i];
 

@@ -330,13 +330,20 @@ Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t time
     return reply;
 }
 
-void admin_why_none(const struct admin *a, char *out, size_t size)
+static size_t up_count(const struct admin *a)
 {
     size_t up = 0;
 
     for (size_t i = 0; i < a->count; i++) {
         up += link_is_up(a->coordinator[i]) ? 1 : 0;
     }
+    return up;
+}
+
+void admin_why_none(const struct admin *a, char *out, size_t size)
+{
+    const size_t up = up_count(a);
+
     if (up == 0) {
         (void)snprintf(out,
                        size,
@@ -364,7 +371,11 @@ Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t time
         char why[2 * ADMIN_ADDRESSES_SIZE];
 
         admin_why_none(a, why, sizeof why);
-        (void)fprintf(stderr, "ringhold: %s\n", why);
+        (void)fprintf(stderr,
+                      "ringhold: %s%s\n",
+                      why,
+                      strcmp(a->addresses, ADMIN_HERE) == 0 && up_count(a) == 0 ? ADMIN_ELSEWHERE
+                                                                                : "");
     }
     return reply;
 }

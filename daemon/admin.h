@@ -14,6 +14,11 @@
 
 enum { ADMIN_ADDRESSES_SIZE = 1024, ADMIN_COORDINATORS_MAX = 10, ADMIN_DEFAULT_PORT = 7400 };
 
+/* Where a command asks when nobody tells it where. */
+#define ADMIN_HERE "127.0.0.1:7400"
+/* How to tell it: said where nobody answers there. */
+#define ADMIN_ELSEWHERE "; --coordinators names another place, `ringhold context` for all commands"
+
 struct admin;
 
 /* Where the coordinators are, and who asks. */

@@ -237,9 +237,12 @@ int cmd_backup(int argc, char **argv)
         return code;
     }
     log_set_level(LOG_ERROR);
-    const int result = look(&f, command.name, data, false)
-                           ? write_backup(&f, file_of(arguments[0], &f, file, sizeof file), yes)
-                           : 1;
+    const bool seen = look(&f, command.name, data, false);
+    if (!seen && strcmp(data, DATA_DEFAULT) == 0) {
+        (void)fprintf(stderr, "ringhold backup: --data DIR names the folder of a coordinator\n");
+    }
+    const int result =
+        seen ? write_backup(&f, file_of(arguments[0], &f, file, sizeof file), yes) : 1;
     recover_fini(&f);
     return result;
 }

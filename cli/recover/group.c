@@ -271,7 +271,8 @@ static void say_what_next(const struct group_plan *p)
         }
     }
     (void)printf("start the coordinators with --peers naming exactly these voters; nodes and "
-                 "gateways may keep running: they join the new era by themselves\n");
+                 "gateways may keep running: they join the new era by themselves, and actors "
+                 "start cold\n");
 }
 
 /* With a copy in p->backup: make the founding and install it. */

@@ -87,7 +87,7 @@ def a_person_sees_the_fleet(binary):
         page.shots("join")
         until("it is stuck", lambda: "STUCK" in page.text()[0], pause=1)
         words, shapes = page.text()
-        assert f"waits for n2: actor '{busy}'" in words and "stuck" in words and "leaving" in words, words
+        assert f"waits for n2: actor 0/{busy}" in words and "stuck" in words and "leaving" in words, words
         assert "are moving" in words and shapes > 4, (words, shapes)
         page.shots("stuck")
 

@@ -91,6 +91,21 @@ static void each_problem_names_the_command_that_helps(void **state)
     begin(&f);
     f.reply.n_nodes = 0;
     expect_problem(&f, "no node is there", "start one: ringhold node --join COORDINATOR");
+    Rh__ObstacleRow restored = RH__OBSTACLE_ROW__INIT;
+    Rh__ObstacleRow *obstacles[] = {&restored};
+    begin(&f);
+    restored.reason = proto_text("restored");
+    restored.left_us = 2899001;
+    f.reply.obstacles = obstacles;
+    f.reply.n_obstacles = 1;
+    expect_problem(&f,
+                   "restored from a backup, and no node serves before the leases of before have "
+                   "ended",
+                   "wait for 2.9 s, and look again");
+    restored.reason = proto_text("planning");
+    static struct health none;
+    health_of(&f.reply, &none);
+    assert_int_equal(none.count, 0);
     begin(&f);
     f.reply.pins_count = 5;
     f.reply.pins_away = 2;

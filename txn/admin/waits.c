@@ -5,12 +5,14 @@
  */
 #include "txn/admin/inside.h"
 
+#include "base/actor_name.h"
 #include "base/mem.h"
 #include "txn/state/roles.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { VNODES_NAMED = 3 };
 
@@ -39,19 +41,16 @@ static void put_seconds(struct waits_words *w, uint64_t ms)
     put(w, "%" PRIu64 ".%" PRIu64 " s", ms / 1000, ms % 1000 / 100);
 }
 
-void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1])
+void waits_actor(uint32_t kind, struct bytes id, char text[WAITS_ACTOR_MAX + 1])
 {
-    struct waits_words w = {.text = text, .size = WAITS_ACTOR_MAX - 2};
+    char name[ACTOR_NAME_SIZE];
+    const int cut = WAITS_ACTOR_MAX - 3;
 
-    text[0] = '\0';
-    for (size_t i = 0; i < id.size && w.used + 1 < w.size; i++) {
-        const bool plain = id.data[i] >= ' ' && id.data[i] < 0x7f && id.data[i] != '\'';
-
-        put(&w, plain ? "%c" : "\\x%02x", id.data[i]);
-    }
-    if (w.used + 1 >= w.size) {
-        w.size = WAITS_ACTOR_MAX + 1;
-        put(&w, "...");
+    (void)actor_name_print(kind, id, name);
+    if (strlen(name) > WAITS_ACTOR_MAX) {
+        (void)snprintf(text, WAITS_ACTOR_MAX + 1, "%.*s...", cut, name);
+    } else {
+        (void)snprintf(text, WAITS_ACTOR_MAX + 1, "%s", name);
     }
 }
 
@@ -83,7 +82,7 @@ static void put_vote(struct waits_words *w, struct coordinator *c, const struct 
         put(w, "no link for ");
         put_seconds(w, waited_ms(c, b));
     } else if (b->report_us != 0 && b->busy > 0) {
-        put(w, "actor '%s' has run for ", b->actor);
+        put(w, "actor %s has run for ", b->actor);
         put_seconds(w, b->running_ms + (c->now_us - b->report_us) / 1000);
         if (b->busy > 1) {
             put(w, ", %" PRIu32 " more still run", b->busy - 1);
@@ -181,7 +180,7 @@ void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t
         }
         put(&w, "%s%s: ", w.used > 0 ? "; " : "", node_name(c, slot));
         if (is_linked(c, slot) && b->report_us != 0 && b->busy > 0) {
-            put(&w, "actor '%s' did not stop in ", b->actor);
+            put(&w, "actor %s did not stop in ", b->actor);
         } else if (is_linked(c, slot) && b->report_us != 0 && b->peer != 0) {
             put(&w, "%s did not take its state in ", node_name(c, b->peer));
         } else {

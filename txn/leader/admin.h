@@ -78,9 +78,9 @@ void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, 
 
 /* ---- waits.c ---- */
 
-/* "n2: actor 'boss-7' did not stop in 10 s" into `text`: as an outcome's reason. */
+/* "n2: actor 0/boss-7 did not stop in 10 s" into `text`: as an outcome's reason. */
 void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t size);
-/* Write an actor's id as printable text. */
-void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1]);
+/* Write an actor's name, KIND/ID; of a long one the beginning, and three dots. */
+void waits_actor(uint32_t kind, struct bytes id, char text[WAITS_ACTOR_MAX + 1]);
 
 #endif

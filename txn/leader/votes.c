@@ -89,8 +89,7 @@ void votes_on_draining(struct coordinator *c, struct leader_peer *peer, const Rh
     ballot = &d->ballot[part - t->parts];
     ballot->report_us = c->now_us;
     ballot->busy = in->busy;
-    ballot->kind = in->kind;
     ballot->running_ms = in->running_ms;
     ballot->peer = in->peer <= RING_NODES_MAX ? (uint16_t)in->peer : 0;
-    waits_actor(bytes_of(in->id.data, in->id.len), ballot->actor);
+    waits_actor(in->kind, bytes_of(in->id.data, in->id.len), ballot->actor);
 }

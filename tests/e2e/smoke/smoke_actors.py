@@ -76,6 +76,7 @@ def a_list_has_who_is_asked_for(binary):
                 assert (where["node"], where["state"]) == (r["node"], "idle"), (r, where)
                 assert where["came"] == "start" and 0 < where["here_ms"] < 600000, where
         assert sorted(fleet.names("--kind", "4")) == [(4, "ann"), (4, "zoe")]
+        assert sorted(fleet.names("--kind", "boss")) == [(4, "ann"), (4, "zoe")]
         assert sorted(fleet.names("--prefix", "an", "--kind", "3"))[1:] == [(3, "ann"), (3, "anton")]
         assert sorted(fleet.names("--prefix", "ann")) == [(3, "ann"), (4, "ann")]
         assert len(fleet.names("--prefix", "an%20%25")) == 1
@@ -191,7 +192,7 @@ def what_can_not_be_listed_is_said(binary):
             (["--node", "n9"], "unknown node 'n9'"),
             (["--node", "g1"], "unknown node 'g1'"),
             (["--kind", "65536"], "0 to 65535"),
-            (["--kind", "room"], "--kind"),
+            (["--kind", "nobody"], "no kind is named 'nobody'"),
             (["--prefix", "%zz"], "beginning of an id"),
             (["--prefix", "x" * 256], "beginning of an id"),
             (["--limit", "-1"], "--limit"),

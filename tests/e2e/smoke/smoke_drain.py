@@ -74,13 +74,13 @@ def a_person_watches_leaves_and_comes_back(binary):
         busy, _redis = started(fleet)
         first = Terminal(fleet, "node", "drain", "n2", "--watch")
         first.shows(r"n2 \[#+-+\] \d+ of 64 vnodes left, \d+ actors")
-        first.shows(f"waits for n2: actor '{busy}'")
+        first.shows(f"waits for n2: actor 0/{busy}")
         first.popen.send_signal(signal.SIGINT)
         first.end(130)
         assert "The drain goes on" in first.text and "n2 is empty" not in first.text, first.text
         assert state(fleet, "n2")[0] == "leaving" and state(fleet, "n2")[1] < 64, state(fleet, "n2")
         second = Terminal(fleet, "node", "drain", "n2", "--watch")
-        second.shows(f"waits for n2: actor '{busy}'")
+        second.shows(f"waits for n2: actor 0/{busy}")
         fleet.process("n2").kill().wait()  # the way out of a handler that never ends
         second.shows("n2 is empty after")
         second.end(0)
@@ -91,10 +91,10 @@ def a_deadline_takes_it_back(binary):
         busy, _redis = started(fleet)
         words = ["node", "drain", "n2", "--coordinators", fleet.addresses]
         fleet.tell("node", "drain", "n2")
-        until("it is known whom it waits for", lambda: any(f"'{busy}'" in t["waiting_for"] for t in fleet.ask("txn", "list")))
+        until("it is known whom it waits for", lambda: any(f" 0/{busy} " in t["waiting_for"] for t in fleet.ask("txn", "list")))
         code, out, err = fleet.run(*words, "--deadline", "2")
         assert code == 3 and "the drain is cancelled" in err, (code, out, err)
-        assert f"waits for n2: actor '{busy}'" in err and "\033" not in err, err
+        assert f"waits for n2: actor 0/{busy}" in err and "\033" not in err, err
         until("it has its share again", lambda: state(fleet, "n2") == ("live", 64) and not fleet.status()["planned"])
         code, _, err = fleet.run(*words, "--wait", "1")
         assert code == 3 and "cancelled" not in err, (code, err)

@@ -53,7 +53,7 @@ def nobody_is_waited_for_only_so_long(binary):
         started(fleet, "n1")
         code, out, err = run(fleet, "node", "wait", "nobody", "--register", "1")
         assert code == 1 and out == "", (code, out, err)
-        assert "no node 'nobody' is known" in err and "known are n1" in err, err
+        assert "waiting for node 'nobody' to register" in err and "known are n1" in err, err
         assert "no node 'nobody' has registered within 1 s: check its name" in err, err
         code, out, err = run(fleet, "node", "wait", "nobody", "--wait", "1")
         assert code == 3 and "nobody has not registered" in err, (code, out, err)

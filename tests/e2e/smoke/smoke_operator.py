@@ -253,6 +253,9 @@ def a_backup_goes_to_a_file_or_a_folder(binary):
         os.mkdir(folder)
         code, out, err = fleet.run("backup", folder, "--data", fleet.data("c1"))
         assert code == 0 and "cluster ringhold" in out, (code, out, err)
+        if not os.path.exists("/var/lib/ringhold/coordinator"):
+            code, _, err = fleet.run("backup", folder)
+            assert code == 1 and "--data DIR names the folder of a coordinator" in err, (code, err)
         (file,) = os.listdir(folder)
         assert file.startswith("ringhold-") and file.endswith(".backup"), file
         code, _, err = fleet.run("backup", os.path.join(folder, file), "--data", fleet.data("c1"))
