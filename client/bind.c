@@ -135,8 +135,8 @@ bool session_on_bind_answer(struct rhc *c, unsigned status, uint32_t retry_ms,
 {
     const struct bound_session *s = &c->session.now;
 
-    if (s->state != BIND_ASKED && s->state != BIND_RESUMING) {
-        return false;
+    if ((s->state != BIND_ASKED && s->state != BIND_RESUMING) || s->again_ms > 0) {
+        return false; // with that time it is a second answer: it is asked again then
     }
     if (status == RHC_OK) {
         return bound(c, payload, event);

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { LEAVE_MS = 10000 }; /* the gateway itself waits no longer */
+enum {
+    LEAVE_MS = 10000,          /* the gateway itself waits no longer */
+    HEARTBEAT_LEAST_MS = 1000, /* less is no gateway's */
+};
 
 /* ---- time and chance ---- */
 
@@ -145,7 +148,8 @@ void connection_heard(struct rhc *c)
 void connection_greeted(struct rhc *c, uint32_t heartbeat_ms, size_t body_max)
 {
     c->connection.greeted = true;
-    c->connection.heartbeat_ms = heartbeat_ms;
+    c->connection.heartbeat_ms =
+        heartbeat_ms > 0 && heartbeat_ms < HEARTBEAT_LEAST_MS ? HEARTBEAT_LEAST_MS : heartbeat_ms;
     c->connection.body_max = body_max;
 }
 

@@ -650,7 +650,7 @@ static bool line_says(struct client_judge *j, const char *rest)
         if (!pump(j, false, rest)) {
             char **other = undue(j);
 
-            return other == NULL || wrong(j, "wanted '%s'; it said '%.200s'", rest, *other);
+            return other != NULL && wrong(j, "wanted '%s'; it said '%.200s'", rest, *other);
         }
     }
     take_line(line);

@@ -9,16 +9,21 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-enum { READ_SIZE = 65536 };
+enum {
+    READ_SIZE = 65536,
+    END_MS = 10000, /* for a program to end that says no more */
+};
 
 static bool make_pipe(int pair[2])
 {
@@ -139,6 +144,18 @@ void tested_ends_input(struct tested *t)
     t->in = -1;
 }
 
+static void kill_if_it_stays(pid_t pid)
+{
+    struct pollfd ends = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+
+    if (ends.fd >= 0 && poll(&ends, 1, END_MS) == 0) {
+        (void)kill(-pid, SIGKILL);
+    }
+    if (ends.fd >= 0) {
+        (void)close(ends.fd);
+    }
+}
+
 int tested_fini(struct tested *t)
 {
     int status = -1;
@@ -147,6 +164,8 @@ int tested_fini(struct tested *t)
     if (t->pid > 0) {
         if (t->out >= 0) {
             (void)kill(-t->pid, SIGKILL);
+        } else {
+            kill_if_it_stays(t->pid);
         }
         while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR) {
         }

@@ -33,8 +33,8 @@ void tested_read(struct tested *t);
 /* End its stdin. */
 void tested_ends_input(struct tested *t);
 
-/* Wait for its end when `out` is -1, else kill it first, and free all. Returns its exit code, -1 =
- * a signal. */
+/* Wait up to 10 s for its end when `out` is -1, kill it else, and free all. Returns its exit code,
+ * -1 = a signal. */
 int tested_fini(struct tested *t);
 
 #endif

@@ -89,6 +89,9 @@ const struct client_vector conform_client_vectors[] = {
     {"a bind that finds nobody is tried again there",
      .script = "come\ngreet\n" BIND "answer bind 4\n" BIND "answer bind 5\n" BIND SESSION_1
                "says bound afresh\n"},
+    {"a bind that is answered a second time, too, is tried again all the same",
+     .script = "come\ngreet\n" BIND "gather\nanswer bind 4\n" SESSION_1 "go\n" BIND SESSION_1
+               "says bound afresh\n"},
     {"a bind in doubt is tried again at another connection",
      .script = "come\ngreet\n" BIND "answer bind 2\ngone\nmeet\nsays bound afresh\n"},
     {"a gateway that keeps no sessions gets a plain bind",
@@ -263,6 +266,9 @@ const struct client_vector conform_client_vectors[] = {
                      "'b'\n> 7 NAME 00 00000000 'B'\nsays answer OK B\nclose\n" BACK
                      "< 14 ........ 00 04 0008 'mage' OTHER 0000000000000000 00000003 0001\nanswer "
                      "resume 0 \nsays bound again\n"},
+    {"another entity that does not take it is told",
+     .script = BOUND "> 18 0000000000000000 0008 04 'mage'\nsays rebound 8 mage\n< 11 ........ 04 "
+                     "04 0008 'mage'\nanswer bind 8 REFUSED\nsays refused REFUSED\n"},
 
     /* ---- lies: each ends the connection, and the client goes on */
     {"lies: a hello-ack that is cut",
@@ -304,6 +310,9 @@ const struct client_vector conform_client_vectors[] = {
                "0000000000000001 00007530\n"},
     {"lies: a flood of a gateway that does not read",
      .script = "come\ngreet\nrefuse\nflood\nsmall\n"},
+    {"what came before invalid bytes counts",
+     .script = BOUND "gather\n> 5 000003e8 'bye'\nraw ff ff ff ff\nsays kicked 1000 *\nended\n",
+     .carrier = "ws"},
     {"lies: text in a WebSocket", .script = BOUND "raw 81 05 'hello'\nleaves\n", .carrier = "ws"},
 };
 

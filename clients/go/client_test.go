@@ -338,6 +338,63 @@ func TestASessionThatIsKeptRunsEachOnce(t *testing.T) {
 	}
 }
 
+func TestAHeartbeatOfNoGatewayIsASecond(t *testing.T) {
+	r := newRig(t, Options{})
+	r.mu.Lock()
+	r.core.connect()
+	r.mu.Unlock()
+	l, _ := r.dials()
+	r.opened(l)
+	l.hears(typeHelloAck, append([]byte{1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0}, make([]byte, 12)...)...)
+	begun := r.clock.time
+	for len(l.sent) < 2 {
+		r.pass()
+	}
+	if quiet := r.clock.time.Sub(begun); quiet < time.Second || l.sent[1][0] != typePing || l.closed {
+		t.Errorf("%v %x", quiet, l.sent)
+	}
+}
+
+func TestNamesEndBeforeThoseOfTheSession(t *testing.T) {
+	r := newRig(t, Options{})
+	l := r.ready()
+	x := Actor{ID: "x"}
+	r.core.lastName = nameMax - 1
+	last := r.Start(x, nil)
+	l.answers(nameMax, OK, 'L')
+	if string(last.payload) != "L" {
+		t.Errorf("%q %v", last.payload, last.err)
+	}
+	if s := status(t, r.Start(x, nil)); s != Overloaded {
+		t.Errorf("%v", s)
+	}
+	r.Close()
+	l = r.ready()
+	if err := r.Notify(x, nil); err != nil || l.sent[1][head+3] != 1 {
+		t.Errorf("%v %x", err, l.sent)
+	}
+}
+
+func TestABindThatIsAnsweredTwiceLeavesNoTimer(t *testing.T) {
+	r := newRig(t, Options{})
+	r.Bind(Actor{ID: "x"})
+	l := r.ready()
+	l.answers(nameBind, Moving)
+	l.answers(nameBind, OK)
+	for len(l.sent) < 3 {
+		r.pass()
+	}
+	l.answers(nameBind, OK)
+	left := r.Unbind()
+	l.answers(nameUnbind, OK)
+	for !r.clock.time.After(time.Unix(1100, 0)) && len(r.clock.timers) > 0 {
+		r.pass()
+	}
+	if !left.isDone() || l.closed {
+		t.Error("it is not unbound")
+	}
+}
+
 func TestWhatIsWrongIsRefusedAtOnce(t *testing.T) {
 	for _, gateway := range []string{"", "a", "a:", "ws://a:1", "tcp://", "%:1"} {
 		if _, err := New(Options{Gateways: []string{gateway}}); err == nil {

@@ -14,6 +14,7 @@ const (
 	begunSize   = sessionSize + 8 + 4
 	nameBind    = 0x7fffffff
 	nameUnbind  = 0x7ffffffe
+	nameMax     = 0x7fffff00 // of a request
 	ackAfter    = 500 * time.Millisecond
 	ackCount    = 16
 	ackSize     = 16 << 10
@@ -22,8 +23,9 @@ const (
 	owedQuiet   = 10 * time.Second
 	bodyLeast   = 512 // less is no gateway's largest body
 	pingMax     = 64
-	retryMax    = time.Hour // nobody is sent away for longer
-	unreadMax   = 64 << 10  // of a gateway that does not read: it gets no more pongs and acks
+	retryMax    = time.Hour   // nobody is sent away for longer
+	quietLeast  = time.Second // less is no gateway's heartbeat
+	unreadMax   = 64 << 10    // of a gateway that does not read: it gets no more pongs and acks
 
 	kickTooLarge = 101
 )
@@ -180,6 +182,9 @@ func (c *core) connect() *Pending {
 	}
 	p := c.connecting
 	if c.state == stateIdle || c.state == stateEnded {
+		if c.state == stateEnded {
+			c.lastName = 0
+		}
 		c.failures = 0
 		c.dialIn(0)
 	}
@@ -218,6 +223,9 @@ func (c *core) ask(kind byte, a Actor, payload []byte, options []RequestOption, 
 	}
 	if size > head+c.bodyMax {
 		return &Error{Status: BadRequest, Payload: []byte(tooLarge)}
+	}
+	if c.lastName == nameMax {
+		return &Error{Status: Overloaded, Payload: []byte("all names are used: close, and connect")}
 	}
 	c.lastName++
 	e := &entry{name: c.lastName, out: asking(kind, c.lastName, a, flags, ms, payload), pending: p, idempotent: o.idempotent}
@@ -612,6 +620,9 @@ func (c *core) onHelloAck(r *reader) error {
 	}
 	c.greeted = true
 	c.heartbeat = time.Duration(heartbeat) * time.Millisecond
+	if c.heartbeat > 0 && c.heartbeat < quietLeast {
+		c.heartbeat = quietLeast
+	}
 	c.limit(largest)
 	c.listen()
 	switch {
@@ -939,6 +950,7 @@ func (c *core) onBindAnswer(status Status, retry time.Duration, payload []byte) 
 	s := c.session
 	switch {
 	case s == nil || (s.state != sessionAsked && s.state != sessionResuming):
+	case c.timers["bind"] != nil: // a second answer: it is asked again later
 	case status == OK:
 		c.bound(s, payload)
 	case s.state == sessionResuming:

@@ -22,6 +22,7 @@ const SESSION_SIZE = 24;
 const BEGUN_SIZE = SESSION_SIZE + 8 + 4;
 const NAME_BIND = 0x7fffffff;
 const NAME_UNBIND = 0x7ffffffe;
+const NAME_MAX = 0x7fffff00; // of a request
 const ACK_MS = 500;
 const ACK_COUNT = 16;
 const ACK_SIZE = 16 * 1024;
@@ -29,6 +30,7 @@ const AGAIN_MS = 200;
 const LEAVE_MS = 10000;
 const OWED_QUIET_MS = 10000;
 const BODY_MAX = 0xffffff;
+const HEARTBEAT_LEAST_MS = 1000; // less is no gateway's
 const BODY_LEAST = 512; // less is no gateway's largest body
 const PING_MAX = 64;
 const RETRY_MAX_MS = 3600 * 1000; // nobody is sent away for longer
@@ -353,6 +355,7 @@ export class Client {
   }
 
   connect() {
+    if (this.#state === "ready" || this.#state === "leaving") return Promise.resolve();
     if (this.#connecting === null) {
       const c = {};
       c.promise = new Promise((resolve, reject) => Object.assign(c, { resolve, reject }));
@@ -361,6 +364,7 @@ export class Client {
     }
     const { promise } = this.#connecting;
     if (this.#state === "idle" || this.#state === "ended") {
+      if (this.#state === "ended") this.#lastName = 0;
       this.#failures = 0;
       this.#dialIn(0);
     }
@@ -380,13 +384,15 @@ export class Client {
   bind(id, { kind = 0 } = {}) {
     if (this.#session !== null) return Promise.reject(new TypeError("it is bound already"));
     const raw = this.#idOf(id);
-    return new Promise((resolve, reject) => {
+    const bound = new Promise((resolve, reject) => {
       this.#session = {
         id: raw, kind, state: "wanted", plain: false, name: null, pushed: 0n, wasHeld: false, unacked: 0, unackedSize: 0,
         settle: { resolve, reject }, left: null,
       };
       if (this.#state === "ready") this.#askSession();
     });
+    bound.catch(nothing); // nobody need await it
+    return bound;
   }
 
   unbind() {
@@ -419,6 +425,9 @@ export class Client {
     if (this.#state === "ended") throw new KickedError(0, "the client was closed");
     const body = bytes(payload);
     const flags = idempotent ? Flag.IDEMPOTENT : 0;
+    if (this.#lastName === NAME_MAX) {
+      throw new RingholdError(Status.OVERLOADED, encoder.encode("all names are used: close, and connect"));
+    }
     const out = asking(type, this.#lastName + 1, this.#idOf(id), { kind, flags, deadlineMs }, body);
     if (this.#asked.size >= this.#options.requestsMax || this.#size + out.length > this.#options.outMax) {
       throw new RingholdError(Status.OVERLOADED, encoder.encode("too much is under way"), AGAIN_MS);
@@ -487,6 +496,17 @@ export class Client {
     this.#line?.send(data);
   }
 
+  /** What a callback throws is the page's or the process's to hear of, and stops nothing here. */
+  #tell(name, ...told) {
+    try {
+      this[name](...told);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+
   /** Does the gateway read? Who floods us and doesn't must not fill our memory. */
   #isRead() {
     return this.#line !== null && this.#line.unread() < UNREAD_MAX;
@@ -536,11 +556,11 @@ export class Client {
     const on = {
       open: () => {
         this.#state = "greeting";
-        this.#heardAt = Date.now();
+        this.#heardAt = performance.now();
         this.#send(packet(Type.HELLO, [2, 0x5248], [1, VERSION], [1, VERSION], [2, 0]));
       },
       bytes: (data) => {
-        this.#heardAt = Date.now();
+        this.#heardAt = performance.now();
         this.#pinged = false;
         try {
           for (const { type, body } of packets.take(data)) {
@@ -583,7 +603,7 @@ export class Client {
   #lost(why) {
     // A gateway that greets and hangs up is as good as none: only one that lasted ends a row.
     const ready = this.#state === "ready" || this.#state === "leaving";
-    if (ready && Date.now() - this.#readyAt >= this.#options.backOffMaxMs) this.#failures = 0;
+    if (ready && performance.now() - this.#readyAt >= this.#options.backOffMaxMs) this.#failures = 0;
     this.#dropLine();
     const s = this.#session;
     if (s !== null) {
@@ -597,7 +617,7 @@ export class Client {
     this.#failures++;
     this.#turn++;
     this.#dialIn(wait);
-    this.onLost(why);
+    this.#tell("onLost", why);
   }
 
   /** From the oldest on, again: what never ran, what the session runs once, what may run twice. */
@@ -638,8 +658,10 @@ export class Client {
 
   #mark(again) {
     for (const entry of this.#asked.values()) {
-      entry.out[HEAD + 4] &= ~Flag.AGAIN;
-      if (again && entry.sent && entry.kept) entry.out[HEAD + 4] |= Flag.AGAIN;
+      const flags = (entry.out[HEAD + 4] & ~Flag.AGAIN) | (again && entry.sent && entry.kept ? Flag.AGAIN : 0);
+      if (flags === entry.out[HEAD + 4]) continue;
+      entry.out = entry.out.slice(); // what a line was given is never changed
+      entry.out[HEAD + 4] = flags;
     }
   }
 
@@ -662,7 +684,7 @@ export class Client {
     }
     this.#connecting?.reject(error);
     this.#connecting = null;
-    if (tell) this.onKicked(error);
+    if (tell) this.#tell("onKicked", error);
   }
 
   /* ---- greeting ---- */
@@ -696,6 +718,7 @@ export class Client {
     if (view.getUint32(8) < BODY_LEAST) throw new RangeError("no largest body");
     this.#greeted = true;
     this.#heartbeatMs = view.getUint32(4);
+    if (this.#heartbeatMs > 0) this.#heartbeatMs = Math.max(this.#heartbeatMs, HEARTBEAT_LEAST_MS);
     this.#limit(view.getUint32(8));
     this.#listen();
     if ((view.getUint16(2) & 1) === 0) this.#goOn();
@@ -738,7 +761,7 @@ export class Client {
       Object.assign(s, { unackedSize: 0, wasHeld: false, waits: true });
     }
     const packets = this.#packets;
-    this.onRebound(who);
+    this.#tell("onRebound", who);
     if (this.#packets === packets) this.#bindIfItWaits();
   }
 
@@ -751,7 +774,7 @@ export class Client {
   #onAuthOk(body) {
     if (!this.#greeted || this.#known) throw new RangeError("no auth was asked");
     const packets = this.#packets;
-    this.onKnown(this.#takeEntity(body));
+    this.#tell("onKnown", this.#takeEntity(body));
     if (this.#packets === packets) this.#goOn(); // else it was closed meanwhile
   }
 
@@ -764,18 +787,18 @@ export class Client {
   #beReady() {
     this.#stop("greet");
     this.#state = "ready";
-    this.#readyAt = Date.now();
+    this.#readyAt = performance.now();
     this.#connecting?.resolve();
     this.#connecting = null;
     this.#flush();
-    this.onReady();
+    this.#tell("onReady");
   }
 
   /** Pings when nothing comes, and leaves who doesn't answer. */
   #listen() {
     if (this.#heartbeatMs === 0) return;
     const quiet = this.#owes() ? Math.min(this.#heartbeatMs, OWED_QUIET_MS) : this.#heartbeatMs;
-    const silent = Date.now() - this.#heardAt;
+    const silent = performance.now() - this.#heardAt;
     if (silent >= 2 * quiet) {
       this.#giveUp("the gateway sends nothing");
       return;
@@ -812,6 +835,7 @@ export class Client {
   #onBindAnswer(status, retryMs, payload) {
     const s = this.#session;
     if (s === null || (s.state !== "asked" && s.state !== "resuming")) return;
+    if (this.#timers.has("bind")) return; // a second answer: it is asked again later
     if (status === Status.OK) this.#bound(payload);
     else if (s.state === "resuming") this.#resumeRefused(status, retryMs, payload);
     else this.#bindRefused(status, retryMs, payload);
@@ -834,7 +858,7 @@ export class Client {
       s.state = "leaving";
       this.#send(packet(Type.UNBIND, [4, NAME_UNBIND]));
     }
-    this.onBound({ fresh });
+    this.#tell("onBound", { fresh });
     if (this.#state === "greeting") this.#beReady();
     else this.#flush();
   }
@@ -852,7 +876,7 @@ export class Client {
     this.#forgetSession();
     s.left?.();
     if (s.settle !== null) s.settle.reject(error);
-    else this.onRefused(error);
+    else this.#tell("onRefused", error);
     if (this.#state === "greeting") this.#beReady();
     else this.#flush();
   }
@@ -954,7 +978,7 @@ export class Client {
     const lost = Number(sequence - s.pushed - 1n);
     s.pushed = sequence;
     this.#noteHeard(sizeOfBody(payload));
-    this.onPush(payload, { sequence: Number(sequence), lost });
+    this.#tell("onPush", payload, { sequence: Number(sequence), lost });
   }
 
   #onBegun(body) {
@@ -962,12 +986,12 @@ export class Client {
     if (this.#session?.state !== "held") return;
     this.#takeSession(body);
     this.#forgetSession();
-    this.onBegun();
+    this.#tell("onBegun");
   }
 
   #onGoaway(retryMs, said) {
     this.#retryMs = Math.min(retryMs, RETRY_MAX_MS);
-    this.onGoaway({ retryMs, text: said });
+    this.#tell("onGoaway", { retryMs, text: said });
     if (this.#state === "ready") {
       this.#state = "leaving";
       this.#after("leave", LEAVE_MS, () => this.#giveUp("the gateway is stopping"));

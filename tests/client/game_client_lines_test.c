@@ -579,6 +579,26 @@ static void a_gateway_that_falls_silent_is_left(void **state)
     end(&r);
 }
 
+static void a_heartbeat_of_no_gateway_is_a_second(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    make(&r, NULL);
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, "02 000018 01 00 0000 00000001 00010000 00000400 1122334455667788");
+    (void)next(&r, RHC_EVENT_READY);
+    r.now_ms += 999;
+    rhc_tick(r.c, r.now_ms);
+    says(&r, "");
+    r.now_ms += 1;
+    rhc_tick(r.c, r.now_ms);
+    says(&r, "03 000000");
+    assert_int_equal(rhc_state(r.c), RHC_READY);
+    end(&r);
+}
+
 static void it_dials_again_later_and_later_and_never_all_at_once(void **state)
 {
     struct rig r;
@@ -667,6 +687,7 @@ int main(void)
         cmocka_unit_test(what_a_gateway_called_too_large_is_never_sent_again),
         cmocka_unit_test(one_that_greets_and_hangs_up_is_as_good_as_none),
         cmocka_unit_test(a_gateway_that_falls_silent_is_left),
+        cmocka_unit_test(a_heartbeat_of_no_gateway_is_a_second),
         cmocka_unit_test(it_dials_again_later_and_later_and_never_all_at_once),
         cmocka_unit_test(who_stops_is_told_what_became_of_it_all),
         cmocka_unit_test(who_stops_while_it_leaves_is_bound_to_nobody),

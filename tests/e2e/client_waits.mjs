@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How long the JavaScript client waits, with a clock and a line of this test: nothing that a gateway says makes it
- * come back at once again and again, or never.
+ * come back at once again and again, or never. And that nothing a game does wrong disturbs it.
  */
 import assert from "node:assert/strict";
 import { Client, Type, packet } from "../../clients/js/ringhold.js";
@@ -9,7 +9,7 @@ import { Client, Type, packet } from "../../clients/js/ringhold.js";
 let now = 1000;
 const timers = new Map();
 let drawn = 0;
-globalThis.Date.now = () => now;
+globalThis.performance.now = () => now;
 globalThis.setTimeout = (run, ms) => {
   assert.ok(ms >= 0 && ms < 2 ** 31, `a timer of ${ms} ms`); // Node takes a longer one for 1 ms
   timers.set(++drawn, { run, at: now + ms });
@@ -96,3 +96,61 @@ for (let i = 0; i < 1000; i++) deaf.hears(Type.PING, new Uint8Array(64));
 assert.equal(deaf.sent.length, before + 1);
 deaf.hears(Type.PING, new Uint8Array(65));
 assert.ok(deaf.closed, "a ping of 65 bytes makes no sense");
+
+// A heartbeat of no gateway is a second.
+dials();
+const hasty = sockets.at(-1);
+hasty.onopen({});
+hasty.hears(Type.HELLO_ACK, [1, 1], [1, 0], [2, 0], [4, 1], [4, 65536], [4, 1024], [8, 1]);
+const met = now;
+while (hasty.sent.length < 2) pass();
+assert.ok(now - met >= 1000 && hasty.sent[1][0] === Type.PING && !hasty.closed, `${now - met} ms`);
+client.close();
+
+// Who is connected is connected at once.
+const thrown = [];
+process.on("uncaughtException", (error) => thrown.push(error.message));
+const other = new Client("ws://a/", { WebSocket: Line, random: () => 0.999 });
+other.connect();
+dials();
+const line = sockets.at(-1);
+line.greets();
+await other.connect();
+
+// What a callback throws is told, and what came with that packet counts all the same.
+const pushed = [];
+other.onPush = (payload, { sequence }) => {
+  pushed.push(sequence);
+  throw new RangeError(`push ${sequence}`);
+};
+const session = new Uint8Array(36);
+const answer = (name, status, payload = new Uint8Array(0)) => packet(Type.RESPONSE, [4, name], [1, status], [4, 0], payload);
+const bound = other.bind("me");
+line.hears(Type.RESPONSE, [4, 0x7fffffff], [1, 0], [4, 0], session);
+await bound;
+const first = other.request("me", "a");
+const both = [packet(Type.PUSH, [8, 1n]), packet(Type.PUSH, [8, 2n]), answer(1, 0, session)];
+line.onmessage({ data: await new Blob(both).arrayBuffer() });
+assert.equal((await first).length, 36);
+assert.deepEqual([pushed, thrown, other.state], [[1, 2], ["push 1", "push 2"], "ready"]);
+
+// What a line was given is never changed: it may still have it.
+const again = other.request("me", "b");
+line.onclose({ code: 1006 });
+dials();
+const next = sockets.at(-1);
+next.greets();
+next.hears(Type.RESPONSE, [4, 0x7fffffff], [1, 0], [4, 0], session);
+const asked = next.sent.at(-1);
+assert.equal(asked[8], 8);
+next.hears(Type.BEGUN, session);
+assert.equal(asked[8], 8);
+
+// A bind that nobody awaits ends nothing but itself.
+again.catch(() => {});
+other.close();
+const unbound = new Client("ws://a/", { WebSocket: Line });
+unbound.bind("me");
+unbound.close();
+await new Promise((resolve) => setImmediate(resolve));
+assert.equal(thrown.length, 2, `${thrown}`);

@@ -119,6 +119,7 @@ namespace Ringhold
     /// </summary>
     public sealed partial class Client : IDisposable
     {
+        private const int PiecesMax = 32; // in one Update()
         private readonly List<string> gateways;
         private readonly Options options;
         private readonly ConcurrentQueue<Action> happened = new ConcurrentQueue<Action>();
@@ -267,7 +268,8 @@ namespace Ringhold
         {
             Here();
             Action next;
-            while (happened.TryDequeue(out next))
+            // A gateway that floods must not hold up the game's frame: what is left waits for the next one.
+            for (int i = 0; i < PiecesMax && happened.TryDequeue(out next); i++)
             {
                 next();
                 TellAll();

@@ -16,8 +16,9 @@ namespace Ringhold
     public sealed partial class Client
     {
         private const int Version = 1, SessionSize = 24, BegunSize = SessionSize + 8 + 4, BodyLeast = 512, PingMax = 64;
-        private const uint NameBind = 0x7fffffff, NameUnbind = 0x7ffffffe, KickTooLarge = 101;
+        private const uint NameBind = 0x7fffffff, NameUnbind = 0x7ffffffe, NameMax = 0x7fffff00 /* of a request */, KickTooLarge = 101;
         private const int AckMs = 500, AckCount = 16, AckSize = 16 * 1024, AgainMs = 200, LeaveMs = 10000, OwedQuietMs = 10000;
+        private const long HeartbeatLeastMs = 1000; // less is no gateway's
         private const int UnreadMax = 64 * 1024; // of a gateway that does not read: it gets no more pongs and acks
         private const long RetryMaxMs = 3600 * 1000; // nobody is sent away for longer
         private static readonly byte[] Nothing = new byte[0];
@@ -118,6 +119,7 @@ namespace Ringhold
             Task task = connecting.Task;
             if (state == State.Idle || state == State.Ended)
             {
+                lastName = state == State.Ended ? 0 : lastName;
                 failures = 0;
                 DialIn(0);
             }
@@ -190,6 +192,10 @@ namespace Ringhold
             if (state == State.Ended)
             {
                 return new KickedException(0, "the client was closed");
+            }
+            if (lastName == NameMax)
+            {
+                return new RingholdException((uint)Status.Overloaded, Encoding.UTF8.GetBytes("all names are used: dispose, and connect"), 0);
             }
             byte[] data = Packets.Asking(type, lastName + 1, id, actor.Kind, idempotent ? Flag.Idempotent : (byte)0, (uint)ms, payload ?? Nothing);
             if (asked.Count >= options.RequestsMax || size + data.Length > options.OutMax)
@@ -623,7 +629,7 @@ namespace Ringhold
                 throw new InvalidPacketException();
             }
             greeted = true;
-            heartbeatMs = heartbeat;
+            heartbeatMs = heartbeat > 0 ? Math.Max(heartbeat, HeartbeatLeastMs) : 0;
             Limit(largest);
             Listen();
             if ((flags & 1) == 0)
@@ -655,11 +661,11 @@ namespace Ringhold
         }
 
         // An entity, and perhaps a token of it.
-        private Actor TakeWho(ref Reader r, out DateTime expires)
+        private Actor TakeWho(ref Reader r, out byte[] id, out DateTime expires)
         {
             ulong seconds = r.Number(8);
             var kind = (ushort)r.Number(2);
-            byte[] id = r.Bytes((int)r.Number(1));
+            id = r.Bytes((int)r.Number(1));
             if (id.Length == 0)
             {
                 throw new InvalidPacketException();
@@ -676,14 +682,15 @@ namespace Ringhold
         private void OnRebound(Reader r)
         {
             DateTime expires;
+            byte[] id; // perhaps no text
             given = null;
-            Actor who = TakeWho(ref r, out expires);
+            Actor who = TakeWho(ref r, out id, out expires);
             if (session != null && session.State == SessionState.Held)
             {
                 timers.Remove("ack");
                 ForgetSession();
                 home = home ?? session.Actor;
-                session = new Session { Actor = who, Id = IdOf(who), Settle = session.Settle, Waits = true };
+                session = new Session { Actor = who, Id = id, Settle = session.Settle, Waits = true };
             }
             Tell(() => Rebound?.Invoke(who, expires));
             BindIfItWaits();
@@ -705,7 +712,7 @@ namespace Ringhold
             {
                 throw new InvalidPacketException();
             }
-            Actor who = TakeWho(ref r, out expires);
+            Actor who = TakeWho(ref r, out _, out expires);
             Tell(() => Known?.Invoke(who, expires));
             GoOn();
         }
@@ -753,7 +760,7 @@ namespace Ringhold
                 pinged = true;
                 Send(new Writer(PacketType.Ping).Whole());
             }
-            After("listen", Math.Max(1, Math.Min(quiet, OwedQuietMs) / 2), Listen);
+            After("listen", Math.Min(quiet, OwedQuietMs) / 2, Listen);
         }
 
         private void OnPing(byte[] body)
@@ -925,9 +932,9 @@ namespace Ringhold
 
         private void OnBindAnswer(uint status, uint retry, byte[] payload)
         {
-            if (session == null || (session.State != SessionState.Asked && session.State != SessionState.Resuming))
+            if (session == null || (session.State != SessionState.Asked && session.State != SessionState.Resuming) || timers.ContainsKey("bind"))
             {
-                return;
+                return; // with that timer it is a second answer: it is asked again later
             }
             if (status == (uint)Status.Ok)
             {
@@ -970,6 +977,7 @@ namespace Ringhold
                 SayUnbind();
             }
             Finish(s.Settle);
+            s.Settle = null;
             Tell(() => Bound?.Invoke(fresh));
             BeReadyOrFlush();
         }
@@ -999,7 +1007,7 @@ namespace Ringhold
             session = null;
             ForgetSession();
             Finish(s.Left);
-            if (s.WasHeld)
+            if (s.Settle == null)
             {
                 Tell(() => Refused?.Invoke(error));
             }

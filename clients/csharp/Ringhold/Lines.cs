@@ -230,9 +230,9 @@ namespace Ringhold
             while (!over && size + next.Length <= into.Length)
             {
                 receives = receives ?? socket.ReceiveAsync(new ArraySegment<byte>(next), Over.Token);
-                if (size > 0 && !receives.IsCompleted)
+                if (size > 0 && receives.Status != TaskStatus.RanToCompletion)
                 {
-                    break;
+                    break; // nothing more is here; if it failed, that comes behind what is
                 }
                 WebSocketReceiveResult got = await receives;
                 receives = null;

@@ -3,6 +3,7 @@
 using System;
 using System.Collections.Generic;
 using System.IO;
+using System.Reflection;
 using System.Text;
 using System.Text.RegularExpressions;
 using System.Threading.Tasks;
@@ -39,10 +40,10 @@ internal static class Tests
         internal void Hears(byte type, ulong number, int size, string text = "") =>
             Hears(new Writer(type).Number(number, size).Bytes(Encoding.UTF8.GetBytes(text)).Whole());
 
-        internal void Greets()
+        internal void Greets(uint heartbeatMs = 0)
         {
             Rig.Client.Happens(() => Rig.Client.OnOpened(this));
-            Hears(new Writer(PacketType.HelloAck).Number(1, 1).Number(0, 7).Number(65536, 4).Number(1024, 4).Number(1, 8).Whole());
+            Hears(new Writer(PacketType.HelloAck).Number(1, 1).Number(0, 3).Number(heartbeatMs, 4).Number(65536, 4).Number(1024, 4).Number(1, 8).Whole());
         }
 
         internal void Answers(uint name, uint status, byte[] payload) =>
@@ -301,6 +302,69 @@ internal static class Tests
         Must(gone.IsCompleted && rig.Lines.Count == 1, "it stays disposed of");
     }
 
+    private static void AnEntityWhoseIdIsNoTextIsBoundAsItIs()
+    {
+        var rig = new Rig();
+        rig.Client.Bind(new Actor(7, "me"));
+        TestLine line = rig.Begin();
+        line.Answers(0x7fffffff, 0, new byte[0]);
+        var id = new byte[100];
+        for (int i = 0; i < id.Length; i++)
+        {
+            id[i] = 0xff;
+        }
+        line.Hears(new Writer(PacketType.Rebound).Number(0, 8).Number(8, 2).Number((ulong)id.Length, 1).Bytes(id).Whole());
+        byte[] bind = Packets.Asking(PacketType.Bind, 0x7fffffff, id, 8, Flag.Keep, 0, new byte[0]);
+        Must(BitConverter.ToString(line.Sent[2]) == BitConverter.ToString(bind), "it binds itself");
+    }
+
+    private static void AFloodHoldsUpNoFrame()
+    {
+        var rig = new Rig();
+        int pieces = 0;
+        Action piece = null;
+        piece = () =>
+        {
+            Must(++pieces < 10000, "it never ends");
+            rig.Client.Happens(piece);
+        };
+        rig.Client.Happens(piece);
+        rig.Client.Update();
+        int before = pieces;
+        rig.Client.Update(TimeSpan.FromHours(1)); // what is left isn't waited for
+        Must(before > 0 && pieces > before, "it goes on");
+    }
+
+    private static void AHeartbeatOfNoGatewayIsASecond()
+    {
+        var rig = new Rig();
+        rig.Client.Connect();
+        TestLine line = rig.Dials();
+        line.Greets(1);
+        rig.Now += 999;
+        rig.Client.Update();
+        Must(line.Sent.Count == 1 && !line.Closed, "it waits");
+        rig.Now += 501;
+        rig.Client.Update();
+        Must(line.Sent.Count == 2 && line.Sent[1][0] == PacketType.Ping && !line.Closed, "it asks");
+    }
+
+    private static void NamesEndBeforeThoseOfTheSession()
+    {
+        var rig = new Rig();
+        TestLine line = rig.Begin();
+        var x = new Actor(0, "x");
+        typeof(Client).GetField("lastName", BindingFlags.Instance | BindingFlags.NonPublic).SetValue(rig.Client, 0x7ffffeffu);
+        Task<byte[]> last = rig.Client.Request(x, null);
+        line.Answers(0x7fffff00, 0, Utf8("last"));
+        Must(Encoding.UTF8.GetString(last.Result) == "last", "it is a name");
+        Must(Failed(rig.Client.Request(x, null)) == Status.Overloaded, "there is no more");
+        rig.Client.Dispose();
+        line = rig.Begin();
+        rig.Client.Notify(x, null);
+        Must(line.Sent[1][7] == 1, "they begin anew");
+    }
+
     private static void WhatIsWrongIsRefusedAtOnce()
     {
         foreach (string gateways in new[] { null, "", "a", "a:x", "http://a:1", "a:1,", "tcp://" })
@@ -340,6 +404,10 @@ internal static class Tests
             { "what_may_have_run_is_not_sent_again_by_itself", WhatMayHaveRunIsNotSentAgainByItself },
             { "a_session_that_is_kept_runs_each_once", ASessionThatIsKeptRunsEachOnce },
             { "a_handler_that_throws_ends_nothing", AHandlerThatThrowsEndsNothing },
+            { "an_entity_whose_id_is_no_text_is_bound_as_it_is", AnEntityWhoseIdIsNoTextIsBoundAsItIs },
+            { "a_flood_holds_up_no_frame", AFloodHoldsUpNoFrame },
+            { "a_heartbeat_of_no_gateway_is_a_second", AHeartbeatOfNoGatewayIsASecond },
+            { "names_end_before_those_of_the_session", NamesEndBeforeThoseOfTheSession },
             { "what_is_wrong_is_refused_at_once", WhatIsWrongIsRefusedAtOnce },
         };
         int failed = 0;

@@ -25,12 +25,14 @@ BEGUN = struct.Struct(">24sQI")
 AUTH_OK = struct.Struct(">QHB")
 NAME_BIND = 0x7FFFFFFF
 NAME_UNBIND = 0x7FFFFFFE
+NAME_MAX = 0x7FFFFF00  # of a request
 ACK_AFTER = 0.5
 ACK_COUNT = 16
 ACK_SIZE = 16 * 1024
 AGAIN_AFTER = 0.2
 LEAVE_WITHIN = 10.0
 OWED_QUIET = 10.0
+HEARTBEAT_LEAST = 1.0  # less is no gateway's
 BODY_LEAST = 512  # less is no gateway's largest body
 PING_MAX = 64
 RETRY_MAX = 3600.0  # nobody is sent away for longer
@@ -283,11 +285,15 @@ class Client:
 
     async def connect(self) -> None:
         """Go and stay connected. Returns when the first gateway takes us; KickedError: none ever will."""
+        if self._state in ("ready", "leaving"):
+            return
         if self._connecting is None:
             self._connecting = self._loop().create_future()
             self._connecting.add_done_callback(lambda f: f.cancelled() or f.exception())
         connecting = self._connecting
         if self._state in ("idle", "ended"):
+            if self._state == "ended":
+                self._last_name = 0
             self._failures = 0
             self._dial_in(0)
         await asyncio.shield(connecting)
@@ -367,6 +373,8 @@ class Client:
             raise KickedError(0, "the client was closed")
         if not 0 <= kind <= 0xFFFF or not 0 <= deadline < 2**22:
             raise ValueError("a kind is a number below 65536, a deadline is below 48 days")
+        if self._last_name == NAME_MAX:
+            raise RingholdError(Status.OVERLOADED, b"all names are used: close, and connect")
         name = self._last_name + 1
         flags = Flag.IDEMPOTENT if idempotent else 0
         ms = int(deadline * 1000) or int(deadline > 0)
@@ -608,7 +616,7 @@ class Client:
         if self._greeted or len(body) < 24 or version != VERSION or largest < BODY_LEAST:
             raise InvalidPacket("no hello-ack")
         self._greeted = True
-        self._heartbeat = heartbeat_ms / 1000
+        self._heartbeat = max(heartbeat_ms / 1000, HEARTBEAT_LEAST) if heartbeat_ms > 0 else 0.0
         self._limit(largest)
         self._listen()
         if flags & 1 == 0:
@@ -715,8 +723,8 @@ class Client:
 
     def _on_bind_answer(self, status: int, retry_after: float, payload: bytes) -> None:
         s = self._session
-        if s is None or s.state not in ("asked", "resuming"):
-            return
+        if s is None or s.state not in ("asked", "resuming") or "bind" in self._timers:
+            return  # with that timer it is a second answer: it is asked again later
         if status == Status.OK:
             self._bound(s, payload)
         elif s.state == "resuming":

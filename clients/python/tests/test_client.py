@@ -31,8 +31,8 @@ class Line:
     def hears(self, type_: int, form: str = "", *fields: Any, more: bytes = b"") -> None:
         self.protocol.data_received(packet(type_, struct.pack(">" + form, *fields) + more))
 
-    def greets(self, largest: int = 65536, flags: int = 0) -> None:
-        self.hears(Type.HELLO_ACK, "BBHIIIQ", 1, 0, flags, 0, largest, 1024, 1)
+    def greets(self, largest: int = 65536, flags: int = 0, heartbeat_ms: int = 0) -> None:
+        self.hears(Type.HELLO_ACK, "BBHIIIQ", 1, 0, flags, heartbeat_ms, largest, 1024, 1)
 
     def answers(self, name: int, status: int, payload: bytes = b"", retry_ms: int = 0) -> None:
         self.hears(Type.RESPONSE, "IBI", name, status, retry_ms, more=payload)
@@ -205,6 +205,46 @@ class Waits(unittest.TestCase):
                     self.assertEqual((caught.exception.status, caught.exception.may_have_run), (status, False))
             self.assertEqual(client.pending, 1)
             line.answers(1, Status.OK)
+            client.close()
+
+        self.play(test())
+
+    def test_who_is_connected_is_connected_at_once(self) -> None:
+        async def test() -> None:
+            await self.ready(client := Client("a:1"))
+            await client.connect()
+            client.close()
+
+        self.play(test())
+
+    def test_a_heartbeat_of_no_gateway_is_a_second(self) -> None:
+        async def test() -> None:
+            connecting = asyncio.ensure_future((client := Client("a:1")).connect())
+            line = await self.dials()
+            line.greets(heartbeat_ms=1)
+            await connecting
+            await asyncio.sleep(0.9)
+            self.assertEqual(len(line.sent), 1)
+            await asyncio.sleep(0.9)
+            self.assertEqual((line.sent[1:], line.closed), ([packet(Type.PING)], False))
+            client.close()
+
+        self.play(test())
+
+    def test_names_end_before_those_of_the_session(self) -> None:
+        async def test() -> None:
+            line = await self.ready(client := Client("a:1"))
+            client._last_name = 0x7FFFFEFF
+            last = client.request("x")
+            line.answers(0x7FFFFF00, Status.OK, b"last")
+            self.assertEqual(await last, b"last")
+            with self.assertRaises(RingholdError) as caught:
+                client.notify("x")
+            self.assertIs(caught.exception.status, Status.OVERLOADED)
+            client.close()
+            line = await self.ready(client)
+            client.notify("x")
+            self.assertEqual(line.sent[-1][HEAD : HEAD + 4], b"\0\0\0\1")
             client.close()
 
         self.play(test())

@@ -111,15 +111,21 @@ def what_is_no_client_is_told(binary):
         assert code == 2 and "wanted a connection; the program ended" in out, out
         code, out, _ = fleet.run("conform", "client", "--only", "a ping comes back", "--", fleet.data("nothing"))
         assert code == 2 and "can't start it" in out, out
-        # One that doubles each answer, and one that tells nothing of pushes.
+        # One that says no more, and stays.
+        stays = ["sh", "-c", "exec >&-; exec sleep 600"]
+        code, out, _ = fleet.run("conform", "client", "--only", "a ping comes back", "--", *stays, deadline=120)
+        assert code == 2 and "wanted a connection; the program ended" in out, out
+        # One that doubles each answer, one that tells nothing of a push, and one that tells nothing of what is said last.
         player = os.path.join(HERE, "player.py")
         for filter_, vector, says in (
             ("sed -u '/^answer/p'", "a request and a notify", "it said 'answer OK yes', which was not due"),
             ("grep --line-buffered -v '^push 2'", "pushes come in order", "wanted that it says 'push 2 lost 0 b'; it said 'push 5 lost 2 e'"),
+            ("grep --line-buffered -v '^refused'", "a bind that is refused is told", "wanted refused REFUSED; nothing came in 12000 ms"),
         ):
             with tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False, dir=fleet.data("")) as f:
                 f.write(f'{sys.executable} {player} "$@" | {filter_}\n')
-            code, out, _ = fleet.run("conform", "client", "--only", vector, "--", "sh", f.name, deadline=120)
+            times = ["--timeout", "3s"] if "nothing came" in says else []
+            code, out, _ = fleet.run("conform", "client", *times, "--only", vector, "--", "sh", f.name, deadline=120)
             assert code == 2 and says in out, (vector, out)
 
 
