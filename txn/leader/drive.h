@@ -21,7 +21,7 @@ struct ballot {
     uint64_t report_us; /* when Draining came last; 0 = never. The rest is what it said: */
     uint32_t busy;      /* actors that have not stopped */
     uint32_t running_ms;
-    uint16_t peer; /* busy = 0: a target that has not got all state; 0 = none */
+    uint16_t peer;                   /* busy = 0: a target that has not got all state; 0 = none */
     char actor[WAITS_ACTOR_MAX + 1]; /* the one that is at it longest */
 };
 
