@@ -2,14 +2,17 @@
  *
  * `ringhold top`: the actors that are slow, busy or have most requests waiting.
  */
+#include "base/clock.h"
 #include "cli/actor_word.h"
 #include "cli/check/collector.h"
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "cli/top_kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SHOWN_MAX = 1000 };
 
@@ -183,6 +186,36 @@ static bool any_answered(const struct collection *s)
     return false;
 }
 
+/* All processes twice, so long apart. */
+static int show_kinds(const struct query *q, uint32_t for_ms)
+{
+    const struct timespec pause = {for_ms / 1000, (long)(for_ms % 1000) * 1000000};
+    const struct admin_where where = query_where(q);
+    struct collector *v = collector_new(&where);
+    struct collection before = {0};
+    struct collection after = {0};
+
+    if (v == NULL) {
+        return 1;
+    }
+    collector_ask(v, q->timeout_ms, &before);
+    const uint64_t from_us = clock_boottime_us();
+    if (any_answered(&before)) {
+        (void)nanosleep(&pause, NULL);
+        collector_ask(v, q->timeout_ms, &after);
+    }
+    const bool answered = any_answered(&after);
+    if (answered) {
+        top_kinds_print(q, &before, &after, clock_boottime_us() - from_us);
+    } else {
+        (void)fprintf(stderr, "ringhold top: no coordinator answers at %s\n", q->coordinators);
+    }
+    collection_fini(&before);
+    collection_fini(&after);
+    collector_free(v);
+    return answered ? 0 : 1;
+}
+
 static int ask(const struct query *q, bool calls)
 {
     static struct hot_row hot[SHOWN_MAX];
@@ -212,12 +245,17 @@ int cmd_top(int argc, char **argv)
     bool hot = false;
     bool calls = false;
     bool nodes = false;
+    bool kinds = false;
+    uint32_t for_ms = 5000;
     struct query q;
     const struct option views[] = {
         option_switch("hot", &hot, "the actors that cost most; this is the default"),
         option_switch(
             "calls", &calls, "the calls that the actors of each node made to other actors"),
         option_switch("nodes", &nodes, "the nodes, the slowest first"),
+        option_switch("kinds", &kinds, "how long requests of each kind take, in all nodes"),
+        option_time(
+            "for", &for_ms, (struct option_range){100, 60000}, "with --kinds: look so long (5s)"),
     };
     const struct command command = {
         .name = "top",
@@ -236,17 +274,24 @@ int cmd_top(int argc, char **argv)
             "REQUESTS came to the node in a second; 99 of 100 that its actors answered took P99 "
             "at\n"
             "most there. QUEUE wait now, for their actors or for a move; HELD are those for a "
-            "move.",
-        .options = query_options_more(&q, views, 3),
+            "move.\n"
+            "--kinds, of the time --for:\n"
+            "REQUESTS were answered by actors in a second; half of them took P50 at most from when "
+            "they\n"
+            "came to a node, and 99 of 100 P99. \"other\" are the kinds beyond a node's first 16.",
+        .options = query_options_more(&q, views, 5),
     };
     const int code = query_parse(&q, &command, argc, argv);
 
     if (code >= 0) {
         return code;
     }
-    if (hot + calls + nodes > 1) {
-        (void)fprintf(stderr, "ringhold top: give one of --hot, --calls and --nodes\n");
+    if (hot + calls + nodes + kinds > 1) {
+        (void)fprintf(stderr, "ringhold top: give one of --hot, --calls, --nodes and --kinds\n");
         return 1;
+    }
+    if (kinds) {
+        return show_kinds(&q, for_ms);
     }
     return nodes ? show_nodes(&q) : ask(&q, calls);
 }

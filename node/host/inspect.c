@@ -238,6 +238,28 @@ static Rh__CallsRow *calls_row(const struct router_stats *f)
     return row;
 }
 
+/* How long their requests took, of each kind. */
+static void add_kinds(const struct host *h, Rh__InspectAnswer *out)
+{
+    const struct latencies *all = &h->times.all;
+
+    out->kinds = mem_new(all->count + 1, sizeof(Rh__KindRow *));
+    for (uint32_t row = 0; row <= all->count; row++) {
+        uint64_t took[LATENCY_BUCKETS] = {0};
+
+        if (times_add_took(&h->times, row, took) > 0) {
+            Rh__KindRow *k = mem_new(1, sizeof *k);
+
+            *k = (Rh__KindRow)RH__KIND_ROW__INIT;
+            k->kind = row == 0 ? UINT16_MAX + 1 : all->row[row].kind;
+            k->n_took = LATENCY_BUCKETS;
+            k->took = mem_new(LATENCY_BUCKETS, sizeof *k->took);
+            memcpy(k->took, took, sizeof took);
+            out->kinds[out->n_kinds++] = k;
+        }
+    }
+}
+
 void host_set_calls(struct host *h, const struct router_stats *calls)
 {
     h->inspection.calls = calls;
@@ -251,6 +273,7 @@ void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
     add_actors(h, out, question);
     add_profile(h, out);
     out->calls = h->inspection.calls == NULL ? NULL : calls_row(h->inspection.calls);
+    add_kinds(h, out);
     out->holds = mem_new(h->txns.participant.part_count, sizeof(Rh__HoldRow *));
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         add_hold(h, out, h->txns.participant.part[i]);

@@ -68,17 +68,26 @@ void times_activated(struct host *h, uint16_t kind, uint64_t began_us, bool live
                 1);
 }
 
-void times_took(const struct times *t, uint64_t out[LATENCY_BUCKETS])
+uint64_t times_add_took(const struct times *t, uint32_t row, uint64_t out[LATENCY_BUCKETS])
 {
-    static const unsigned answered[] = {ANSWER_OK, ANSWER_APP_ERROR};
+    const struct latency *of = &t->all.row[row].of[TIMES_REQUEST];
+    uint64_t count = 0;
 
     for (unsigned b = 0; b < LATENCY_BUCKETS; b++) {
-        out[b] = 0;
-        for (uint32_t row = 0; row <= t->all.count; row++) {
-            for (size_t i = 0; i < sizeof answered / sizeof answered[0]; i++) {
-                out[b] += latency_read(&t->all.row[row].of[TIMES_REQUEST + answered[i]].bucket[b]);
-            }
-        }
+        const uint64_t took =
+            latency_read(&of[ANSWER_OK].bucket[b]) + latency_read(&of[ANSWER_APP_ERROR].bucket[b]);
+
+        out[b] += took;
+        count += took;
+    }
+    return count;
+}
+
+void times_took(const struct times *t, uint64_t out[LATENCY_BUCKETS])
+{
+    memset(out, 0, LATENCY_BUCKETS * sizeof *out);
+    for (uint32_t row = 0; row <= t->all.count; row++) {
+        (void)times_add_took(t, row, out);
     }
 }
 

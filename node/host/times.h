@@ -56,7 +56,10 @@ void times_answered(struct host *h, uint16_t kind, uint64_t came_us, enum answer
 void times_ran(struct host *h, uint16_t kind, const struct running *r, enum answer_code code);
 /* An activation that began then is over. */
 void times_activated(struct host *h, uint16_t kind, uint64_t began_us, bool lives);
-/* Set `out` to how many requests actors answered ever, by how long they took. */
+/* Add to `out` how many requests actors of that row answered ever, by how long they took. Returns
+ * how many that is. */
+uint64_t times_add_took(const struct times *t, uint32_t row, uint64_t out[LATENCY_BUCKETS]);
+/* Set `out` to that of all rows. */
 void times_took(const struct times *t, uint64_t out[LATENCY_BUCKETS]);
 /* So many wait in a mailbox. */
 static inline void times_depth(struct times *t, size_t depth)

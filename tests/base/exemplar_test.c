@@ -78,8 +78,8 @@ static void kinds_without_a_row_share_one_and_open_none(void **state)
     }
     assert_told(EXEMPLAR_OTHER, "no_kind", 0, 1);
     assert_int_equal(e.kinds, 0);
-    for (uint16_t kind = 0; kind < LATENCY_KINDS + 1; kind++) {
-        const struct trace_span span = ended(kind, NULL, 10, 2);
+    for (int kind = 0; kind < LATENCY_KINDS + 1; kind++) {
+        const struct trace_span span = ended((uint16_t)kind, NULL, 10, 2);
 
         note(&span);
     }

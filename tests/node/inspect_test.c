@@ -488,7 +488,18 @@ static void a_node_tells_what_lives_where(void **state)
     assert_int_equal(said->inspect_answer->calls->in_flight, 2);
     assert_int_equal(said->inspect_answer->calls->replied, 7);
     assert_int_equal(said->inspect_answer->calls->timeout, 1);
+    assert_int_equal(said->inspect_answer->n_kinds, 0);
     host_set_calls(s.host, NULL);
+    control_free(said);
+    struct latency *of = s.host->times.all.row[latencies_find(&s.host->times.all, 0)].of;
+    latency_add(&of[TIMES_REQUEST + ANSWER_OK], 100, 3);
+    latency_add(&of[TIMES_REQUEST + ANSWER_APP_ERROR], 100, 1);
+    latency_add(&of[TIMES_REQUEST + ANSWER_MOVED], 100, 1); // no actor's answer
+    said = inspect_host(&s);
+    assert_int_equal(said->inspect_answer->n_kinds, 1);
+    assert_int_equal(said->inspect_answer->kinds[0]->kind, 0);
+    assert_int_equal(said->inspect_answer->kinds[0]->n_took, LATENCY_BUCKETS);
+    assert_int_equal(said->inspect_answer->kinds[0]->took[1], 4);
     control_free(said);
 
     actor_new(&s.host->actors, mine)->state = ACTOR_IDLE;

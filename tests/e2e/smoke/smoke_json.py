@@ -71,6 +71,7 @@ def seen_in(fleet):
         "coordinators maintenance": fleet.ask("coordinators", "maintenance", "--for", "5s"),
         "top": fleet.ask("top"),
         "top --nodes": fleet.ask("top", "--nodes"),
+        "top --kinds": fleet.ask("top", "--kinds", "--for", "100ms"),
         "top --calls": fleet.ask("top", "--calls"),
         "txn list": fleet.ask("txn", "list"),
         f"txn show {txn}": fleet.ask("txn", "show", str(txn)),

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import sys
+import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 sys.path.append(sys.path[0])
@@ -120,6 +121,26 @@ def a_watched_status_is_drawn_in_place(binary):
         watched.end(-9)
 
 
+class Going:
+    """Something is done again and again."""
+
+    def __init__(self, what):
+        self.ends = threading.Event()
+        self.what = what
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.ends.is_set():
+            self.what()
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.thread.join()
+
+
 def what_a_node_is_asked_and_what_waits_there_is_shown(binary):
     with Fleet(binary) as fleet:
         busy, _redis = started(fleet)  # an actor of n2 hangs
@@ -141,8 +162,12 @@ def what_a_node_is_asked_and_what_waits_there_is_shown(binary):
         assert re.search(r"^requests: [1-9]\d* a second, p99 of a node [1-9].* at most \(n1\)$", fleet.tell("status"), re.M)
         # What hangs is answered by nobody: the node that says nothing of it is last.
         assert [(n["node"], n["p99_us"] > 0) for n in fleet.ask("top", "--nodes")] == [("n1", True), ("n2", False)]
-        assert re.search(r"^n2 +live +[0-9]+/s +- +[7-9] ", fleet.tell("top", "--nodes"), re.M), fleet.tell("top", "--nodes")
+        until("n2 tells its rate", lambda: re.search(r"^n2 +live +[0-9]+/s +- +[7-9] ", fleet.tell("top", "--nodes"), re.M))
         assert [n["p99_us"] > 0 for n in fleet.ask("node", "list")] == [True, False]
+        # Of one kind, in all nodes, of the time that somebody looks.
+        with Going(lambda: redis("CALL", mine[0], "noop")):
+            (kind,) = fleet.ask("top", "--kinds", "--for", "1s")
+        assert kind["kind"] == "0" and kind["requests_s"] > 0 and 0 < kind["p50_us"] <= kind["p99_us"], kind
         code, _, err = fleet.run("top", "--nodes", "--calls", "--coordinators", fleet.addresses)
         assert code == 1 and "give one of" in err, err
 
