@@ -150,25 +150,27 @@ export class Packets {
     this.#max = max;
   }
 
-  /** What these bytes make whole: [{ type, body }]. Throws RangeError: one is larger than it may be. */
-  take(chunk) {
+  /** Yields what these bytes make whole: { type, body }. Throws RangeError behind these: one is larger than it may be. */
+  *take(chunk) {
     let all = chunk;
     if (this.#rest.length > 0) {
       all = new Uint8Array(this.#rest.length + chunk.length);
       all.set(this.#rest);
       all.set(chunk, this.#rest.length);
     }
-    const found = [];
     let at = 0;
-    while (all.length - at >= HEAD) {
-      const size = (all[at + 1] << 16) | (all[at + 2] << 8) | all[at + 3];
-      if (size > this.#max) throw new RangeError("a packet is larger than maxPacket");
-      if (all.length - at < HEAD + size) break;
-      found.push({ type: all[at], body: all.slice(at + HEAD, at + HEAD + size) });
-      at += HEAD + size;
+    try {
+      while (all.length - at >= HEAD) {
+        const size = (all[at + 1] << 16) | (all[at + 2] << 8) | all[at + 3];
+        if (size > this.#max) throw new RangeError("a packet is larger than maxPacket");
+        if (all.length - at < HEAD + size) break;
+        const found = { type: all[at], body: all.slice(at + HEAD, at + HEAD + size) };
+        at += HEAD + size;
+        yield found;
+      }
+    } finally {
+      this.#rest = all.slice(at);
     }
-    this.#rest = all.slice(at);
-    return found;
   }
 }
 
