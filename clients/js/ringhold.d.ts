@@ -141,5 +141,5 @@ export declare function asking(
 /** Cuts a stream of bytes, as it comes, into packets. */
 export declare class Packets {
   constructor(max?: number);
-  take(chunk: Uint8Array): { type: number; body: Uint8Array }[];
+  take(chunk: Uint8Array): IterableIterator<{ type: number; body: Uint8Array }>;
 }

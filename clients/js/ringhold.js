@@ -150,25 +150,27 @@ export class Packets {
     this.#max = max;
   }
 
-  /** What these bytes make whole: [{ type, body }]. Throws RangeError: one is larger than it may be. */
-  take(chunk) {
+  /** Yields what these bytes make whole: { type, body }. Throws RangeError behind these: one is larger than it may be. */
+  *take(chunk) {
     let all = chunk;
     if (this.#rest.length > 0) {
       all = new Uint8Array(this.#rest.length + chunk.length);
       all.set(this.#rest);
       all.set(chunk, this.#rest.length);
     }
-    const found = [];
     let at = 0;
-    while (all.length - at >= HEAD) {
-      const size = (all[at + 1] << 16) | (all[at + 2] << 8) | all[at + 3];
-      if (size > this.#max) throw new RangeError("a packet is larger than maxPacket");
-      if (all.length - at < HEAD + size) break;
-      found.push({ type: all[at], body: all.slice(at + HEAD, at + HEAD + size) });
-      at += HEAD + size;
+    try {
+      while (all.length - at >= HEAD) {
+        const size = (all[at + 1] << 16) | (all[at + 2] << 8) | all[at + 3];
+        if (size > this.#max) throw new RangeError("a packet is larger than maxPacket");
+        if (all.length - at < HEAD + size) break;
+        const found = { type: all[at], body: all.slice(at + HEAD, at + HEAD + size) };
+        at += HEAD + size;
+        yield found;
+      }
+    } finally {
+      this.#rest = all.slice(at);
     }
-    this.#rest = all.slice(at);
-    return found;
   }
 }
 
@@ -384,6 +386,7 @@ export class Client {
   bind(id, { kind = 0 } = {}) {
     if (this.#session !== null) return Promise.reject(new TypeError("it is bound already"));
     const raw = this.#idOf(id);
+    kindOf(kind);
     const bound = new Promise((resolve, reject) => {
       this.#session = {
         id: raw, kind, state: "wanted", plain: false, name: null, pushed: 0n, wasHeld: false, unacked: 0, unackedSize: 0,
@@ -423,12 +426,14 @@ export class Client {
 
   #ask(type, id, payload, { kind = 0, idempotent = false, deadlineMs = 0 }, settle) {
     if (this.#state === "ended") throw new KickedError(0, "the client was closed");
+    if (!(deadlineMs >= 0 && deadlineMs <= 0xffffffff)) throw new TypeError("a deadline is below 50 days");
     const body = bytes(payload);
     const flags = idempotent ? Flag.IDEMPOTENT : 0;
     if (this.#lastName === NAME_MAX) {
       throw new RingholdError(Status.OVERLOADED, encoder.encode("all names are used: close, and connect"));
     }
-    const out = asking(type, this.#lastName + 1, this.#idOf(id), { kind, flags, deadlineMs }, body);
+    const how = { kind: kindOf(kind), flags, deadlineMs: Math.ceil(deadlineMs) };
+    const out = asking(type, this.#lastName + 1, this.#idOf(id), how, body);
     if (this.#asked.size >= this.#options.requestsMax || this.#size + out.length > this.#options.outMax) {
       throw new RingholdError(Status.OVERLOADED, encoder.encode("too much is under way"), AGAIN_MS);
     }
@@ -1021,6 +1026,12 @@ export class Client {
       this.#end(new KickedError(code, why), true);
     }
   }
+}
+
+/** Another number would be cut, and be that of another kind. */
+function kindOf(kind) {
+  if (!(Number.isInteger(kind) && kind >= 0 && kind <= 0xffff)) throw new TypeError("a kind is a number below 65536");
+  return kind;
 }
 
 function sizeOfBody(payload) {

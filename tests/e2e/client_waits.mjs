@@ -117,6 +117,11 @@ const line = sockets.at(-1);
 line.greets();
 await other.connect();
 
+// No other kind than the one that is meant, and no other time.
+for (const wrong of [{ kind: 65536 }, { kind: -1 }, { kind: 1.5 }, { deadlineMs: -1 }, { deadlineMs: 2 ** 32 }, { deadlineMs: NaN }]) {
+  await assert.rejects(other.request("me", "", wrong), TypeError);
+}
+
 // What a callback throws is told, and what came with that packet counts all the same.
 const pushed = [];
 other.onPush = (payload, { sequence }) => {
