@@ -430,16 +430,18 @@ void daemon_drive_wish(struct daemon *d)
         return;
     }
     const bool early = clock_boottime_us() < w->until_us;
+    // Behind the seal nobody would write that this generation was; and it was before it was wished
+    // to end.
+    if (early && d->noted != replica_generation(d->replica)->number) {
+        return;
+    }
     if (!w->noted) {
         if (early && is_behind(d)) {
             return;
         }
         note_wish(d);
     }
-    // Behind the seal nobody would write that this generation was.
-    const bool noted = d->noted == replica_generation(d->replica)->number;
-    const bool linked = look_at_links(d);
-    if ((!linked || !noted) && early) {
+    if (!look_at_links(d) && early) {
         return;
     }
     w->proposed = true;
