@@ -170,12 +170,20 @@ func (p *player) tell(asked <-chan *ringhold.Pending, kicked <-chan struct{}) {
 		case <-kicked:
 			asked = nil
 		}
-		left := open[:0]
-		for _, pending := range open {
+		// From the last one: if it is done when it is looked at, so are those that ended before it.
+		done := make([]bool, len(open))
+		for i := len(open) - 1; i >= 0; i-- {
 			select {
-			case <-pending.Done():
-				p.heard(pending)
+			case <-open[i].Done():
+				done[i] = true
 			default:
+			}
+		}
+		left := open[:0]
+		for i, pending := range open {
+			if done[i] {
+				p.heard(pending)
+			} else {
 				left = append(left, pending)
 			}
 		}
