@@ -102,7 +102,7 @@ def stuck(fleet):
 
     def waits():
         rows = fleet.ask("txn", "list")
-        return next((t["txn"] for t in rows if t["state"] == "pending" and "actor 2/busy" in t["waiting_for"]), None)
+        return next((t["txn"] for t in rows if t["state"] == "pending" and " has run for " in t["waiting_for"]), None)
 
     return until("a move waits", waits)
 
