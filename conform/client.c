@@ -143,7 +143,7 @@ static void put_hex(struct pattern *p, const char *word)
 {
     for (; *word != '\0'; word += 2) {
         const bool any = *word == '.';
-        const uint8_t byte = any ? 0 : (uint8_t)(digit(word[0]) << 4 | digit(word[1]));
+        const uint8_t byte = (uint8_t)(any ? 0 : digit(word[0]) << 4 | digit(word[1]));
 
         pattern_put(p, &byte, 1, any);
     }
