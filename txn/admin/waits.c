@@ -44,14 +44,15 @@ static void put_seconds(struct waits_words *w, uint64_t ms)
 void waits_actor(uint32_t kind, struct bytes id, char text[WAITS_ACTOR_MAX + 1])
 {
     char name[ACTOR_NAME_SIZE];
-    const int cut = WAITS_ACTOR_MAX - 3;
 
     (void)actor_name_print(kind, id, name);
-    if (strlen(name) > WAITS_ACTOR_MAX) {
-        (void)snprintf(text, WAITS_ACTOR_MAX + 1, "%.*s...", cut, name);
-    } else {
-        (void)snprintf(text, WAITS_ACTOR_MAX + 1, "%s", name);
-    }
+    const bool fits = strlen(name) <= WAITS_ACTOR_MAX;
+    (void)snprintf(text,
+                   WAITS_ACTOR_MAX + 1,
+                   "%.*s%s",
+                   fits ? WAITS_ACTOR_MAX : WAITS_ACTOR_MAX - 3,
+                   name,
+                   fits ? "" : "...");
 }
 
 static const char *node_name(const struct coordinator *c, uint16_t slot)
