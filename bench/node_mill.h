@@ -122,8 +122,8 @@ static inline void mill_begin(struct mill *m, size_t actor_count, size_t session
     m->kind[MILL_SLOW].ops.brief = 0;
     local_node_open(&m->node, "n1", kinds, MILL_KINDS, m->kind);
     mill_register(m);
-    for (uint16_t i = 0; i < MILL_KINDS; i++) {
-        m->key[i] = ring_key_of_kind(mill_key, i);
+    for (int i = 0; i < MILL_KINDS; i++) {
+        m->key[i] = ring_key_of_kind(mill_key, (uint16_t)i);
     }
 }
 
