@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path[:0] = [sys.path[0] + "/..", sys.path[0] + "/../smoke"]  # fleet.py and the like
 from campaign import actor, figures, gateway, raise_file_limit, say
@@ -47,13 +48,16 @@ def through_a_rolling_restart(binary, command, count, rate):
         with subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as bots:
             until("all are bound", lambda: bound(gateways) == count, deadline=300)
             say(f"{count} are in")
-            machines = Nodes(fleet)
-            try:
-                code, out, err = rolling(fleet, "--command", machines.command)
-            finally:
-                machines.end()
-            assert code == 0 and machines.done == list(NODES), (out, err, machines.done)
-            say("all nodes were restarted")
+            begin, rounds = time.monotonic(), 0
+            while time.monotonic() < begin + 3 * ASK:  # each has asked in one by then
+                machines = Nodes(fleet)
+                try:
+                    code, out, err = rolling(fleet, "--command", machines.command)
+                finally:
+                    machines.end()
+                assert code == 0 and machines.done == list(NODES), (out, err, machines.done)
+                rounds += 1
+            say(f"all nodes were restarted, {rounds} times")
             told, _ = bots.communicate(timeout=120)  # its stdin is closed: it ends
         told = json.loads(told)
         say(" ".join(f"{name} {number}" for name, number in told.items()))
