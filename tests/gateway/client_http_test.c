@@ -451,6 +451,36 @@ static void a_body_that_is_too_large_is_dropped(void **state)
     stop(&w);
 }
 
+/* However late it turns out, and whatever comes then. */
+static void a_request_has_one_answer(void **state)
+{
+    struct web w;
+
+    (void)state;
+    start(&w);
+    says(&w, "POST /v1/actors/0/a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+    says(&w, "1\r\nx\r\n100000\r\n");
+    hears_only(&w, 413);
+    assert_true(client_is_done(w.c));
+    assert_int_equal(refused(&w, HTTP_BODY_TOO_LARGE), 1);
+    goes(&w);
+    // The rest of one that was refused is late, or does not come before the gateway stops.
+    for (int i = 0; i < 2; i++) {
+        w.c = comes(&w);
+        says(&w, "POST /v1/actors/0/a HTTP/1.1\r\n" HOST "Content-Length: 2097152\r\n\r\n");
+        hears_only(&w, 413);
+        if (i == 0) {
+            pass(&w, 31 * second_us);
+        } else {
+            client_drain(w.c, w.r.rig.now_us);
+        }
+        hears_nothing(&w);
+        assert_true(client_is_done(w.c));
+        goes(&w);
+    }
+    stop(&w);
+}
+
 static void who_expects_it_is_told_to_go_on(void **state)
 {
     struct web w;
@@ -964,6 +994,7 @@ static int cases(void)
         cmocka_unit_test(who_asks_much_that_is_refused_rests),
         cmocka_unit_test(what_cannot_be_read_ends_the_connection),
         cmocka_unit_test(a_body_that_is_too_large_is_dropped),
+        cmocka_unit_test(a_request_has_one_answer),
         cmocka_unit_test(who_expects_it_is_told_to_go_on),
         cmocka_unit_test(a_slow_request_is_not_waited_for),
         cmocka_unit_test(a_gateway_that_stops_answers_what_it_took),
