@@ -160,7 +160,15 @@ static void post(struct traces *t, struct bytes document, size_t count)
         count_sent(t, count);
         return;
     }
-    count_drops(t, result == COLLECTOR_LATER ? SPAN_DROP_UNSENT : SPAN_DROP_REJECTED, count);
+    const bool later = result == COLLECTOR_LATER;
+
+    (void)pthread_mutex_lock(&t->lock);
+    if (later && t->ending) { // each document of the rest would keep the process for as long
+        count += t->count;
+        t->count = 0;
+    }
+    t->dropped[later ? SPAN_DROP_UNSENT : SPAN_DROP_REJECTED] += count;
+    (void)pthread_mutex_unlock(&t->lock);
     log_warn("traces", "not_taken", "to=%s spans=%zu why=\"%s\"", t->where, count, why);
 }
 

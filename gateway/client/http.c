@@ -385,9 +385,11 @@ static size_t drop_rest(struct client *c, const struct api_request *r, struct by
     return (size_t)here;
 }
 
+/* Nothing is known of a request here whose head came before: its chunks turned out to be too many.
+ */
 static bool can_drop_rest(const struct api_request *r)
 {
-    return !r->chunked && !r->expects && r->body_size <= DISCARD_MAX;
+    return r->body_size > 0 && !r->expects && r->body_size <= DISCARD_MAX;
 }
 
 /* Its head is there. Returns how many bytes of `in` are done with: 0 if it may go on. */
@@ -525,6 +527,12 @@ static bool owes(const struct client *c)
 
 /* ---- time ---- */
 
+/* Some of a request is there, which has no answer yet. */
+static bool is_half(const struct client *c)
+{
+    return c->http->coming && c->http->discard == 0;
+}
+
 static void end_silently(struct client *c)
 {
     c->all->stats.http_refused[HTTP_IDLE]++;
@@ -535,7 +543,7 @@ static void end_silently(struct client *c)
 static void be_late(struct client *c)
 {
     c->http->bodiless = false;
-    if (c->http->coming) {
+    if (is_half(c)) {
         http_refuse(c, HTTP_TIMEOUT, HTTP_PATH_NONE, true);
     } else {
         end_silently(c);
@@ -585,7 +593,7 @@ static void tick(struct client *c)
 static void drain(struct client *c)
 {
     c->http->leaving = true;
-    if (c->http->coming && !c->closing) {
+    if (is_half(c) && !c->closing) {
         http_refuse(c, HTTP_STOPPING, HTTP_PATH_NONE, true);
     } else {
         client_close(c);

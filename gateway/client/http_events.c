@@ -122,17 +122,26 @@ void http_push(struct client *c, struct bytes key, const struct push_record *pus
     say(c);
 }
 
+/* It may come while answers before the one that begins the events are owed still. */
 void http_kick(struct client *c, uint32_t code, struct bytes text)
 {
-    put_format(&c->out, "event: kick\ndata: {\"code\":%" PRIu32 ",\"text\":", code);
-    http_put_json_text(&c->out, text);
-    buffer_put(&c->out, "}\n\n", 3);
+    struct buffer *out = &c->all->body;
+
+    buffer_clear(out);
+    put_format(out, "event: kick\ndata: {\"code\":%" PRIu32 ",\"text\":", code);
+    http_put_json_text(out, text);
+    buffer_put(out, "}\n\n", 3);
+    http_put_local(c, buffer_bytes(out));
 }
 
 void http_begun(struct client *c)
 {
+    struct buffer *out = &c->all->body;
+
     if (c->http->streaming) { // else the answer to the request says it
-        put_session(&c->out, c, "begun");
+        buffer_clear(out);
+        put_session(out, c, "begun");
+        http_put_local(c, buffer_bytes(out)); // as a kick
         say(c);
     }
 }
@@ -156,7 +165,8 @@ void http_rebound(struct client *c, const struct rebind *to)
 
 void http_keep_alive(struct client *c)
 {
-    if (c->http->streaming && c->now_us - c->http->said_us > KEEP_ALIVE_US) {
+    if (c->http->streaming && slots_count(&c->slots) == 0 &&
+        c->now_us - c->http->said_us > KEEP_ALIVE_US) {
         buffer_put(&c->out, ":\n\n", 3);
         say(c);
     }

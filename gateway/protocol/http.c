@@ -99,9 +99,8 @@ static void take_header(struct http_headers *h, struct bytes name, struct bytes 
     } else if (http_is_word(name, "Last-Event-ID")) {
         take_once(h, &r->last_event_id, value);
     } else if (http_is_word(name, "traceparent")) {
-        take_once(h, &r->traceparent, value);
-    } else if (http_is_word(name, "tracestate")) {
-        take_once(h, &r->tracestate, value);
+        // Two are none, and no fault: proxies may add their own.
+        r->traceparent = bytes_of(value.data, r->traceparent.data == NULL ? value.size : 0);
     } else if (http_is_word(name, "Origin")) {
         r->browser = true;
     } else if (http_is_word(name, "Sec-Fetch-Site")) {

@@ -106,9 +106,7 @@ struct api_request {
     struct bytes idempotency_key;
     struct bytes again; /* Ringhold-Again */
     struct bytes last_event_id;
-    /* W3C trace context, as it came. Nothing here reads it: whoever traces takes it from here. */
-    struct bytes traceparent;
-    struct bytes tracestate;
+    struct bytes traceparent; /* W3C trace context, as it came; empty if there are two of it */
 };
 
 enum http_step {

@@ -101,7 +101,7 @@ class Collector:
     """An HTTP server that takes what is sent to /v1/traces, or answers with `status`."""
 
     def __init__(self):
-        self.documents, self.faults, self.spans, self.refused = [], [], [], 0
+        self.documents, self.faults, self.spans, self.refused = [], [], [], []
         self.status = 200
         self.lock = threading.Lock()
         collector = self
@@ -135,7 +135,7 @@ class Collector:
     def take(self, path, type_, body):
         with self.lock:
             if self.status != 200:
-                self.refused += 1
+                self.refused.append(body)
                 return self.status
             try:
                 assert (path, type_) == ("/v1/traces", "application/json"), (path, type_)

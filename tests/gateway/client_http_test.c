@@ -451,6 +451,36 @@ static void a_body_that_is_too_large_is_dropped(void **state)
     stop(&w);
 }
 
+/* However late it turns out, and whatever comes then. */
+static void a_request_has_one_answer(void **state)
+{
+    struct web w;
+
+    (void)state;
+    start(&w);
+    says(&w, "POST /v1/actors/0/a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+    says(&w, "1\r\nx\r\n100000\r\n");
+    hears_only(&w, 413);
+    assert_true(client_is_done(w.c));
+    assert_int_equal(refused(&w, HTTP_BODY_TOO_LARGE), 1);
+    goes(&w);
+    // The rest of one that was refused is late, or does not come before the gateway stops.
+    for (int i = 0; i < 2; i++) {
+        w.c = comes(&w);
+        says(&w, "POST /v1/actors/0/a HTTP/1.1\r\n" HOST "Content-Length: 2097152\r\n\r\n");
+        hears_only(&w, 413);
+        if (i == 0) {
+            pass(&w, 31 * second_us);
+        } else {
+            client_drain(w.c, w.r.rig.now_us);
+        }
+        hears_nothing(&w);
+        assert_true(client_is_done(w.c));
+        goes(&w);
+    }
+    stop(&w);
+}
+
 static void who_expects_it_is_told_to_go_on(void **state)
 {
     struct web w;
@@ -876,6 +906,48 @@ static void pushes_are_events(void **state)
     stop(&w);
 }
 
+static void events_come_behind_the_answers_before_them(void **state)
+{
+    static const char *const said[] = {"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream",
+                                       "event: session",
+                                       "event: begun",
+                                       "event: kick"};
+    const struct clients_config clients = clients_config_default();
+    struct router_config router = router_config_default();
+    struct web w = {0};
+
+    (void)state;
+    router.deadline_ms = router.retry_ms = REQUEST_TTL_MAX_MS;
+    client_rig_init(&w.r, &clients, &router);
+    client_rig_ring(&w.r);
+    w.c = comes(&w);
+    says(&w, "POST /v1/actors/3/other HTTP/1.1\r\n" HOST "\r\n");
+    says(&w, "GET /v1/actors/3/boss/events HTTP/1.1\r\n" HOST "\r\n");
+    struct note note = note_at(&w, 2, NOTE_KEEP);
+    actor_binds(&w, 2, &note, (struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
+    pass(&w, 16 * second_us); // nor what says that the connection stands
+    for (size_t i = 3; i < 5; i++) {
+        pushes(&w, &note, 1, PUSH_AGAIN, of(""));
+        turn(&w);
+        note = note_at(&w, i, NOTE_RENEW);
+        actor_binds(&w,
+                    i,
+                    &note,
+                    i == 3 ? (struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1}
+                           : (struct bound){.result = BOUND_REFUSED});
+        hears_nothing(&w);
+    }
+    client_rig_answer(&w.r, 1, ANSWER_OK, of("other"));
+    const char *text = hears(&w);
+    assert_memory_equal(text, said[0], strlen(said[0]));
+    for (size_t i = 1; i < 4; i++) {
+        text = strstr(text, said[i]);
+        assert_non_null(text);
+    }
+    assert_true(client_is_done(w.c));
+    stop(&w);
+}
+
 static void who_comes_back_names_its_last_event(void **state)
 {
     char id[64];
@@ -964,6 +1036,7 @@ static int cases(void)
         cmocka_unit_test(who_asks_much_that_is_refused_rests),
         cmocka_unit_test(what_cannot_be_read_ends_the_connection),
         cmocka_unit_test(a_body_that_is_too_large_is_dropped),
+        cmocka_unit_test(a_request_has_one_answer),
         cmocka_unit_test(who_expects_it_is_told_to_go_on),
         cmocka_unit_test(a_slow_request_is_not_waited_for),
         cmocka_unit_test(a_gateway_that_stops_answers_what_it_took),
@@ -976,6 +1049,7 @@ static int cases(void)
         cmocka_unit_test(bad_tokens_are_counted_by_reason),
         cmocka_unit_test(who_is_turned_away_is_told_by_http),
         cmocka_unit_test(pushes_are_events),
+        cmocka_unit_test(events_come_behind_the_answers_before_them),
         cmocka_unit_test(who_comes_back_names_its_last_event),
         cmocka_unit_test(who_may_not_listen_is_told),
         cmocka_unit_test(who_listens_says_nothing_more),

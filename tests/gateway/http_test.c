@@ -66,7 +66,7 @@ static void a_request_has_its_parts(void **state)
         read_whole("POST /v1/actors/3/boss?mode=tell&deadline=2s HTTP/1.1\r\n" HOST
                    "Content-Length: 3\r\nAUTHORIZATION:Bearer x \r\n"
                    "Idempotency-Key: k\r\nRinghold-Again: 1.7\r\n"
-                   "traceparent: 00-ab-cd-01\r\ntracestate: v=1\r\n\r\nabcGET");
+                   "traceparent: 00-ab-cd-01\r\n\r\nabcGET");
 
     (void)state;
     assert_int_equal(o.step, HTTP_WHOLE);
@@ -78,10 +78,20 @@ static void a_request_has_its_parts(void **state)
     assert_true(is(o.request.idempotency_key, "k"));
     assert_true(is(o.request.again, "1.7"));
     assert_true(is(o.request.traceparent, "00-ab-cd-01"));
-    assert_true(is(o.request.tracestate, "v=1"));
     assert_null(o.request.last_event_id.data);
     assert_false(o.request.last || o.request.expects || o.request.browser || o.request.coded);
     assert_true(is(bytes_of(o.request.body.data + 3, 3), "GET"));
+}
+
+static void a_trace_is_no_reason_to_refuse(void **state)
+{
+    const struct outcome o = read_whole("GET /x HTTP/1.1\r\n" HOST "traceparent: a\r\n"
+                                        "traceparent: b\r\ntracestate: v=1\r\n"
+                                        "tracestate: w=2\r\n\r\n");
+
+    (void)state;
+    assert_int_equal(o.step, HTTP_WHOLE);
+    assert_int_equal(o.request.traceparent.size, 0);
 }
 
 static void a_target_may_name_the_server(void **state)
@@ -332,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_has_its_parts),
+        cmocka_unit_test(a_trace_is_no_reason_to_refuse),
         cmocka_unit_test(a_target_may_name_the_server),
         cmocka_unit_test(a_connection_lasts_as_is_said),
         cmocka_unit_test(chunks_are_one_body),

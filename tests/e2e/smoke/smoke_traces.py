@@ -4,6 +4,7 @@ document of OTLP checked field by field, and by opentelemetry-proto where that i
 import base64
 import json
 import os
+import signal
 import sys
 import tempfile
 import urllib.request
@@ -268,6 +269,22 @@ def drops_are_counted(binary):
         until("it goes on", lambda: len(collector.trace(trace).spans) >= 2)
 
 
+def a_stop_does_not_wait_for_each_document(binary):
+    """The collector is away, and many are queued: one more try of the one that waits is all that keeps the process."""
+    with Fleet(binary) as fleet, Collector() as collector:
+        collector.status = 503
+        game = Game(fleet, collector.url, nodes=1, gateway=["--trace-rate", "100000"])
+        for _ in range(20):
+            commands = [["CALL", "ada", "trace", "TRACE", header(*new_trace())] for _ in range(200)]
+            game.redis.send(*commands)
+            for _ in commands:
+                game.redis.read()
+        game.gateway.kill(signal.SIGTERM)
+        assert game.gateway.wait() == 0
+        of_gateway = {body for body in collector.refused if b"ringhold-gateway" in body}
+        assert 1 <= len(of_gateway) <= 3, len(of_gateway)  # of eight
+
+
 def buckets_name_the_last_trace_in_them(binary):
     """Exemplars: of requests, at the gateway and at nodes, and of calls; each is the span of a trace that the collector has."""
     if openmetrics.is_missing():
@@ -303,5 +320,5 @@ def buckets_name_the_last_trace_in_them(binary):
 
 
 main([a_request_is_one_tree, a_move_holds_it, packets_bring_it_and_a_file_takes_it, what_is_not_sampled_is_not_traced,
-      a_part_begins_at_the_gateway, drops_are_counted,
+      a_part_begins_at_the_gateway, drops_are_counted, a_stop_does_not_wait_for_each_document,
       buckets_name_the_last_trace_in_them])
