@@ -4,9 +4,9 @@
  * them in a tracing that its shell gave it; without one there are none. docs/traces.md says what
  * each is.
  *
- *     spans_begin(&s, key, &span)  ...  spans_end(&s, key, now_us, outcome, attempts)   of some
- * time spans_put(&s, &span)                                                              known at
- * once
+ *     spans_begin(&s, key, &span)                           it begins, and is open
+ *     spans_end(&s, key, now_us, outcome, attempts)         it ends
+ *     spans_put(&s, &span)                                  it is over when it is noted
  *
  * The randomness of ids is the shell's: a seed, from which each id is drawn.
  */

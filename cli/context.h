@@ -3,8 +3,10 @@
  * Which fleet does a command ask? A context has a name, and says where a fleet's coordinators and
  * gateways are, and which files show who asks. Contexts are files of their own:
  *
- *     $XDG_CONFIG_HOME/ringhold/context/NAME     lines "key = value"; ~/.config without the
- * variable $XDG_CONFIG_HOME/ringhold/current          the name of the one in use
+ *     $XDG_CONFIG_HOME/ringhold/context/NAME     lines "key = value"
+ *     $XDG_CONFIG_HOME/ringhold/current          the name of the one in use
+ *
+ * Without the variable they are in ~/.config.
  *
  * They hold paths of secrets, never a secret. Each file has mode 0600.
  */

@@ -9,27 +9,32 @@
  * NAME (of the last request that came), =TEXT (of the request with that payload); where bytes are
  * waited for, ".." is any byte, "*" at the end any more.
  *
- *     type LINE             the program gets this line; `large N`: one of so many letters x
- *     says LINE             it says this line: the next of its first word, or any of its answers; a
- *                           "*" at the end stands for any more
- *     ended                 it ends, with exit code 0
- *     come [other]          it connects; at the other address than before
- *     greet [FLAGS HEARTBEAT LARGEST]   it sends a hello, and gets a hello-ack
- *     meet                  both; then it binds itself to its entity, and that is accepted
- *     refuse                its bind is answered with REJECTED
- *     > TYPE WORDS          it gets this packet; `message WORDS`: these bytes as the carrier's
- * message; `raw WORDS`: outside of any < TYPE WORDS          its next packet is this asked TEXT,
- * told TEXT                      … is a request, a notify with this payload answer TEXT STATUS
- * [TEXT]                  that request, or "bind", "resume", is answered acked PUSHES          it
- * acknowledges so many pushes drip, gather, go      what it gets comes byte by byte; waits; and
- * comes at once mute                  its pings are not answered, and can be waited for flood it
- * gets 90,000 packets, while nothing of its own is read small                 it has taken at most
- * 200 MiB of memory, when it has ended close, half           the connection is closed; no more
- * comes, but its end is heard gone                  it closes the connection, and sends nothing
- * before leaves                it closes the connection, whatever it sends before instead TYPE
- * WORDS    it comes, gets this in the place of a hello-ack, and leaves behind TYPE WORDS     the
- * same, behind a good hello-ack too-large             it is told that a packet was too large, as
- * the carrier does
+ *     type LINE                  the program gets this line; `large N`: one of so many letters x
+ *     says LINE                  it says this line: the next of its first word, or any of its
+ *                                answers; a "*" at the end stands for any more
+ *     ended                      it ends, with exit code 0
+ *     come [other]               it connects; at the other address than before
+ *     greet [FLAGS HEARTBEAT LARGEST]
+ *                                it sends a hello, and gets a hello-ack
+ *     meet                       both; then it binds itself to its entity, and that is accepted
+ *     refuse                     its bind is answered with REJECTED
+ *     > TYPE WORDS               it gets this packet
+ *     message WORDS              it gets these bytes as the carrier's message
+ *     raw WORDS                  it gets these bytes outside of any message
+ *     < TYPE WORDS               its next packet is this
+ *     asked TEXT, told TEXT      its next packet is a request, a notify with this payload
+ *     answer TEXT STATUS [TEXT]  that request, or "bind", "resume", is answered
+ *     acked PUSHES               it acknowledges so many pushes
+ *     drip, gather, go           what it gets comes byte by byte; waits; and comes at once
+ *     mute                       its pings are not answered, and can be waited for
+ *     flood                      it gets 90,000 packets, while nothing of its own is read
+ *     small                      it has taken at most 200 MiB of memory, when it has ended
+ *     close, half                the connection is closed; no more comes, but its end is heard
+ *     gone                       it closes the connection, and sends nothing before
+ *     leaves                     it closes the connection, whatever it sends before
+ *     instead TYPE WORDS         it comes, gets this in the place of a hello-ack, and leaves
+ *     behind TYPE WORDS          the same, behind a good hello-ack
+ *     too-large                  it is told that a packet was too large, as the carrier does
  *
  * Behind each script the program must answer a request at a gateway that takes it, have said no
  * answer and no push that was not due, and end when its input does; unless it has ended.

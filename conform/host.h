@@ -13,12 +13,13 @@
  *     answer ID TEXT        its last call is answered; `refuse ID TEXT`: with an error
  *     resume ID, end ID     it stays after all; its life is over
  *     < ID STEP             the next message is a step of its turn, and is just that, as
- * step_text() writes it ping                  the next message is the pong: nothing else was owed
+ *                           step_text() writes it
+ *     ping                  the next message is the pong: nothing else was owed
  *     gather, go            what comes between is sent as one frame
  *     drip                  from here on byte by byte
  *     strange               from here on with fields that no version knows yet
  *     leave [ID]            the node ends the connection; the host comes again, and that actor
- * comes to life in the frame of the welcome
+ *                           comes to life in the frame of the welcome
  */
 #ifndef CONFORM_HOST_H
 #define CONFORM_HOST_H

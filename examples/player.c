@@ -4,8 +4,8 @@
  * the actor pushes is shown. It stays in its session while lines drop and gateways
  * come and go.
  *
- *     cc $(pkg-config --cflags ringhold-client) player.c $(pkg-config --libs ringhold-client) -o
- * player
+ *     cc $(pkg-config --cflags ringhold-client) player.c \
+ *         $(pkg-config --libs ringhold-client) -o player
  *     ./player HOST:PORT,HOST:PORT KIND ID [TOKEN]
  *
  * Each line of input is a request; "!TEXT" is a notify. At the end of the input it

@@ -3,8 +3,7 @@
  * A test of a game, written in Lua: the module `ringhold_test`, which docs/testing.md documents,
  * and what runs a script that requires it.
  *
- *     the test's Lua state --trial_api.c--> ringhold_test.h --> the game's kinds, in their own
- * state
+ *     the test's Lua state --trial_api.c--> ringhold_test.h --> the game's kinds, in theirs
  *
  * The game's clocks are those of its world, and math.random draws the same in each run.
  *

@@ -3,9 +3,10 @@
  * What does the program around a node ask, from threads of its own? rh_node_call() and
  * rh_node_owner(), on their way to the protocol thread and back.
  *
- *     any thread    outside_call(), outside_owner() -> asked
+ *     any thread        outside_call(), outside_owner() -> asked
  *     protocol thread   outside_take(): asked -> open, asked by the node's calls
- * (node/calls/calls.h) outside_answer(): open -> told here, or, of an embedded node, answered
+ *                                       (node/calls/calls.h)
+ *                       outside_answer(): open -> told here, or, of an embedded node, answered
  *     rh_node_poll()    outside_hand_out(): answered -> told
  *
  * Whoever asked is told exactly once: by the router, or when the node's incarnation ends, or the

@@ -4,7 +4,7 @@
  * what they push (docs/http.md).
  *
  *     AWAITED   -the first byte of a request-> COMING   -nothing for a minute-> closed
- *     COMING    -whole, and it is allowed-> asked, AWAITED   -head_ms, then BODY_MS-> 408, closed
+ *     COMING    -whole, and it is allowed-> asked, AWAITED   -head_ms, then BODY_US-> 408, closed
  *               -refused by what it asks-> answered, the rest of it is dropped, AWAITED
  *               -refused by how it is written-> answered, closed
  *     AWAITED   -a request for events, and the actor binds-> LISTENING

@@ -3,12 +3,15 @@
  * The sends of one durable actor that are not taken yet. Each is a row of the store from the commit
  * of the callback that sent it until a later commit, after its receiver has said that it has it.
  *
- *     rh_send_once --outbox_put()--> NEW --outbox_seal(), outbox_submitted()--> its commit is on
- * its way |                          | outbox_undo()                             |
- * outbox_committed() |                          v                                           v |
- * gone             +--try again, later------- WAITS |                                          | |
- * outbox_next() a claim --outbox_load()--> WAITS                +--outbox_ended(), not------ OUT |
- * outbox_ended(), taken a later commit deletes its row <-- TAKEN
+ *     rh_send_once   -outbox_put()-> NEW
+ *     a claim        -outbox_load()-> WAITS
+ *     NEW            -outbox_undo()-> gone
+ *                    -outbox_seal(), outbox_submitted(): its commit is on its way-> COMMITTING
+ *     COMMITTING     -outbox_committed()-> WAITS
+ *     WAITS          -outbox_next()-> OUT
+ *     OUT            -outbox_ended(), not taken-> WAITS: it is tried again, later
+ *                    -outbox_ended(), taken-> TAKEN
+ *     TAKEN          -a later commit deletes its row-> gone
  *
  * To one receiver they go one after the other, so they run there in the order in which they were
  * sent, though any of them may have to go again. Its number is a send's name at the receiver, which

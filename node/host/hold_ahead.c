@@ -4,8 +4,8 @@
  *
  *     NOT YET  -the number is durable, the target is linked-> GOES: until `until_us`
  *     GOES     -all cells were looked at, all that was asked for was sent, and taken but for the
- * last of it-> OVER any      -its time is up-> OVER: the hold may begin, and what was not sent goes
- * in it
+ *               last of it-> OVER
+ *     any      -its time is up-> OVER: the hold may begin, and what was not sent goes in it
  *
  * The images are of the transaction's own stream (node/host/handover.h): what comes later of an
  * actor replaces what went before. An actor to which something happens after its image left is not

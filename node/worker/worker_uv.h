@@ -8,8 +8,8 @@
  *
  *     protocol thread                                worker
  *     worker_submit, worker_submit …, worker_send -> begins each one that is in time
- *     worker_take                                 <- completes; on_completed, once until all is
- * taken
+ *     worker_take                                 <- completes; on_completed, once until all
+ *                                                    is taken
  *
  * The lease (hole 30). A task stands in the queue while time passes, so the worker
  * reads the clock, and the limits of the host's last step, right before it begins.

@@ -4,8 +4,9 @@
  * that writes them and for the tool that reads a folder without one.
  *
  *     entry:     count u32 | count x (size u32 | command) | zeros to a multiple of 8
- *     SEAL:      a command of 0 "RHSEAL" 1 and a generation (raft/generation.h); the last that
- * counts snapshot:  "rsnap001" | CRC-32C of the state u64 | raft index u64 | state
+ *     SEAL:      a command of 0 "RHSEAL" 1 and a generation (raft/generation.h); the last one
+ *                counts
+ *     snapshot:  "rsnap001" | CRC-32C of the state u64 | raft index u64 | state
  *
  * Pure.
  */

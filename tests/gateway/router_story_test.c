@@ -4,10 +4,11 @@
  * empty line. REWRITE=1 writes what it did do instead; then read the diff.
  *
  *     start WINDOW                 a fresh router, deadline 10 s
- *     members SLOT:INC …           the leader's directory (n1, n2, …; all vnodes belong to the
- * first) config VERSION               tell the router all of it, at that version move ID SLOT
- * VERSION [lost]  commit a move; "lost": the router is not told take ID SLOT VERSION         the
- * same without a drain: a take-over coordinator up|down N        lead N TERM up SLOT INC down SLOT
+ *     members SLOT:INC …           the leader's directory (n1, n2, …; all vnodes are the first's)
+ *     config VERSION               tell the router all of it, at that version
+ *     move ID SLOT VERSION [lost]  commit a move; "lost": the router is not told
+ *     take ID SLOT VERSION         the same without a drain: a take-over
+ *     coordinator up|down N        lead N TERM            up SLOT INC            down SLOT
  *     call SESSION ID BODY         tell SESSION ID BODY
  *     try SESSION ID BODY          an idempotent one
  *     must SESSION ID BODY         one that is asked until it is answered
@@ -15,8 +16,8 @@
  *     own SESSION/SEQ EPOCH BASE FIRST ID BODY      of a client that numbers its requests
  *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   the same, and it was given to a gateway before
  *     vouched SESSION VERSION      its client is still here
- *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no
- * more close SESSION                after MS                figures
+ *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: its owner knows no more
+ *     close SESSION                after MS                figures
  */
 #include "tests/gateway/router_rig.h"
 

@@ -10,8 +10,7 @@
  *     kick TEXT       rh_kick() with code 1007
  *     fail, end       rh_fail(), rh_passivate()
  *     run N           note number N; answers it
- *     score           "COUNT BAD": numbers noted, and those that were no greater than the one
- * before
+ *     score           "COUNT BAD": numbers noted, and those no greater than the one before
  */
 #include <ringhold.h>
 

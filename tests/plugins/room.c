@@ -7,8 +7,9 @@
  *     leave ID        rh_group_leave()
  *     count           members
  *     cast TEXT       rh_group_push(); answers its result
- *     tick MS         push 1 to all, send 2 to each, push 3 to all … each after so many
- * milliseconds, also after a move; 0 = no more last            the last of these
+ *     tick MS         push 1 to all, send 2 to each, push 3 to all … each after so many ms, also
+ *                     after a move; 0 = no more
+ *     last            the last of these
  *
  * What a member is sent, "!TEXT", it pushes to its client; it answers what that came to.
  */
