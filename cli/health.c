@@ -42,7 +42,7 @@ static void find_restored(const Rh__AdminReply *reply, struct health *h)
 
         if (strcmp(o->reason, "restored") == 0) {
             add(h,
-                "restored from a backup, and no node serves before the leases of before have "
+                "restored from a backup, and no node serves until the leases of before have "
                 "ended\nwait for %s, and look again",
                 ms_text((o->left_us + 999) / 1000, left, sizeof left));
         }

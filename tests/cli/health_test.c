@@ -99,7 +99,7 @@ static void each_problem_names_the_command_that_helps(void **state)
     f.reply.obstacles = obstacles;
     f.reply.n_obstacles = 1;
     expect_problem(&f,
-                   "restored from a backup, and no node serves before the leases of before have "
+                   "restored from a backup, and no node serves until the leases of before have "
                    "ended",
                    "wait for 2.9 s, and look again");
     restored.reason = proto_text("planning");
