@@ -7,8 +7,9 @@
 #include "cli/query.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
-#include <time.h>
+#include <unistd.h>
 
 enum { EVENTS_SHOWN_MAX = 1000, LOOK_AGAIN_MS = 500 };
 
@@ -102,23 +103,32 @@ static void print_newer(const Rh__AdminReply *reply, uint32_t limit, bool json, 
     (void)fflush(stdout);
 }
 
+/* True: nobody reads the output any more. Waits for it, but not for long. */
+static bool is_over(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+
+    return poll(&output, 1, LOOK_AGAIN_MS) > 0;
+}
+
 /* Until somebody ends it, or the output. A coordinator that is away is asked again. */
 static int follow(const struct query *q, uint32_t limit)
 {
-    const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
     const struct admin_where where = query_where(q);
     struct admin *a = admin_open(&where);
     uint64_t seen = 0;
 
-    while (a != NULL && ferror(stdout) == 0) {
+    if (a == NULL) {
+        return 1;
+    }
+    do {
         Rh__AdminReply *reply = ask(a, q->timeout_ms);
 
         if (reply != NULL) {
             print_newer(reply, limit, q->json, &seen);
         }
         admin_free(reply);
-        (void)nanosleep(&pause, NULL);
-    }
+    } while (ferror(stdout) == 0 && !is_over());
     admin_close(a);
     return 1;
 }

@@ -226,17 +226,6 @@ void node_metrics(const struct host_stats *f, size_t vnodes, const struct router
     metrics_put_words(m, &not_broadcast, "reason", not_broadcasts, COUNT(not_broadcasts), told);
 }
 
-static const char *const answers[ANSWER_CODE_LAST + 1] = {
-    [ANSWER_OK] = "ok",
-    [ANSWER_APP_ERROR] = "error",
-    [ANSWER_MOVED] = "moved",
-    [ANSWER_BUSY] = "busy",
-    [ANSWER_COLD] = "cold",
-    [ANSWER_EXPIRED] = "expired",
-    [ANSWER_NO_KIND] = "no_kind",
-    [ANSWER_LOST] = "lost",
-    [ANSWER_OVERLOAD] = "overload",
-};
 static const char *const activated[] = {"ok", "failed"};
 
 void node_latency_metrics(const struct node_latencies *l, struct metrics *m)
@@ -259,7 +248,7 @@ void node_latency_metrics(const struct node_latencies *l, struct metrics *m)
          METRIC_HISTOGRAM},
     };
     static const struct metrics_series series[] = {
-        {"outcome", answers, TIMES_REQUEST, COUNT(answers)},
+        {"outcome", times_answer_words, TIMES_REQUEST, COUNT(times_answer_words)},
         {NULL, NULL, TIMES_MAILBOX, 1},
         {"outcome", activated, TIMES_ACTIVATED, COUNT(activated)},
         {NULL, NULL, 0, 1},

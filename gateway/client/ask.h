@@ -19,14 +19,10 @@ __attribute__((always_inline)) static inline void client_ask_now(struct client *
 
     c->in_flight += told ? 0 : 1;
     // What few ask is put together there alone: `ask` stays in registers for all others.
-    if (ask->name != 0) {
-        const struct ask named = *ask;
+    if (ask->name != 0 || __builtin_expect(c->all->spans.tracing != NULL, false)) {
+        const struct ask rare = *ask;
 
-        client_session_ask(c, &named, body);
-    } else if (__builtin_expect(c->all->spans.tracing != NULL, false)) {
-        const struct ask traced = *ask;
-
-        client_ask_traced(c, &traced, body);
+        client_session_ask(c, &rare, body);
     } else {
         const struct router_plain plain = {.now_us = c->now_us,
                                            .session = c->session,

@@ -128,7 +128,9 @@ void client_session_ask(const struct client *c, const struct ask *ask, struct by
                                  .must = ask->must,
                                  .trace = client_trace(c, ask)};
 
-    number(c, ask, &event);
+    if (ask->name != 0) {
+        number(c, ask, &event);
+    }
     router_ask(c->all->router, &event, c->effects);
 }
 

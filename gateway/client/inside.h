@@ -381,7 +381,8 @@ void client_session_ack(struct client *c, uint32_t answers);
 void client_session_vouch(const struct client *c, uint64_t version);
 /* The client that has this session, or NULL. */
 struct client *client_session_find(const struct clients *all, uint64_t session);
-/* Ask the router, in the client's own numbers. `body` as in struct router_event. */
+/* Ask the router: in the client's own numbers if the request has one, and traced if it is to be.
+ * `body` as in struct router_event. */
 void client_session_ask(const struct client *c, const struct ask *ask, struct bytes body);
 /* The reply is for a request of this connection. */
 bool client_session_owns(const struct client *c, const struct router_effect *reply);
@@ -419,8 +420,6 @@ struct bytes http_refusal(struct clients *all, uint32_t retry_ms, const char *wh
 /* The context of a request if it is to be traced, until the next call: its client's, or, of one in
  * so many, one that begins here. NULL = it is not. */
 const struct trace_context *client_trace(const struct client *c, const struct ask *ask);
-/* Ask the router, for a client without a session of its own. `body` as in struct router_event. */
-void client_ask_traced(struct client *c, const struct ask *ask, struct bytes body);
 
 /* ---- auth.c */
 

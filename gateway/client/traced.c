@@ -41,23 +41,3 @@ const struct trace_context *client_trace(const struct client *c, const struct as
     }
     return &all->trace;
 }
-
-void client_ask_traced(struct client *c, const struct ask *ask, struct bytes body)
-{
-    const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
-    const struct router_event event = {.type = ROUTER_REQUEST,
-                                       .now_us = c->now_us,
-                                       .session = c->session,
-                                       .origin = c->origin,
-                                       .ticket = told ? TICKET_NONE : ask->ticket,
-                                       .timeout_ms = ask->timeout_ms,
-                                       .flags = ask->flags,
-                                       .kind = ask->kind,
-                                       .must = ask->must,
-                                       .id = ask->id,
-                                       .body = body,
-                                       .command = ask->command,
-                                       .trace = client_trace(c, ask)};
-
-    router_ask(c->all->router, &event, c->effects);
-}

@@ -6,6 +6,18 @@
 
 enum { WINDOW_US = 5000000 };
 
+const char *const times_answer_words[ANSWER_CODE_LAST + 1] = {
+    [ANSWER_OK] = "ok",
+    [ANSWER_APP_ERROR] = "error",
+    [ANSWER_MOVED] = "moved",
+    [ANSWER_BUSY] = "busy",
+    [ANSWER_COLD] = "cold",
+    [ANSWER_EXPIRED] = "expired",
+    [ANSWER_NO_KIND] = "no_kind",
+    [ANSWER_LOST] = "lost",
+    [ANSWER_OVERLOAD] = "overload",
+};
+
 void times_init(struct host *h)
 {
     h->times.kind = UINT32_MAX;

@@ -28,6 +28,9 @@ enum times_series {
 };
 _Static_assert((int)TIMES_SERIES <= (int)LATENCY_SERIES, "a series for each");
 
+/* How a request ended, in a word: of enum answer_code, in its order. */
+extern const char *const times_answer_words[ANSWER_CODE_LAST + 1];
+
 struct times {
     struct latencies all;
     uint32_t at_once[LATENCY_KINDS + 1]; /* that ran so, and are not counted in there yet; … */

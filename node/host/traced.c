@@ -85,20 +85,10 @@ void traced_run(struct host *h, const struct admission *in, uint64_t ticket, str
 
 void traced_end(struct host *h, uint64_t ticket, enum answer_code code)
 {
-    static const char *const words[] = {
-        [ANSWER_APP_ERROR] = "error",
-        [ANSWER_MOVED] = "moved",
-        [ANSWER_BUSY] = "busy",
-        [ANSWER_COLD] = "cold",
-        [ANSWER_EXPIRED] = "expired",
-        [ANSWER_NO_KIND] = "no_kind",
-        [ANSWER_LOST] = "lost",
-        [ANSWER_OVERLOAD] = "overload",
-    };
-
     ASSERT(code <= ANSWER_CODE_LAST);
     if (__builtin_expect(h->spans.open.count > 0, false)) {
-        spans_end(&h->spans, ticket, h->now_us, words[code], 0);
+        spans_end(
+            &h->spans, ticket, h->now_us, code == ANSWER_OK ? NULL : times_answer_words[code], 0);
     }
 }
 

@@ -51,6 +51,20 @@ def events_come_as_they_happen(binary):
             assert ids == list(range(ids[0], ids[0] + len(ids))), ids
 
 
+def events_end_with_their_reader(binary):
+    """Also while nothing happens that it could fail to write."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        words = [binary, "events", "--follow", "--coordinators", fleet.addresses]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as events:
+            try:
+                assert events.stdout.readline()
+                events.stdout.close()
+                assert events.wait(60) == 1
+            finally:
+                events.kill()
+
+
 def status_is_shown_again(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1)
@@ -90,6 +104,7 @@ def bash_completes(binary):
 
 main([
     events_come_as_they_happen,
+    events_end_with_their_reader,
     status_is_shown_again,
     bash_completes,
 ])  # fmt: skip
