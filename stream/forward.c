@@ -9,8 +9,8 @@
 
 struct stream_forward {
     struct stream_server *server; /* that it came by; open, so it stays */
-    uint64_t rid;                 /* as it was called there */
-    uint64_t position;
+    struct server_passed passed;
+    uint64_t rid;      /* as it was called there */
     uint64_t until_ms; /* its time is over then, by the asker's clock */
 };
 
@@ -19,7 +19,7 @@ static bool may_follow(const struct stream_server *s, const struct stream_client
                        enum server_verdict verdict, uint64_t position)
 {
     return verdict == SERVER_RUN || mutant(M_THIRD) ||
-           s->passed[position % STREAM_FENCES].to == to->log.said.to;
+           server_passed_at(s, position)->to == to->log.said.to;
 }
 
 bool forward_pass(struct stream_asker *a, struct stream_client *to, struct stream_server *s,
@@ -34,12 +34,14 @@ bool forward_pass(struct stream_asker *a, struct stream_client *to, struct strea
     }
     struct stream_forward *f = mem_new(1, sizeof *f);
 
-    *f = (struct stream_forward){
-        .server = s, .rid = r->rid, .position = position, .until_ms = a->now_ms + r->ttl_ms};
+    *f = (struct stream_forward){.server = s,
+                                 .passed = {.position = position, .to = to->log.said.to},
+                                 .rid = r->rid,
+                                 .until_ms = a->now_ms + r->ttl_ms};
     next.hops = 1;
     next.name = server_name(s, r);
     asker_forward(a, to, &next, position, f);
-    server_passed(s, position, to->log.said.to);
+    server_passed(s, &f->passed);
     return true;
 }
 
@@ -62,7 +64,7 @@ struct stream_server *forward_ended(const struct stream_reply *reply)
     struct stream_answer entry = *reply->answer;
 
     entry.rid = f->rid;
-    server_relay(s, f->position, &entry);
+    server_relay(s, &f->passed, &entry);
     mem_free(f);
     return s;
 }

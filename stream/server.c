@@ -97,26 +97,44 @@ void server_unknown(struct stream_server *s, uint64_t rid, uint64_t position)
     server_answer(s, &a);
 }
 
-void server_passed(struct stream_server *s, uint64_t position, uint64_t to)
+struct server_passed *server_passed_at(const struct stream_server *s, uint64_t position)
 {
-    const size_t at = position % STREAM_FENCES;
+    struct server_passed *p = s->passed[position % STREAM_FENCES];
 
-    ASSERT(s->passed[at].count == 0 || s->passed[at].to == to || mutant(M_THIRD) ||
-           mutant(M_BESIDE));
-    s->passed[at].to = to;
-    s->passed[at].count++;
+    while (p != NULL && p->position != position) {
+        p = p->next;
+    }
+    return p;
+}
+
+void server_passed(struct stream_server *s, struct server_passed *p)
+{
+    struct server_passed **first = &s->passed[p->position % STREAM_FENCES];
+    const struct server_passed *before = server_passed_at(s, p->position);
+
+    ASSERT(before == NULL || before->to == p->to || mutant(M_THIRD) || mutant(M_BESIDE));
+    p->next = *first;
+    *first = p;
     s->passed_count++;
 }
 
-void server_relay(struct stream_server *s, uint64_t position, const struct stream_answer *a)
+static void forget_passed(struct stream_server *s, const struct server_passed *p)
 {
-    const size_t at = position % STREAM_FENCES;
+    struct server_passed **at = &s->passed[p->position % STREAM_FENCES];
 
-    ASSERT(s->passed[at].count > 0);
-    s->passed[at].count--;
+    while (*at != p) {
+        ASSERT(*at != NULL);
+        at = &(*at)->next;
+    }
+    *at = p->next;
     s->passed_count--;
+}
+
+void server_relay(struct stream_server *s, struct server_passed *p, const struct stream_answer *a)
+{
+    forget_passed(s, p);
     if (sets_fence(a->code) && !mutant(M_RELAY)) {
-        fence(s, position);
+        fence(s, p->position);
     }
     server_answer(s, a);
 }
@@ -136,7 +154,9 @@ void server_check(const struct stream_server *s)
     size_t passed = 0;
 
     for (size_t i = 0; i < STREAM_FENCES; i++) {
-        passed += s->passed[i].count;
+        for (const struct server_passed *p = s->passed[i]; p != NULL; p = p->next) {
+            passed++;
+        }
         ASSERT(s->fence[i] <= s->fence_max);
     }
     ASSERT(passed == s->passed_count && passed <= s->open);

@@ -22,20 +22,24 @@
 
 enum { STREAM_FENCES = 64 };
 
+/* A forward that is unanswered. */
+struct server_passed {
+    struct server_passed *next; /* of those whose positions share a place in server.passed */
+    uint64_t position;
+    uint64_t to; /* the incarnation that it went to */
+};
+
 struct stream_server {
     struct sendlog log;  /* of answers; said.ack is the number of the last request taken */
     uint64_t open;       /* taken, and without an entry */
     uint64_t connection; /* the caller's name of it; 0 = none */
     uint64_t epoch;      /* of the newest connection */
     uint64_t fence_max;  /* log number of the last refusal, … */
-    uint64_t fence[STREAM_FENCES]; /* … and by position */
-    struct {
-        uint32_t count; /* forwards that are unanswered, by position, … */
-        uint64_t to;    /* … and the incarnation that they went to */
-    } passed[STREAM_FENCES];
-    size_t passed_count; /* in all */
-    bool left;           /* nothing more is taken */
-    bool dead;           /* nothing of it is run any more, nor answered */
+    uint64_t fence[STREAM_FENCES];               /* … and by position */
+    struct server_passed *passed[STREAM_FENCES]; /* forwards that are unanswered, by position */
+    size_t passed_count;                         /* in all */
+    bool left;                                   /* nothing more is taken */
+    bool dead;                                   /* nothing of it is run any more, nor answered */
 };
 
 /* A stream that nobody has begun yet. `chunks` is borrowed for life. */
@@ -102,6 +106,9 @@ enum server_verdict {
     SERVER_DROP,    /* the stream is dead: end it by server_answer(), which says nothing */
 };
 
+/* The newest forward of that position that is unanswered; NULL = there is none. */
+struct server_passed *server_passed_at(const struct stream_server *s, uint64_t position);
+
 /* The entry of one that does not run, with the fence that keeps back what its asker sent behind it
  * before it heard of this (R7). */
 void server_refuse(struct stream_server *s, uint64_t rid, uint64_t position, uint8_t code,
@@ -148,8 +155,8 @@ static inline enum server_verdict server_judge(struct stream_server *s, uint64_t
     if (__builtin_expect(s->dead, false)) {
         return SERVER_DROP;
     }
-    return __builtin_expect(s->passed_count > 0, false) &&
-                   s->passed[position % STREAM_FENCES].count > 0 && !mutant(M_BESIDE)
+    return __builtin_expect(s->passed_count > 0, false) && server_passed_at(s, position) != NULL &&
+                   !mutant(M_BESIDE)
                ? SERVER_FOLLOWS
                : SERVER_RUN;
 }
@@ -205,10 +212,10 @@ static inline void server_answer(struct stream_server *s, const struct stream_an
 
 /* ---- forwards, by forward.c */
 
-/* A request of that position went to that incarnation, and will come back. */
-void server_passed(struct stream_server *s, uint64_t position, uint64_t to);
-/* One came back: the entry is what the next hop says, with a fence if that refuses (relay). */
-void server_relay(struct stream_server *s, uint64_t position, const struct stream_answer *a);
+/* A request went on, and will come back. `p` is the caller's, and stays until server_relay(). */
+void server_passed(struct stream_server *s, struct server_passed *p);
+/* It came back: the entry is what the next hop says, with a fence if that refuses (relay). */
+void server_relay(struct stream_server *s, struct server_passed *p, const struct stream_answer *a);
 
 /* ---- leaving (R16) */
 

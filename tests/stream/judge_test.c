@@ -57,6 +57,7 @@ struct request {
     size_t before; /* that ran last of its lane when it did */
     bool ran;
     bool doubted; /* it was UNKNOWN before */
+    bool late;    /* its time was over at a node, so by now it is over for its client, too */
 };
 
 /* A request that a node has taken and not ended. */
@@ -226,6 +227,10 @@ static uint32_t on_reply(void *context, const struct stream_reply *reply)
     case STREAM_CODE_UNKNOWN:
     case ANSWER_LOST:
         assert_true(w.losses > 0 || planted());
+        if (r->late) {
+            tell(reply->ticket, TOLD_TIMEOUT);
+            return 0;
+        }
         if (reply->answer->code == STREAM_CODE_UNKNOWN &&
             (is_durable(r->lane % ENTITIES) || !r->doubted)) {
             r->doubted = true;
@@ -476,9 +481,13 @@ static void expire(unsigned node)
     if (l != NULL && !w.calm) {
         struct taken *t = CONTAINER_OF(l, struct taken, link);
         const struct stream_request r = taken_request(t);
+        const bool late = chance(500);
 
+        // Its client does not ask again: that takes a lease, and a node reckons longer than who
+        // asked.
+        w.request[load_u64(r.body.data)].late |= late;
         server_refuse(
-            &t->by->stream, r.rid, position_of[e], chance(500) ? ANSWER_EXPIRED : ANSWER_BUSY, 0);
+            &t->by->stream, r.rid, position_of[e], late ? ANSWER_EXPIRED : ANSWER_BUSY, 0);
         taken_free(t);
     }
 }

@@ -449,6 +449,37 @@ static void what_has_expired_keeps_nothing_back(void **state)
     assert_int_equal(judged_behind(ANSWER_EXPIRED), SERVER_RUN);
 }
 
+/* Their positions share a fence, as one in 64 does. */
+static void a_forward_keeps_back_nobody_elses_requests(void **state)
+{
+    enum { ONE = 5, OTHER = ONE + STREAM_FENCES };
+    struct stream_chunks chunks = {.spare_max = 1};
+    struct stream_server s;
+    struct server_passed one = {.position = ONE, .to = 8};
+    struct server_passed other = {.position = OTHER, .to = 9};
+
+    (void)state;
+    server_init(&s, &chunks, 1, 2);
+    assert_int_equal(
+        server_join(&s, 1, STREAM_BEGIN, &(struct stream_head){.from = 1, .to = 2, .first = 1}),
+        SERVER_JOINED);
+    for (unsigned i = 1; i <= 4; i++) {
+        assert_int_equal(server_take(&s, i, 0, 100 + i, i % 2 == 0 ? OTHER : ONE), SERVER_RUN);
+    }
+    server_passed(&s, &one);
+    assert_int_equal(server_judge(&s, 102, OTHER, 0), SERVER_RUN);
+    server_passed(&s, &other); // and to another node
+    assert_int_equal(server_judge(&s, 103, ONE, 0), SERVER_FOLLOWS);
+    assert_int_equal(server_judge(&s, 104, OTHER, 0), SERVER_FOLLOWS);
+    server_relay(&s, &one, &(struct stream_answer){.rid = 101});
+    assert_int_equal(server_judge(&s, 103, ONE, 0), SERVER_RUN);
+    assert_int_equal(server_judge(&s, 104, OTHER, 0), SERVER_FOLLOWS);
+    server_relay(&s, &other, &(struct stream_answer){.rid = 102});
+    assert_int_equal(s.passed_count, 0);
+    server_dead(&s);
+    stream_chunks_fini(&chunks);
+}
+
 static void a_ring_that_comes_ends_the_wait(void **state)
 {
     struct pair p;
@@ -786,6 +817,7 @@ int main(void)
         cmocka_unit_test(what_no_stream_takes_is_given_back_in_its_order),
         cmocka_unit_test(a_ring_that_never_comes_is_waited_for_a_while),
         cmocka_unit_test(what_has_expired_keeps_nothing_back),
+        cmocka_unit_test(a_forward_keeps_back_nobody_elses_requests),
         cmocka_unit_test(a_ring_that_comes_ends_the_wait),
         cmocka_unit_test(a_node_puts_off_for_a_second_at_most),
         cmocka_unit_test(who_refuses_for_no_time_is_asked_less_and_less),
