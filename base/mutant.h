@@ -122,6 +122,7 @@
     X(M_EARLIERCOUNTS, "a grant of an earlier renewal than the one in force counts")  \
     X(M_EXTENDDROPPED, "the longest lease is forgotten while extended ones last")     \
     X(M_PROBEONCE, "a call that waits on sends no second probe")                      \
+    X(M_PROBESAGAIN, "probes go along the same call again and again")                 \
     X(M_SPLITWARM, "a vnode that is split has a half that was never cold")            \
     X(M_BASEGONE, "an answer goes as soon as its own request is the lowest")          \
     X(M_RETIREFORGETS, "what guards against copies goes as its actor retires")        \

@@ -252,6 +252,7 @@ static const struct {
      "it is lost in the one moment in which its gateway goes, too: runtime_keep_test.c plants it"},
     {"M_PROBEONCE",
      "by chance the probe that is lost is not the one that counts: waits_test.c plants it"},
+    {"M_PROBESAGAIN", "few circles have that many who wait outside: waits_test.c plants it"},
     {"M_RELAY", "one seed in some hundred shows it: judge_test.c plants it"},
     {"M_NOTETWICE", "one seed in some hundred shows it: client_bind_test.c plants it"},
     {"M_SEENUNTOLD", "few hold what old files forgot: the stories of both ends plant it"},
@@ -314,9 +315,9 @@ static bool is_elsewhere(enum mutant m)
 {
     return m == M_CANARYWHOLE || m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE ||
            m == M_ELDERAGAIN || m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE ||
-           m == M_REBINDONCE || m == M_PROBEONCE || m == M_RELAY || m == M_EARLIERCOUNTS ||
-           m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED || m == M_COLDLOST ||
-           m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS;
+           m == M_REBINDONCE || m == M_PROBEONCE || m == M_PROBESAGAIN || m == M_RELAY ||
+           m == M_EARLIERCOUNTS || m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED ||
+           m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

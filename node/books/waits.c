@@ -31,9 +31,7 @@ struct wait {
     uint64_t run;
     struct call_name name;
     uint64_t deadline_us;
-    struct call_name passed; /* origin of the last probe that went along it, … */
-    uint32_t passed_round;   /* … and its round */
-    uint32_t handle;         /* of its memory */
+    uint32_t handle; /* of its memory */
     uint16_t kind;
     uint8_t id_size;
     uint8_t id[]; /* flexible */
@@ -169,17 +167,30 @@ static struct wait_effect *effect(struct waits *w, enum wait_effect_type type,
     return e;
 }
 
+/* Did it go along that call before? From now on it did. One that begins outside of a circle never
+ * comes home, and would go round it again and again; as would each copy of one whose actor made
+ * several calls. All of them together would leave no room for the circle's own (PROBES_A_TICK). */
+static bool goes_again(struct waits *w, const struct wait *wait, const struct probe *p)
+{
+    const uint64_t of_origin =
+        table_mix(p->origin.seq ^ table_mix(p->origin.session ^ table_mix(p->origin.node)));
+    const uint64_t hash = table_mix(wait->number ^ table_mix(p->round ^ of_origin));
+    uint64_t *at = &w->passed[hash % WAITS_PASSED];
+    const bool again = *at == hash;
+
+    *at = hash;
+    return again && !mutant(M_PROBESAGAIN);
+}
+
 /* A probe goes along that call. */
 static void pass(struct waits *w, struct wait *wait, const struct probe *p)
 {
     struct probe next = *p;
 
     if (p->hops >= HOPS_MAX || w->sent >= PROBES_A_TICK || mutant(M_NOCIRCLE) ||
-        (call_name_same(&wait->passed, &p->origin) && wait->passed_round == p->round)) {
+        goes_again(w, wait, p)) {
         return;
     }
-    wait->passed = p->origin;
-    wait->passed_round = p->round;
     w->sent++;
     next.call = wait->name;
     next.kind = wait->kind;

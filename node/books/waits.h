@@ -55,14 +55,18 @@ struct blocked {
     bool queued; /* the call waits in its mailbox; false: it is what runs */
 };
 
+enum { WAITS_PASSED = 2048 };
+
 struct waits {
     struct pool memory;     /* struct wait */
     struct table by_number; /* the same */
     struct table by_run;    /* of each run the one that was asked first, of those that are left */
     struct delays delays;
-    struct list out;  /* struct wait_effect */
-    unsigned sent;    /* probes since the last tick */
-    uint64_t circles; /* found here */
+    struct list out;               /* struct wait_effect */
+    unsigned sent;                 /* probes since the last tick */
+    uint64_t circles;              /* found here */
+    uint64_t passed[WAITS_PASSED]; /* which probes went along which calls of late: their hashes,
+                                      each at the place that it gives, where it puts out another */
 };
 
 enum wait_effect_type {

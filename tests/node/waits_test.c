@@ -294,6 +294,27 @@ static void everybody_asks_everybody_and_probes_are_bounded(void **state)
     assert_int_equal(refused, after);
 }
 
+/* Two who wait ask into a circle, each member of which asks the next one three things. */
+static void probes_from_outside_do_not_go_round_a_circle_for_ever(void **state)
+{
+    enum { COUNT = 6, TIMES = 3, OUTSIDE = 2 };
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++) {
+        for (unsigned k = 0; k < TIMES; k++) {
+            (void)ask(i, (i + 1) % COUNT, false); // they run, so that none of them is refused
+        }
+    }
+    for (unsigned i = 0; i < OUTSIDE; i++) {
+        (void)ask(COUNT + i, 0, true);
+    }
+    run(150);
+    assert_int_equal(refused, 0);
+    // Each of the calls began one probe, which went along each call of the circle once, and its
+    // own.
+    assert_in_range(probes, 1, (COUNT * TIMES + OUTSIDE) * (COUNT * TIMES + 1));
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
@@ -311,6 +332,8 @@ static int all_cases(void)
             a_call_that_was_answered_closes_no_circle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(calls_that_run_are_no_circle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
+            probes_from_outside_do_not_go_round_a_circle_for_ever, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
             everybody_asks_everybody_and_probes_are_bounded, set_up, tear_down),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
@@ -318,7 +341,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_PROBEONCE};
+    static const enum mutant all[] = {M_PROBEONCE, M_PROBESAGAIN};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }
