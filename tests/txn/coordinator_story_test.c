@@ -813,6 +813,8 @@ static void play_admin(char **word, uint64_t link)
     lock.add = strcmp(word[2], "lock") == 0;
     w.tag[link] += word[3] == NULL || word[4] == NULL;
     in.tag = w.tag[link];
+    removal.wish = in.tag;
+    removal.seen = w.state.number;
     in.what_case = cases[at];
     in.status = parts[at]; // any member of the union
     message(link, RH__CONTROL__BODY_ADMIN, &in);
