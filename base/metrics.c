@@ -5,9 +5,9 @@
 #include "base/metrics.h"
 
 #include "base/exemplar.h"
+#include "base/format.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,32 +28,18 @@ static const uint64_t bounds_us[METRICS_BUCKETS] = {
     UINT64_MAX,
 };
 
-/* Pieces are short: names and help of ours, numbers. */
-static void put(struct metrics *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct metrics *m, const char *format, ...)
-{
-    enum { ROOM = 512 };
-    char *text = (char *)buffer_reserve(m->out, ROOM);
-    va_list args;
-
-    va_start(args, format);
-    const int size = vsnprintf(text, ROOM, format, args);
-    va_end(args);
-    m->out->size += size < 0 ? 0 : size < ROOM ? (size_t)size : ROOM - 1;
-}
-
 void metrics_begin(struct metrics *m, enum metrics_format format, struct buffer *out)
 {
     *m = (struct metrics){.out = out, .format = format};
     if (format == METRICS_JSON) {
-        put(m, "{");
+        buffer_put_format(m->out, "{");
     }
 }
 
 void metrics_end(struct metrics *m)
 {
     if (m->format == METRICS_JSON) {
-        put(m, "}");
+        buffer_put_format(m->out, "}");
     }
 }
 
@@ -63,20 +49,20 @@ static void put_escaped(struct metrics *m, const char *word)
 {
     for (; *word != '\0'; word++) {
         if (*word == '\n') {
-            put(m, "\\n");
+            buffer_put_format(m->out, "\\n");
         } else if (*word == '"' || *word == '\\') {
-            put(m, "\\%c", *word);
+            buffer_put_format(m->out, "\\%c", *word);
         } else if ((unsigned char)*word >= ' ') {
-            put(m, "%c", *word);
+            buffer_put_format(m->out, "%c", *word);
         }
     }
 }
 
 static void put_quoted(struct metrics *m, const char *word)
 {
-    put(m, "\"");
+    buffer_put_format(m->out, "\"");
     put_escaped(m, word);
-    put(m, "\"");
+    buffer_put_format(m->out, "\"");
 }
 
 /* Of the name, as # HELP and # TYPE have it: in OpenMetrics a counter's is without _total. */
@@ -100,7 +86,7 @@ static void put_unit(struct metrics *m, const char *name, size_t size)
 
         if (size > end && name[size - end - 1] == '_' &&
             memcmp(name + size - end, units[i], end) == 0) {
-            put(m, "# UNIT %.*s %s\n", (int)size, name, units[i]);
+            buffer_put_format(m->out, "# UNIT %.*s %s\n", (int)size, name, units[i]);
         }
     }
 }
@@ -118,8 +104,8 @@ static void put_head(struct metrics *m, const struct metric *metric)
     if (m->format != METRICS_JSON) {
         const int size = family_size(m, metric);
 
-        put(m, "# HELP %.*s %s\n", size, metric->name, metric->help);
-        put(m, "# TYPE %.*s %s\n", size, metric->name, types[metric->type]);
+        buffer_put_format(m->out, "# HELP %.*s %s\n", size, metric->name, metric->help);
+        buffer_put_format(m->out, "# TYPE %.*s %s\n", size, metric->name, types[metric->type]);
         if (m->format == METRICS_OPEN) {
             put_unit(m, metric->name, (size_t)size);
         }
@@ -129,7 +115,7 @@ static void put_head(struct metrics *m, const struct metric *metric)
 static void put_comma(struct metrics *m)
 {
     if (m->out->size > 0 && m->out->data[m->out->size - 1] != '{') {
-        put(m, ",");
+        buffer_put_format(m->out, ",");
     }
 }
 
@@ -139,35 +125,35 @@ static void put_name(struct metrics *m, const struct metric *metric, const char 
 {
     if (m->format == METRICS_JSON) {
         put_comma(m);
-        put(m, "\"%s", metric->name);
+        buffer_put_format(m->out, "\"%s", metric->name);
         if (word != NULL) {
-            put(m, "{");
+            buffer_put_format(m->out, "{");
             put_escaped(m, word);
-            put(m, "}");
+            buffer_put_format(m->out, "}");
         }
-        put(m, "\":");
+        buffer_put_format(m->out, "\":");
         return;
     }
     put_head(m, metric);
-    put(m, "%s", metric->name);
+    buffer_put_format(m->out, "%s", metric->name);
     if (word != NULL) {
-        put(m, "{%s=\"", label);
+        buffer_put_format(m->out, "{%s=\"", label);
         put_escaped(m, word);
-        put(m, "\"}");
+        buffer_put_format(m->out, "\"}");
     }
-    put(m, " ");
+    buffer_put_format(m->out, " ");
 }
 
 /* Seconds to the microsecond, without a float's doubts. */
 static void put_us(struct metrics *m, uint64_t us)
 {
-    put(m, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
+    buffer_put_format(m->out, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
 }
 
 static void put_line_end(struct metrics *m)
 {
     if (m->format != METRICS_JSON) {
-        put(m, "\n");
+        buffer_put_format(m->out, "\n");
     }
 }
 
@@ -175,7 +161,7 @@ void metrics_put_labelled(struct metrics *m, const struct metric *metric, const 
                           const char *word, uint64_t value)
 {
     put_name(m, metric, label, word);
-    put(m, "%" PRIu64, value);
+    buffer_put_format(m->out, "%" PRIu64, value);
     put_line_end(m);
 }
 
@@ -260,7 +246,7 @@ struct series {
 static void put_value(struct metrics *m, const struct series *s, uint64_t us)
 {
     if (s->counts) {
-        put(m, "%" PRIu64, us / 1000);
+        buffer_put_format(m->out, "%" PRIu64, us / 1000);
     } else {
         put_us(m, us);
     }
@@ -270,10 +256,10 @@ static void put_value(struct metrics *m, const struct series *s, uint64_t us)
 static bool put_labels(struct metrics *m, const struct series *s)
 {
     if (s->kind != NULL) {
-        put(m, "kind=\"%s\"", s->kind);
+        buffer_put_format(m->out, "kind=\"%s\"", s->kind);
     }
     if (s->label != NULL) {
-        put(m, s->kind != NULL ? ",%s=" : "%s=", s->label);
+        buffer_put_format(m->out, s->kind != NULL ? ",%s=" : "%s=", s->label);
         put_quoted(m, s->word);
     }
     return s->kind != NULL || s->label != NULL;
@@ -284,7 +270,7 @@ static void put_bound(struct metrics *m, const struct series *s, uint64_t bound_
 {
     put_value(m, s, bound_us);
     if (s->counts) {
-        put(m, ".0");
+        buffer_put_format(m->out, ".0");
         return;
     }
     while (m->out->data[m->out->size - 1] == '0' && m->out->data[m->out->size - 2] != '.') {
@@ -298,26 +284,26 @@ static void put_exemplar(struct metrics *m, const struct exemplar *e, uint64_t w
     char trace[2 * TRACE_ID_SIZE + 1];
     char span[2 * TRACE_SPAN_SIZE + 1];
 
-    put(m,
-        " # {trace_id=\"%s\",span_id=\"%s\"} ",
-        traceparent_hex(e->context.trace, TRACE_ID_SIZE, trace),
-        traceparent_hex(e->context.span, TRACE_SPAN_SIZE, span));
+    buffer_put_format(m->out,
+                      " # {trace_id=\"%s\",span_id=\"%s\"} ",
+                      traceparent_hex(e->context.trace, TRACE_ID_SIZE, trace),
+                      traceparent_hex(e->context.span, TRACE_SPAN_SIZE, span));
     put_us(m, e->took_us);
-    put(m, " ");
+    buffer_put_format(m->out, " ");
     put_us(m, e->at_us + wall_us);
 }
 
 /* name_bucket{label="word",le="0.001"} */
 static void put_bucket(struct metrics *m, const struct series *s, uint64_t bound_us, uint64_t count)
 {
-    put(m, "%s_bucket{", s->name);
-    put(m, put_labels(m, s) ? ",le=\"" : "le=\"");
+    buffer_put_format(m->out, "%s_bucket{", s->name);
+    buffer_put_format(m->out, put_labels(m, s) ? ",le=\"" : "le=\"");
     if (bound_us == UINT64_MAX) {
-        put(m, "+Inf");
+        buffer_put_format(m->out, "+Inf");
     } else {
         put_bound(m, s, bound_us);
     }
-    put(m, "\"} %" PRIu64, count);
+    buffer_put_format(m->out, "\"} %" PRIu64, count);
 }
 
 /* "name_sum{label="word"} ", of JSON "name_sum{word}": */
@@ -325,18 +311,18 @@ static void put_row_name(struct metrics *m, const struct series *s, const char *
 {
     const bool json = m->format == METRICS_JSON;
 
-    put(m, json ? "\"%s_%s" : "%s_%s", s->name, what);
+    buffer_put_format(m->out, json ? "\"%s_%s" : "%s_%s", s->name, what);
     if (json && (s->kind != NULL || s->label != NULL)) {
-        put(m,
-            s->kind != NULL && s->label != NULL ? "{%s,%s}" : "{%s%s}",
-            s->kind != NULL ? s->kind : "",
-            s->label != NULL ? s->word : "");
+        buffer_put_format(m->out,
+                          s->kind != NULL && s->label != NULL ? "{%s,%s}" : "{%s%s}",
+                          s->kind != NULL ? s->kind : "",
+                          s->label != NULL ? s->word : "");
     } else if (s->kind != NULL || s->label != NULL) {
-        put(m, "{");
+        buffer_put_format(m->out, "{");
         (void)put_labels(m, s);
-        put(m, "}");
+        buffer_put_format(m->out, "}");
     }
-    put(m, json ? "\":" : " ");
+    buffer_put_format(m->out, json ? "\":" : " ");
 }
 
 /* name_sum and name_count: all that JSON tells. */
@@ -349,9 +335,9 @@ static void put_whole(struct metrics *m, const struct series *s, uint64_t sum_us
     }
     put_row_name(m, s, "sum");
     put_value(m, s, sum_us);
-    put(m, json ? "," : "\n");
+    buffer_put_format(m->out, json ? "," : "\n");
     put_row_name(m, s, "count");
-    put(m, json ? "%" PRIu64 : "%" PRIu64 "\n", count);
+    buffer_put_format(m->out, json ? "%" PRIu64 : "%" PRIu64 "\n", count);
 }
 
 static void put_series(struct metrics *m, const struct metric *metric, const struct series *s,
@@ -366,7 +352,7 @@ static void put_series(struct metrics *m, const struct metric *metric, const str
         count += times->bucket[i];
         if (m->format != METRICS_JSON) {
             put_bucket(m, s, bounds_us[i], count);
-            put(m, "\n");
+            buffer_put_format(m->out, "\n");
         }
     }
     put_whole(m, s, times->sum_us, count);
@@ -411,7 +397,7 @@ static void put_latency(struct metrics *m, const struct metric *metric, const st
             if (last != NULL) {
                 put_exemplar(m, last, e->wall_us);
             }
-            put(m, "\n");
+            buffer_put_format(m->out, "\n");
         }
     }
     put_whole(m, s, latency_read(&l->sum_us), count);

@@ -205,6 +205,8 @@
  */
 #define MUTANT_PROMISE_LIST(X)                                                             \
     X(M_OLDCOPY, "a leader goes on though nodes know more than it")                        \
+    X(M_STOPFORGOTTEN, "who dies while it stops is forgotten as if it had been removed")   \
+    X(M_SECONDWISH, "an operator's question that crosses its answer is a second wish")     \
     X(M_TOOSURE, "a restarted leader draws numbers before it has heard who may know more") \
     X(M_ELDERAGAIN, "a restored group goes on with an incarnation of before")              \
     X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")

@@ -227,6 +227,9 @@ int cmd_node_remove(int argc, char **argv)
         .name = "node remove",
         .summary = "Take a node out of the fleet: a live one is drained first, then it exits.",
         .arguments = "NAME",
+        .details = "If it dies before it is empty, other nodes get its ids once its lease has "
+                   "ended, and it is\n"
+                   "forgotten then; `ringhold events` tells what became of it.",
         .options = query_options(&q, &reason),
         .arguments_min = 1,
         .arguments_max = 1,

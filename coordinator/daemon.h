@@ -56,7 +56,7 @@ struct voters_wish {
     char by[256]; /* who wishes it, and why, for the history */
     char reason[ADMIN_REASON_MAX + 1];
     uint64_t until_us; /* new ones have until then to answer */
-    bool noted;        /* it stands in the history, or its note is on its way there */
+    bool applied;      /* what was in the log when it came: its own note may be there */
     bool proposed;
 };
 

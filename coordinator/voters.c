@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_MS = 3000 };
+enum { ANSWER_MS = 3000, WHY_SIZE = 256 };
 
 /* In place of a digest: I wait to be taken into a group. */
 static const uint64_t waits = UINT64_MAX;
@@ -248,7 +248,6 @@ static void note_wish(struct daemon *d)
     struct voters_wish *w = &d->wish;
     char what[VOTERS_TEXT_SIZE + 16] = "wished: ";
 
-    w->noted = true;
     for (size_t i = 0; i < w->count; i++) {
         add_voter(what, sizeof what, i == 0, w->wish[i].id, w->wish[i].address);
     }
@@ -365,6 +364,7 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
 {
     const struct daemon_peer *p = link_user(link);
     struct voters_wish w = {.peer = p->id, .tag = in->tag};
+    char why[WHY_SIZE] = "";
 
     if (d->wish.peer == w.peer && d->wish.tag == w.tag) {
         return; // on its way
@@ -383,6 +383,9 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
         answer(d, w.peer, w.tag, "");
     } else if (d->wish.peer != 0) {
         answer(d, w.peer, w.tag, "another change of the coordinators is in progress");
+    } else if (!generation_judge(
+                   replica_generation(d->replica), w.wish, w.count, why, sizeof why)) {
+        answer(d, w.peer, w.tag, why);
     } else {
         log_info("coordinator",
                  "coordinators_wished",
@@ -419,7 +422,7 @@ static bool look_at_links(struct daemon *d)
 void daemon_drive_wish(struct daemon *d)
 {
     struct voters_wish *w = &d->wish;
-    char why[256] = "";
+    char why[WHY_SIZE] = "";
 
     if (w->peer == 0 || w->proposed) {
         return;
@@ -435,16 +438,16 @@ void daemon_drive_wish(struct daemon *d)
     if (early && d->noted != replica_generation(d->replica)->number) {
         return;
     }
-    if (!w->noted) {
-        if (early && is_behind(d)) {
-            return;
-        }
-        note_wish(d);
-    }
-    if (!look_at_links(d) && early) {
+    w->applied = w->applied || !is_behind(d);
+    if ((!look_at_links(d) || !w->applied) && early) {
         return;
     }
     w->proposed = true;
+    if (replica_may_change(d->replica, w->wish, w->count, why, sizeof why) != ERR_OK) {
+        end_wish(d, why);
+        return;
+    }
+    note_wish(d); // it comes before its seal, and what is refused is not told
     if (replica_change(d->replica, WISH_TAG, w->wish, w->count, why, sizeof why) != ERR_OK) {
         end_wish(d, why);
     }

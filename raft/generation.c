@@ -61,7 +61,7 @@ static bool is_wished(const struct generation_wish *wish, size_t count, uint64_t
     return false;
 }
 
-/* NULL: nothing is wrong with one of them by itself. */
+/* NULL: nothing is wrong with one of them by itself, whether it is there or not. */
 static const char *fault_of(const struct generation *now, const struct generation_wish *wish)
 {
     if (wish->id == 0 || wish->id > GENERATION_ID_MAX) {
@@ -70,14 +70,20 @@ static const char *fault_of(const struct generation *now, const struct generatio
     if (wish->address[0] == '\0' || strchr(wish->address, ':') == NULL) {
         return "a coordinator needs an address, HOST:PORT";
     }
+    return find_former(now, wish->id) == NULL
+               ? NULL
+               : "this id was used before, and an id stands for one folder for ever: choose "
+                 "another id";
+}
+
+/* NULL: it can vote. */
+static const char *fault_of_process(const struct generation *now,
+                                    const struct generation_wish *wish)
+{
     if (generation_voter(now, wish->id) != NULL) {
         return wish->identity == 0
                    ? "its folder was never seen here: start that coordinator, or leave it out"
                    : NULL;
-    }
-    if (find_former(now, wish->id) != NULL) {
-        return "this id was used before, and an id stands for one folder for ever: choose another "
-               "id";
     }
     if (!wish->linked) {
         return "no answer: start it there with --join-group and this id";
@@ -103,13 +109,10 @@ static bool is_same_set(const struct generation *now, const struct generation_wi
 static const char *fault_of_set(const struct generation *now, const struct generation_wish *wish,
                                 size_t count)
 {
-    size_t linked = 0;
-
     if (count != 1 && count != 3 && count != 5) {
         return "a group is 1, 3 or 5 coordinators";
     }
     for (size_t i = 0; i < count; i++) {
-        linked += wish[i].linked;
         for (size_t k = 0; k < i; k++) {
             if (wish[i].id == wish[k].id || strcmp(wish[i].address, wish[k].address) == 0) {
                 return "an id or an address is given twice";
@@ -119,13 +122,51 @@ static const char *fault_of_set(const struct generation *now, const struct gener
     if (is_same_set(now, wish, count)) {
         return "these are already the coordinators";
     }
-    if (linked < count / 2 + 1) {
-        return "no majority of the new set is running: start them first";
-    }
     return now->number == GENERATION_MAX ||
                    now->former_count + now->voter_count > (size_t)GENERATION_FORMER_MAX
                ? "all ids have been used"
                : NULL;
+}
+
+/* Each of them, and a majority, is there as it must be. */
+static bool judge_processes(const struct generation *now, const struct generation_wish *wish,
+                            size_t count, char *why, size_t why_size)
+{
+    size_t linked = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *fault = fault_of_process(now, &wish[i]);
+
+        if (fault != NULL) {
+            (void)snprintf(why, why_size, "coordinator %" PRIu64 ": %s", wish[i].id, fault);
+            return false;
+        }
+        linked += wish[i].linked;
+    }
+    if (linked < count / 2 + 1) {
+        (void)snprintf(why, why_size, "no majority of the new set is running: start them first");
+        return false;
+    }
+    return true;
+}
+
+bool generation_judge(const struct generation *now, const struct generation_wish *wish,
+                      size_t count, char *why, size_t why_size)
+{
+    const char *fault = fault_of_set(now, wish, count);
+
+    if (fault != NULL) {
+        (void)snprintf(why, why_size, "%s", fault);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        fault = fault_of(now, &wish[i]);
+        if (fault != NULL) {
+            (void)snprintf(why, why_size, "coordinator %" PRIu64 ": %s", wish[i].id, fault);
+            return false;
+        }
+    }
+    return true;
 }
 
 static void retire(struct generation *g, const struct generation_voter *voter)
@@ -147,16 +188,8 @@ static void add_voter(struct generation *g, const struct generation_wish *wish)
 bool generation_next(const struct generation *now, const struct generation_wish *wish, size_t count,
                      struct generation *out, char *why, size_t why_size)
 {
-    for (size_t i = 0; i < count; i++) {
-        const char *fault = fault_of(now, &wish[i]);
-        if (fault != NULL) {
-            (void)snprintf(why, why_size, "coordinator %" PRIu64 ": %s", wish[i].id, fault);
-            return false;
-        }
-    }
-    const char *fault = fault_of_set(now, wish, count);
-    if (fault != NULL) {
-        (void)snprintf(why, why_size, "%s", fault);
+    if (!generation_judge(now, wish, count, why, why_size) ||
+        !judge_processes(now, wish, count, why, why_size)) {
         return false;
     }
     *out = *now;

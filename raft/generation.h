@@ -65,6 +65,11 @@ struct generation_wish {
 bool generation_next(const struct generation *now, const struct generation_wish *wish, size_t count,
                      struct generation *out, char *why, size_t why_size);
 
+/* Likewise, of what is refused whichever processes are there now: all but those that are not there,
+ * or not with an empty folder. Asks only for ids and addresses. */
+bool generation_judge(const struct generation *now, const struct generation_wish *wish,
+                      size_t count, char *why, size_t why_size);
+
 /* Return the identity of the folder that is, or was, the voter of this id; 0 = nobody knew it, or
  * there was none. */
 uint64_t generation_identity(const struct generation *g, uint64_t id);

@@ -469,12 +469,11 @@ void reconfiguration_tick(struct replica *r)
 
 /* ---- the SEAL ---- */
 
-enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish *wish, size_t count,
-                        char *why, size_t why_size)
+/* The next generation into `next`, if there may be one. */
+static enum err next_of(struct replica *r, struct generation_wish *wish, size_t count,
+                        struct generation *next, char *why, size_t why_size)
 {
     struct generation now = r->generation;
-    struct generation next;
-    struct buffer command = {0};
 
     if (!r->leading || r->reconfiguration.sealed) {
         (void)snprintf(why, why_size, "this coordinator does not lead");
@@ -487,8 +486,26 @@ enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish 
         wish[i].identity = identity_of(r, wish[i].id);
         wish[i].linked = wish[i].linked || wish[i].id == r->config.id;
     }
-    if (!generation_next(&now, wish, count, &next, why, why_size)) {
-        return ERR_REFUSED;
+    return generation_next(&now, wish, count, next, why, why_size) ? ERR_OK : ERR_REFUSED;
+}
+
+enum err replica_may_change(struct replica *r, struct generation_wish *wish, size_t count,
+                            char *why, size_t why_size)
+{
+    struct generation next;
+
+    return next_of(r, wish, count, &next, why, why_size);
+}
+
+enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish *wish, size_t count,
+                        char *why, size_t why_size)
+{
+    struct generation next;
+    struct buffer command = {0};
+    const enum err error = next_of(r, wish, count, &next, why, why_size);
+
+    if (error != ERR_OK) {
+        return error;
     }
     generation_put_seal(&command, &next);
     struct item *item = member_enqueue(r, tag, command.size);

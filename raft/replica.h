@@ -128,6 +128,9 @@ void replica_set_format(struct replica *r, uint32_t fleet_format);
  * with ERR_OK: it is decided; leadership is over then, for all. ERR_REFUSED: `why` says it. */
 MUST_CHECK enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish *wish,
                                    size_t count, char *why, size_t why_size);
+/* What replica_change() would say now; nothing is changed but `wish`, likewise. */
+MUST_CHECK enum err replica_may_change(struct replica *r, struct generation_wish *wish,
+                                       size_t count, char *why, size_t why_size);
 /* Return the generation as it is now; borrowed until it changes. */
 const struct generation *replica_generation(const struct replica *r);
 

@@ -384,6 +384,7 @@ struct fleet {
     uint64_t instance_count;
     uint64_t task_count;
     uint64_t wishes;
+    uint64_t tells;       /* how often he said one of them */
     bool faults_of_hand;  /* he errs in what he wishes, too */
     uint64_t hands_asked; /* by sim/hand.c … */
     uint64_t hands_done;  /* … and so many were told to be done */
@@ -914,6 +915,9 @@ void clients_orphaned(struct fleet *f, struct sim_session *s);
 void clients_probe(struct fleet *f);
 
 void operator_start(struct fleet *f);
+/* The tag of a question with that wish (below 2^32), another one each time; and whose tag it is. */
+uint64_t operator_tag(struct fleet *f, uint64_t wish);
+uint64_t operator_wish(uint64_t tag);
 void operator_drain(struct fleet *f, struct sim_node *n, bool cancel);
 /* The coordinators know less than they did, or did when the node was not there: whether it is
  * drained is said again. */

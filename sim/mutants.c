@@ -238,6 +238,8 @@ static const struct {
      "who knows more is seldom late, and with a lease: coordinator_story_test.c plants it"},
     {"M_BACKUPLEASE",
      "a coordinator that restarts waits for the nodes, too: coordinator_story_test.c plants it"},
+    {"M_STOPFORGOTTEN", "no checker asks who is listed: coordinator_story_test.c plants it"},
+    {"M_SECONDWISH", "no operator here has a rival: coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},
@@ -317,7 +319,8 @@ static bool is_elsewhere(enum mutant m)
            m == M_ELDERAGAIN || m == M_TOOSURE || m == M_BACKUPLEASE || m == M_OLDLINE ||
            m == M_REBINDONCE || m == M_PROBEONCE || m == M_PROBESAGAIN || m == M_RELAY ||
            m == M_EARLIERCOUNTS || m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED ||
-           m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS;
+           m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS ||
+           m == M_SECONDWISH || m == M_STOPFORGOTTEN;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

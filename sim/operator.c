@@ -23,6 +23,20 @@ static void try_later(struct fleet *f, const struct world_event *event, uint64_t
              (struct world_event){.run = on_try, .context = f, .a = event->a, .b = event->b});
 }
 
+/* Behind its answer a question is passed over, and here one answer may be lost: each time that he
+ * says a wish is a question of its own. */
+enum { WISH_BITS = 32, TELL_BITS = 24 };
+
+uint64_t operator_tag(struct fleet *f, uint64_t wish)
+{
+    return wish | (++f->tells & ((UINT64_C(1) << TELL_BITS) - 1)) << WISH_BITS;
+}
+
+uint64_t operator_wish(uint64_t tag)
+{
+    return tag & ~(((UINT64_C(1) << TELL_BITS) - 1) << WISH_BITS);
+}
+
 static void tell(struct fleet *f, struct net_end *end, const struct sim_wish *wish)
 {
     Rh__Control control = RH__CONTROL__INIT;
@@ -36,7 +50,7 @@ static void tell(struct fleet *f, struct net_end *end, const struct sim_wish *wi
         drain.wish = wish->number;
         drain.seen = wish->seen;
     }
-    admin.tag = wish->number;
+    admin.tag = operator_tag(f, wish->number);
     admin.what_case = RH__ADMIN__WHAT_DRAIN;
     admin.drain = &drain;
     control.body_case = RH__CONTROL__BODY_ADMIN;
@@ -233,7 +247,8 @@ void operator_message(struct fleet *f, const Rh__Control *message)
         struct sim_node *n = &f->node[i];
 
         // "… try again": he does.
-        if (n->wish != 0 && n->wish == reply->tag && strstr(reply->error, "not ready") == NULL) {
+        if (n->wish != 0 && n->wish == operator_wish(reply->tag) &&
+            strstr(reply->error, "not ready") == NULL) {
             TRACE(&f->world, "op", "is told about %s: %s", n->process.name, reply->error);
             n->wish = 0;
             n->leaving = n->stopping || (n->drains && reply->error[0] == '\0');

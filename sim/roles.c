@@ -192,7 +192,7 @@ static void tell(struct fleet *f)
     }
     body.name = proto_text("mail");
     body.count = f->daemons;
-    admin.tag = f->daemons_wish;
+    admin.tag = operator_tag(f, f->daemons_wish);
     admin.what_case = RH__ADMIN__WHAT_DAEMONS;
     admin.daemons = &body;
     control.body_case = RH__CONTROL__BODY_ADMIN;
@@ -229,7 +229,8 @@ void roles_start(struct fleet *f)
 
 void roles_told(struct fleet *f, const Rh__AdminReply *reply)
 {
-    if (f->daemons_wish != 0 && reply->tag == f->daemons_wish && reply->error[0] == '\0') {
+    if (f->daemons_wish != 0 && operator_wish(reply->tag) == f->daemons_wish &&
+        reply->error[0] == '\0') {
         TRACE(&f->world, "op", "is told of %u daemons", f->daemons);
         f->daemons_wish = 0;
     }

@@ -90,6 +90,7 @@ static const struct field of_node[] = {
     FIELD(state_node, weight),
     FIELD(state_node, leaving),
     FIELD(state_node, stopping),
+    FIELD(state_node, removed),
     FIELD(state_node, barred),
     FIELD(state_node, clean),
     FIELD(state_node, wish),
@@ -169,7 +170,7 @@ STATIC_SIZE(state_remembered, 16);
 STATIC_SIZE(state_pin, 88);
 STATIC_SIZE(state_lost, 16);
 STATIC_SIZE(state_struck, 16);
-STATIC_SIZE(state_node, 496);
+STATIC_SIZE(state_node, 504);
 STATIC_SIZE(state_txn, 344);
 STATIC_SIZE(state_part, 24);
 STATIC_SIZE(state_voter, 144);

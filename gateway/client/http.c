@@ -445,11 +445,12 @@ static size_t take_one(struct client *c, struct bytes in)
     }
     if (!h->coming) {
         h->coming = true;
+        h->bodiless = false;
         h->since_us = c->now_us;
     }
     const enum http_step step = http_read(&h->reader, in, &c->all->words, &r, &why);
 
-    h->bodiless = r.method == HTTP_HEAD;
+    h->bodiless = h->bodiless || r.method == HTTP_HEAD; // `r` may be empty behind its head
     switch (step) {
     case HTTP_MORE:
         client_note_half(c, true);
@@ -542,7 +543,6 @@ static void end_silently(struct client *c)
 /* What is awaited has not come in time. */
 static void be_late(struct client *c)
 {
-    c->http->bodiless = false;
     if (is_half(c)) {
         http_refuse(c, HTTP_TIMEOUT, HTTP_PATH_NONE, true);
     } else {

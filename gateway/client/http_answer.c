@@ -5,6 +5,7 @@
  */
 #include "gateway/client/http_inside.h"
 
+#include "base/format.h"
 #include "base/stamp.h"
 
 #include <inttypes.h>
@@ -235,12 +236,13 @@ static void put_where(struct buffer *out, const struct http_asking *a, const str
 {
     char name[ACTOR_NAME_SIZE];
 
-    put_format(out,
-               "{\"actor\":\"%s\",\"vnode\":%" PRIu32 ",\"generation\":\"%s\",\"version\":\"%s\"",
-               actor_name_print(a->to.kind, a->to.id, name),
-               vnode->id,
-               STAMP(vnode->generation),
-               STAMP(view->ring.version));
+    buffer_put_format(out,
+                      "{\"actor\":\"%s\",\"vnode\":%" PRIu32
+                      ",\"generation\":\"%s\",\"version\":\"%s\"",
+                      actor_name_print(a->to.kind, a->to.id, name),
+                      vnode->id,
+                      STAMP(vnode->generation),
+                      STAMP(view->ring.version));
     buffer_put(out, ",\"node\":", 8);
     http_put_json_text(out, bytes_of(member->name, strlen(member->name)));
     buffer_put(out, ",\"address\":", 11);

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/base64.h"
+#include "base/format.h"
 #include "base/plain.h"
 
 #include <inttypes.h>
@@ -61,7 +62,7 @@ static void put_id(struct buffer *out, const struct client *c, uint64_t number)
     packet_put_session(name, &session);
     buffer_put(out, "id: ", 4);
     base64_put(out, bytes_of(name, EVENT_NAME_SIZE));
-    put_format(out, ".%" PRIu64 "\n", number);
+    buffer_put_format(out, ".%" PRIu64 "\n", number);
 }
 
 /* ---- events ---- */
@@ -96,12 +97,12 @@ static void put_session(struct buffer *out, const struct client *c, const char *
     struct session_packet session = {.next = 1};
 
     (void)binding_name(c, &session);
-    put_format(out, "event: %s\n", what);
+    buffer_put_format(out, "event: %s\n", what);
     put_id(out, c, session.next - 1);
-    put_format(out,
-               "data: {\"next\":%" PRIu64 ",\"keep_ms\":%" PRIu32 "}\n\n",
-               session.next,
-               session.keep_ms);
+    buffer_put_format(out,
+                      "data: {\"next\":%" PRIu64 ",\"keep_ms\":%" PRIu32 "}\n\n",
+                      session.next,
+                      session.keep_ms);
 }
 
 void http_push(struct client *c, struct bytes key, const struct push_record *push)
@@ -113,7 +114,7 @@ void http_push(struct client *c, struct bytes key, const struct push_record *pus
         put_id(&c->out, c, push->number);
         put_lines(&c->out, text);
     } else {
-        put_format(&c->out, "event: base64\n");
+        buffer_put_format(&c->out, "event: base64\n");
         put_id(&c->out, c, push->number);
         buffer_put(&c->out, "data: ", 6);
         base64_put(&c->out, text);
@@ -128,7 +129,7 @@ void http_kick(struct client *c, uint32_t code, struct bytes text)
     struct buffer *out = &c->all->body;
 
     buffer_clear(out);
-    put_format(out, "event: kick\ndata: {\"code\":%" PRIu32 ",\"text\":", code);
+    buffer_put_format(out, "event: kick\ndata: {\"code\":%" PRIu32 ",\"text\":", code);
     http_put_json_text(out, text);
     buffer_put(out, "}\n\n", 3);
     http_put_local(c, buffer_bytes(out));
@@ -154,9 +155,9 @@ void http_rebound(struct client *c, const struct rebind *to)
     struct buffer token = {0};
 
     auth_become(c, to, &who, &token);
-    put_format(&c->out,
-               "event: rebound\ndata: {\"actor\":\"%s\",\"token\":",
-               actor_name_print(to->kind, bytes_of(to->id, to->id_size), name));
+    buffer_put_format(&c->out,
+                      "event: rebound\ndata: {\"actor\":\"%s\",\"token\":",
+                      actor_name_print(to->kind, bytes_of(to->id, to->id_size), name));
     http_put_json_text(&c->out, who.token);
     buffer_put(&c->out, "}\n\n", 3);
     buffer_fini(&token);

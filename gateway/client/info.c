@@ -3,6 +3,8 @@
  * Commands about the gateway and the fleet behind it.
  */
 #include "gateway/client/inside.h"
+
+#include "base/format.h"
 #include "gateway/client/stat_rows.h"
 #include "gateway/client/stats.h"
 
@@ -41,7 +43,7 @@ static void put_rows(struct buffer *out, const char *section, const struct gatew
         const struct stat_row *f = &stat_rows[i];
 
         if (f->section != NULL && strcmp(f->section, section) == 0) {
-            put_format(out, "%s:%" PRIu64 "\r\n", f->name, stat_row_value(f, t));
+            buffer_put_format(out, "%s:%" PRIu64 "\r\n", f->name, stat_row_value(f, t));
         }
     }
 }
@@ -51,13 +53,13 @@ static void put_server(struct buffer *out, const struct client *c, const struct 
     const struct clients *all = c->all;
 
     (void)t;
-    put_format(out,
-               "redis_version:7.0.0\r\nredis_mode:standalone\r\nringhold_version:%s\r\n"
-               "gateway:%s\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64 "\r\n",
-               all->config.version,
-               all->config.name,
-               all->config.port,
-               (c->now_us - all->since_us) / 1000000);
+    buffer_put_format(out,
+                      "redis_version:7.0.0\r\nredis_mode:standalone\r\nringhold_version:%s\r\n"
+                      "gateway:%s\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64 "\r\n",
+                      all->config.version,
+                      all->config.name,
+                      all->config.port,
+                      (c->now_us - all->since_us) / 1000000);
 }
 
 static void put_clients(struct buffer *out, const struct client *c, const struct gateway_stats *t)
@@ -66,11 +68,11 @@ static void put_clients(struct buffer *out, const struct client *c, const struct
         admission_state(c->all->config.shared_admission, c->now_us);
 
     (void)t;
-    put_format(out,
-               "ready:%d\r\nbacklog_ms:%" PRIu64 "\r\naddresses:%" PRIu64 "\r\n",
-               clients_ready(c->all, c->now_us),
-               admission.backlog_ms,
-               admission.addresses);
+    buffer_put_format(out,
+                      "ready:%d\r\nbacklog_ms:%" PRIu64 "\r\naddresses:%" PRIu64 "\r\n",
+                      clients_ready(c->all, c->now_us),
+                      admission.backlog_ms,
+                      admission.addresses);
 }
 
 static void put_persistence(struct buffer *out, const struct client *c,
@@ -78,7 +80,7 @@ static void put_persistence(struct buffer *out, const struct client *c,
 {
     (void)c;
     (void)t;
-    put_format(out, "loading:0\r\n");
+    buffer_put_format(out, "loading:0\r\n");
 }
 
 /* Clients that look for the primary among several addresses take each gateway for one. */
@@ -87,29 +89,30 @@ static void put_replication(struct buffer *out, const struct client *c,
 {
     (void)c;
     (void)t;
-    put_format(out, "role:master\r\nconnected_slaves:0\r\n");
+    buffer_put_format(out, "role:master\r\nconnected_slaves:0\r\n");
 }
 
 static void put_ringhold(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     const struct view *view = router_view(c->all->router);
 
-    put_format(out,
-               "ring_digest:%016" PRIx64 "%016" PRIx64 "\r\nring_vnodes:%zu\r\nnodes:%zu\r\n",
-               t->router.digest[1],
-               t->router.digest[0],
-               view->ring.vnode_count,
-               view->member_count);
+    buffer_put_format(out,
+                      "ring_digest:%016" PRIx64 "%016" PRIx64
+                      "\r\nring_vnodes:%zu\r\nnodes:%zu\r\n",
+                      t->router.digest[1],
+                      t->router.digest[0],
+                      view->ring.vnode_count,
+                      view->member_count);
 }
 
 static void put_packets(struct buffer *out, const struct client *c, const struct gateway_stats *t)
 {
     (void)c;
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
-        put_format(out,
-                   "kicked_%s:%" PRIu64 "\r\n",
-                   packet_kick_name((enum packet_kick)(PACKET_KICK_BAD_PACKET + i)),
-                   t->clients.kicks[i]);
+        buffer_put_format(out,
+                          "kicked_%s:%" PRIu64 "\r\n",
+                          packet_kick_name((enum packet_kick)(PACKET_KICK_BAD_PACKET + i)),
+                          t->clients.kicks[i]);
     }
 }
 
@@ -117,10 +120,10 @@ static void put_http(struct buffer *out, const struct client *c, const struct ga
 {
     (void)c;
     for (size_t i = 0; i < HTTP_REFUSAL_COUNT; i++) {
-        put_format(out,
-                   "http_%s:%" PRIu64 "\r\n",
-                   http_why((enum http_refusal)i)->word,
-                   t->clients.http_refused[i]);
+        buffer_put_format(out,
+                          "http_%s:%" PRIu64 "\r\n",
+                          http_why((enum http_refusal)i)->word,
+                          t->clients.http_refused[i]);
     }
 }
 
@@ -128,10 +131,10 @@ static void put_transport(struct buffer *out, const struct client *c, const stru
 {
     (void)c;
     for (size_t i = 0; i < TRANSPORT_EVENT_COUNT; i++) {
-        put_format(out,
-                   "%s:%" PRIu64 "\r\n",
-                   transport_event_name((enum transport_event)i),
-                   t->clients.transports.count[i]);
+        buffer_put_format(out,
+                          "%s:%" PRIu64 "\r\n",
+                          transport_event_name((enum transport_event)i),
+                          t->clients.transports.count[i]);
     }
 }
 
@@ -169,12 +172,12 @@ static bool is_asked(const struct resp_command *line, const char *section)
 static void put_section(struct buffer *out, size_t at, const struct client *c,
                         const struct gateway_stats *t)
 {
-    put_format(out, "# %s\r\n", sections[at].title);
+    buffer_put_format(out, "# %s\r\n", sections[at].title);
     if (sections[at].put != NULL) {
         sections[at].put(out, c, t);
     }
     put_rows(out, sections[at].name, t);
-    put_format(out, "\r\n");
+    buffer_put_format(out, "\r\n");
 }
 
 void run_info(struct client *c, const struct client_command *command,

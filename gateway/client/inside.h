@@ -279,9 +279,6 @@ struct buffer *client_reply(struct client *c);
 void client_reply_error(struct client *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Append formatted text. */
-void put_format(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Ask the router. */
 struct ask {
     uint64_t ticket;     /* comes back with the answer; without meaning if there is to be none */

@@ -4,6 +4,8 @@
  */
 #include "gateway/client/inside.h"
 
+#include "base/format.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,17 +250,17 @@ void run_hello(struct client *c, const struct client_command *command,
 
 static void put_client(struct buffer *out, const struct client *c, uint64_t now_us)
 {
-    put_format(out,
-               "id=%" PRIu64 " addr=%s name=%s age=%" PRIu64 " db=0 resp=%d in-flight=%" PRIu32
-               " qbuf=%zu omem=%zu\n",
-               c->id,
-               c->address,
-               c->name,
-               (now_us - c->since_us) / 1000000,
-               c->protocol,
-               c->in_flight,
-               c->in.size - c->in_at,
-               c->out.size + c->writing);
+    buffer_put_format(out,
+                      "id=%" PRIu64 " addr=%s name=%s age=%" PRIu64
+                      " db=0 resp=%d in-flight=%" PRIu32 " qbuf=%zu omem=%zu\n",
+                      c->id,
+                      c->address,
+                      c->name,
+                      (now_us - c->since_us) / 1000000,
+                      c->protocol,
+                      c->in_flight,
+                      c->in.size - c->in_at,
+                      c->out.size + c->writing);
 }
 
 /* Is it one of those that CLIENT LIST names from here on? */

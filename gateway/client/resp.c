@@ -5,6 +5,7 @@
 #include "gateway/client/keys.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "wire/args.h"
 
 #include <inttypes.h>
@@ -15,18 +16,6 @@
 enum { ERROR_TEXT_MAX = 512 };
 
 /* ---- replies that need no request ---- */
-
-void put_format(struct buffer *out, const char *format, ...)
-{
-    char text[ERROR_TEXT_MAX * 2];
-    va_list list;
-
-    va_start(list, format);
-    const int size = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    ASSERT(size >= 0 && (size_t)size < sizeof text);
-    buffer_put(out, text, (size_t)size);
-}
 
 struct buffer *client_reply(struct client *c)
 {
@@ -78,48 +67,51 @@ static void put_reply_error(const struct client *c, enum reply_code code, struct
     case REPLY_APP_ERROR:
         UNREACHABLE();
     case REPLY_UNKNOWN:
-        put_format(out,
-                   "-UNKNOWN outcome: the node that had the request was lost; the request may have "
-                   "run, at most once\r\n");
+        buffer_put_format(
+            out,
+            "-UNKNOWN outcome: the node that had the request was lost; the request may have "
+            "run, at most once\r\n");
         break;
     case REPLY_TIMEOUT:
-        put_format(out,
-                   "-TIMEOUT no answer within %" PRIu32
-                   " ms: the request may have run or may still run, at most once\r\n",
-                   deadline_ms);
+        buffer_put_format(out,
+                          "-TIMEOUT no answer within %" PRIu32
+                          " ms: the request may have run or may still run, at most once\r\n",
+                          deadline_ms);
         break;
     case REPLY_REJECTED:
         if (router_view(c->all->router)->ring.version == 0) {
-            put_format(out,
-                       "-MOVING no node has joined the fleet within %" PRIu32
-                       " ms: it did not run, try again; ringhold status lists nodes\r\n",
-                       deadline_ms);
+            buffer_put_format(out,
+                              "-MOVING no node has joined the fleet within %" PRIu32
+                              " ms: it did not run, try again; ringhold status lists nodes\r\n",
+                              deadline_ms);
             break;
         }
-        put_format(out,
-                   "-MOVING no node could run the request within %" PRIu32
-                   " ms: it did not run, try again\r\n",
-                   deadline_ms);
+        buffer_put_format(out,
+                          "-MOVING no node could run the request within %" PRIu32
+                          " ms: it did not run, try again\r\n",
+                          deadline_ms);
         break;
     case REPLY_OVERLOADED:
-        put_format(out,
-                   "-OVERLOADED its node or the gateway has no room for more requests: this one "
-                   "did not run, try again\r\n");
+        buffer_put_format(
+            out,
+            "-OVERLOADED its node or the gateway has no room for more requests: this one "
+            "did not run, try again\r\n");
         break;
     case REPLY_NO_KIND:
-        put_format(out,
-                   "-NOKIND %.*s\r\n",
-                   body.size > 0 ? (int)body.size : (int)sizeof no_kind - 1,
-                   body.size > 0 ? (const char *)body.data : no_kind);
+        buffer_put_format(out,
+                          "-NOKIND %.*s\r\n",
+                          body.size > 0 ? (int)body.size : (int)sizeof no_kind - 1,
+                          body.size > 0 ? (const char *)body.data : no_kind);
         break;
     case REPLY_QUARANTINED:
-        put_format(out,
-                   "-QUARANTINED the actor is in quarantine because it killed its node's process "
-                   "repeatedly: the request did not run\r\n");
+        buffer_put_format(
+            out,
+            "-QUARANTINED the actor is in quarantine because it killed its node's process "
+            "repeatedly: the request did not run\r\n");
         break;
     case REPLY_DEADLOCK:
-        put_format(out,
-                   "-DEADLOCK the actor waits for the sender of this request: it did not run\r\n");
+        buffer_put_format(
+            out, "-DEADLOCK the actor waits for the sender of this request: it did not run\r\n");
         break;
     }
 }

@@ -6,14 +6,13 @@
 
 #include "base/assert.h"
 #include "base/escape.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "base/plain.h"
 #include "base/stamp.h"
 #include "gateway/protocol/http_text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LENGTH_DIGITS_MAX = 15, JSON_TEXT_MAX = 1024 };
@@ -490,47 +489,35 @@ static const char *phrase_of(unsigned status)
     UNREACHABLE();
 }
 
-static void put(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct buffer *out, const char *format, ...)
-{
-    char text[256];
-    va_list list;
-
-    va_start(list, format);
-    const int size = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    ASSERT(size >= 0 && (size_t)size < sizeof text);
-    buffer_put(out, text, (size_t)size);
-}
-
 void http_put_head(struct buffer *out, unsigned status, const struct http_head *head)
 {
-    put(out, "HTTP/1.1 %u %s\r\n", status, phrase_of(status));
+    buffer_put_format(out, "HTTP/1.1 %u %s\r\n", status, phrase_of(status));
     if (head->type != NULL) {
         // What an actor answers is bytes: no browser is to guess that they are a page.
-        put(out,
+        buffer_put_format(
+            out,
             "Content-Type: %s\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n",
             head->type);
     }
     if (head->type != NULL && !head->stream) {
-        put(out, "Content-Length: %zu\r\n", head->body_size);
+        buffer_put_format(out, "Content-Length: %zu\r\n", head->body_size);
     } else if (head->type == NULL && status != 204) {
-        put(out, "Content-Length: 0\r\n");
+        buffer_put_format(out, "Content-Length: 0\r\n");
     }
     if (head->allow != NULL) {
-        put(out, "Allow: %s\r\n", head->allow);
+        buffer_put_format(out, "Allow: %s\r\n", head->allow);
     }
     if (head->retry_s > 0) {
-        put(out, "Retry-After: %" PRIu32 "\r\n", head->retry_s);
+        buffer_put_format(out, "Retry-After: %" PRIu32 "\r\n", head->retry_s);
     }
     if (head->ring > 0) {
-        put(out, "Ringhold-Ring: %s\r\n", STAMP(head->ring));
+        buffer_put_format(out, "Ringhold-Ring: %s\r\n", STAMP(head->ring));
     }
     if (head->challenge) {
-        put(out, "WWW-Authenticate: Bearer\r\n");
+        buffer_put_format(out, "WWW-Authenticate: Bearer\r\n");
     }
     if (head->last || head->stream) {
-        put(out, "Connection: close\r\n");
+        buffer_put_format(out, "Connection: close\r\n");
     }
     buffer_put(out, "\r\n", 2);
 }
@@ -560,7 +547,8 @@ void http_put_json_text(struct buffer *out, struct bytes text)
 
 void http_put_problem(struct buffer *out, const struct http_problem *p)
 {
-    put(out,
+    buffer_put_format(
+        out,
         "{\"type\":\"urn:ringhold:problem:%s\",\"title\":\"%s\",\"status\":%u,\"code\":\"%s\","
         "\"may_have_run\":%s,\"detail\":",
         p->word,

@@ -199,6 +199,7 @@ static bool load_nodes(sqlite3 *db, struct state *s)
         n->wish = statement_get_number(&q);
         n->wished = statement_get_number(&q);
         good = good && get_kinds(&q, &n->kinds);
+        n->removed = statement_get_number(&q) != 0;
         add_member(s, n);
     }
     statement_close(&q);

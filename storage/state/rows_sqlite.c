@@ -67,7 +67,7 @@ static void put_nodes(struct state_db *db, const struct state *s)
 
     state_rows_run(db, "DELETE FROM node");
     struct statement q = statement_kept(
-        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < s->node_count; i++) {
         const struct state_node *n = &s->node[i];
@@ -90,6 +90,7 @@ static void put_nodes(struct state_db *db, const struct state *s)
         statement_number(&q, n->wished);
         kinds_text(&n->kinds, kinds);
         statement_text(&q, kinds);
+        statement_number(&q, n->removed);
         statement_run(&q);
     }
     statement_close(&q);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of base/bytes.h, list.h and table.h.
+ * Tests of base/bytes.h, format.h, list.h and table.h.
  */
 #include "base/bytes.h"
+#include "base/format.h"
 #include "base/list.h"
 #include "base/table.h"
 
@@ -26,6 +27,23 @@ static void a_buffer_grows_and_consumes_from_the_front(void **state)
     buffer_consume(&b, 999 * sizeof(unsigned));
     assert_int_equal(b.size, sizeof(unsigned));
     assert_int_equal(*(const unsigned *)(const void *)b.data, 999);
+    buffer_fini(&b);
+}
+
+static void a_text_of_any_length_is_appended(void **state)
+{
+    struct buffer b = {0};
+    char text[1001];
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    buffer_put_format(&b, "%d, ", -7);
+    buffer_put_format(&b, "%s", "");
+    buffer_put_format(&b, "%s.", text);
+    assert_int_equal(b.size, 4 + 1000 + 1);
+    assert_memory_equal(b.data, "-7, xxx", 7);
+    assert_memory_equal(b.data + 1000, "xxxx.", 5);
     buffer_fini(&b);
 }
 
@@ -80,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(a_buffer_grows_and_consumes_from_the_front),
+        cmocka_unit_test(a_text_of_any_length_is_appended),
         cmocka_unit_test(a_list_keeps_order_and_splices),
         cmocka_unit_test(a_table_finds_what_was_put_and_not_removed),
     };

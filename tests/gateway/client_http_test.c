@@ -418,6 +418,53 @@ static void what_cannot_be_read_ends_the_connection(void **state)
     }
 }
 
+/* However its bytes come, and though what it says of a body makes no sense. */
+static void an_answer_to_head_has_no_body(void **state)
+{
+    static const char *const heads[] = {
+        "HEAD /v1/actors/0/a/where HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n",
+        "HEAD /nothing HTTP/1.1\r\n" HOST "Content-Length: x\r\n\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        for (int pieces = 1; pieces <= 2; pieces++) {
+            char text[256];
+            struct web w;
+
+            start(&w);
+            (void)snprintf(text, sizeof text, "%s%s", heads[i], pieces == 1 ? "zz\r\n" : "");
+            says(&w, text);
+            if (pieces == 2) {
+                says(&w, "zz\r\n");
+            }
+            const char *head = hears(&w);
+            assert_memory_equal(head, "HTTP/1.1 400 ", 13);
+            assert_null(strstr(head, "Content-Length: 0"));
+            looked_at(&w, (size_t)(strstr(head, "\r\n\r\n") + 4 - head));
+            hears_nothing(&w);
+            assert_true(client_is_done(w.c));
+            stop(&w);
+        }
+    }
+}
+
+static void who_asks_otherwise_behind_a_head_has_a_body(void **state)
+{
+    char body[2048];
+    struct web w;
+
+    (void)state;
+    start(&w);
+    says(&w, "HEAD /v1/actors/0/a/where HTTP/1.1\r\n" HOST "\r\n");
+    const char *head = hears(&w);
+    looked_at(&w, (size_t)(strstr(head, "\r\n\r\n") + 4 - head));
+    says(&w, "no request\n");
+    hears_status(&w, 400, body);
+    assert_non_null(strstr(body, "bad_"));
+    stop(&w);
+}
+
 static void a_body_that_is_too_large_is_dropped(void **state)
 {
     struct web w;
@@ -1035,6 +1082,8 @@ static int cases(void)
         cmocka_unit_test(what_is_asked_wrongly_is_told_and_the_connection_goes_on),
         cmocka_unit_test(who_asks_much_that_is_refused_rests),
         cmocka_unit_test(what_cannot_be_read_ends_the_connection),
+        cmocka_unit_test(an_answer_to_head_has_no_body),
+        cmocka_unit_test(who_asks_otherwise_behind_a_head_has_a_body),
         cmocka_unit_test(a_body_that_is_too_large_is_dropped),
         cmocka_unit_test(a_request_has_one_answer),
         cmocka_unit_test(who_expects_it_is_told_to_go_on),

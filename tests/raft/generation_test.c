@@ -100,6 +100,40 @@ static void an_id_is_never_used_again(void **state)
     assert_non_null(strstr(why, "coordinator 2: this id was used before"));
 }
 
+static void what_makes_no_sense_is_refused_whoever_is_there(void **state)
+{
+    static const struct {
+        const char *ids;
+        const char *why;
+    } rows[] = {
+        {"12", "1, 3 or 5"},
+        {"124", "coordinator 2: this id was used before"},
+        {"155", "twice"},
+        {"134", "already"},
+        {"015", "coordinator 0: an id must be"},
+        {"135", ""},
+        {"78956", ""},
+    };
+    const struct generation three = founded(3);
+    struct generation four;
+    char why[160];
+
+    (void)state;
+    assert_true(next_of(&three, "134", &four));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct generation_wish wish[9] = {0};
+
+        for (size_t n = 0; n < strlen(rows[i].ids); n++) {
+            wish[n].id = (uint64_t)(rows[i].ids[n] - '0');
+            (void)snprintf(wish[n].address, sizeof wish[n].address, "h:%c", rows[i].ids[n]);
+        }
+        why[0] = '\0';
+        assert_int_equal(generation_judge(&four, wish, strlen(rows[i].ids), why, sizeof why),
+                         rows[i].why[0] == '\0');
+        assert_non_null(strstr(why, rows[i].why));
+    }
+}
+
 /* Change one thing of a good wish; what is said then. */
 static const char *fault_with(void (*change)(struct generation_wish *wish))
 {
@@ -212,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_group_grows_shrinks_and_replaces),
         cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(what_makes_no_sense_is_refused_whoever_is_there),
         cmocka_unit_test(an_id_is_never_used_again),
         cmocka_unit_test(who_is_not_there_or_not_empty_is_refused),
         cmocka_unit_test(bytes_come_back_and_no_prefix_does),

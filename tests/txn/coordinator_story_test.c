@@ -12,7 +12,8 @@
  * leaves it out, or not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE
  * [BOOT [nolock|copy]] | renew N [stopping|newer|ahead] | renew-all MS | bye N prepared N TXN
  * [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N
- * status|nodes|ring|txns | admin N where|drain|stay|remove|txn|kick WHAT | clock N PERCENT:
+ * status|nodes|ring|txns | admin N where|drain|stay|remove|txn|kick|lock|unlock WHAT [again] (its
+ * last question comes once more) | clock N PERCENT:
  * renewals tell a clock that runs so from here on | states N WRITES FROM TO: they tell these
  * versions of states of kind 0 | hosts N PERMILLE: it registers kind 3, by its hosts, and tells
  * that part
@@ -56,6 +57,7 @@ static struct {
     bool hold;
     bool quiet;            /* GRANTs and LEADERs aren't told */
     bool mute;             /* nothing is told; PREPARE is answered */
+    uint64_t tag[LINKS];   /* of its last question */
     uint64_t asked[LINKS]; /* a transaction to vote on; 0 = none */
     struct proposed_log log;
     struct wire wire[LINKS];
@@ -756,8 +758,18 @@ static void play_get(char **word, uint64_t link)
 
 static void play_admin(char **word, uint64_t link)
 {
-    static const char *const names[] = {
-        "status", "nodes", "ring", "txns", "where", "drain", "stay", "remove", "txn", "kick"};
+    static const char *const names[] = {"status",
+                                        "nodes",
+                                        "ring",
+                                        "txns",
+                                        "where",
+                                        "drain",
+                                        "stay",
+                                        "remove",
+                                        "txn",
+                                        "kick",
+                                        "lock",
+                                        "unlock"};
     Rh__Admin in = RH__ADMIN__INIT;
     Rh__AdminStatus status = RH__ADMIN_STATUS__INIT;
     Rh__AdminNodes nodes = RH__ADMIN_NODES__INIT;
@@ -768,9 +780,10 @@ static void play_admin(char **word, uint64_t link)
     Rh__AdminRemove removal = RH__ADMIN_REMOVE__INIT;
     Rh__AdminTxn txn = RH__ADMIN_TXN__INIT;
     Rh__AdminOperatorRequest kick = RH__ADMIN_OPERATOR_REQUEST__INIT;
+    Rh__AdminQuarantine lock = RH__ADMIN_QUARANTINE__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     void *const parts[] = {
-        &status, &nodes, &ring, &txns, &where, &drain, &drain, &removal, &txn, &kick};
+        &status, &nodes, &ring, &txns, &where, &drain, &drain, &removal, &txn, &kick, &lock, &lock};
     const Rh__Admin__WhatCase cases[] = {RH__ADMIN__WHAT_STATUS,
                                          RH__ADMIN__WHAT_NODES,
                                          RH__ADMIN__WHAT_RING,
@@ -780,7 +793,9 @@ static void play_admin(char **word, uint64_t link)
                                          RH__ADMIN__WHAT_DRAIN,
                                          RH__ADMIN__WHAT_REMOVE,
                                          RH__ADMIN__WHAT_TXN,
-                                         RH__ADMIN__WHAT_OPERATOR_REQUEST};
+                                         RH__ADMIN__WHAT_OPERATOR_REQUEST,
+                                         RH__ADMIN__WHAT_QUARANTINE,
+                                         RH__ADMIN__WHAT_QUARANTINE};
     size_t at = 0;
 
     while (strcmp(names[at], word[2]) != 0) {
@@ -794,8 +809,12 @@ static void play_admin(char **word, uint64_t link)
     }
     drain.cancel = strcmp(word[2], "stay") == 0;
     kick.what = RH__OPERATOR_REQUEST_WHAT__OPERATOR_REQUEST_KICK;
-    kick.actor = &actor;
-    in.tag = 5;
+    kick.actor = lock.actor = &actor;
+    lock.add = strcmp(word[2], "lock") == 0;
+    w.tag[link] += word[3] == NULL || word[4] == NULL;
+    in.tag = w.tag[link];
+    removal.wish = in.tag;
+    removal.seen = w.state.number;
     in.what_case = cases[at];
     in.status = parts[at]; // any member of the union
     message(link, RH__CONTROL__BODY_ADMIN, &in);

@@ -406,6 +406,34 @@ static void a_stop_is_forgotten_at_register_but_a_drain_is_not(void **state)
     assert_true(state_node(&s, 1)->leaving);
 }
 
+static bool is_removed(void)
+{
+    return state_node(&s, 1)->removed;
+}
+
+static void an_operators_removal_is_another_stop_than_the_nodes_own(void **state)
+{
+    (void)state;
+    two_nodes();
+    (void)stamp_of(desire(&s, "n1", 0, DESIRE_STOP));
+    assert_false(is_removed());
+    (void)stamp_of(wish((struct wish){DESIRE_STOP, 71, ERA | 3}));
+    assert_true(is_removed());
+    // The node stops for it, and a weight is no wish to stay.
+    (void)stamp_of(desire(&s, "n1", 5, DESIRE_KEEP));
+    struct state_result r = desire(&s, "n1", 0, DESIRE_STOP);
+    assert_true(r.accepted && is_removed());
+    state_result_fini(&r);
+    (void)stamp_of(wish((struct wish){DESIRE_DRAIN, 72, s.number}));
+    assert_false(is_removed());
+    (void)stamp_of(wish((struct wish){DESIRE_STOP, 73, s.number}));
+    (void)stamp_of(wish((struct wish){DESIRE_STAY, 74, s.number}));
+    assert_false(is_removed());
+    (void)stamp_of(wish((struct wish){DESIRE_STOP, 75, s.number}));
+    (void)stamp_of(enroll(&s, "n1", 21, ERA | 1));
+    assert_false(is_removed());
+}
+
 static void fence_ends_an_incarnation_and_its_transactions(void **state)
 {
     uint64_t txn;
@@ -608,6 +636,7 @@ int main(void)
         CASE(the_first_outcome_wins),
         CASE(supersede_aborts_and_begins_in_one_entry),
         CASE(desire_changes_weight_and_leaving_and_spares_the_last_node),
+        CASE(an_operators_removal_is_another_stop_than_the_nodes_own),
         CASE(a_wish_that_comes_late_again_changes_nothing),
         CASE(a_stop_is_forgotten_at_register_but_a_drain_is_not),
         CASE(fence_ends_an_incarnation_and_its_transactions),

@@ -6,6 +6,7 @@
 #include "txn/admin/inside.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "base/stamp.h"
 
 #include <stdio.h>
@@ -145,7 +146,7 @@ static void add_status(struct coordinator *c, Rh__AdminReply *reply, const Rh__A
 }
 
 /* True: it is answered later. */
-static bool fill(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+static bool fill(struct coordinator *c, struct leader_peer *peer, Rh__AdminReply *reply,
                  const Rh__Admin *in)
 {
     switch (in->what_case) {
@@ -229,10 +230,32 @@ void admin_refuse(struct coordinator *c, const struct leader_peer *peer, const R
     admin_send_reply(c, peer->id, reply);
 }
 
+/* Who waits asks again each 100 ms, so a question may come while its answer is on the way: of a
+ * wish, that would be a second one, perhaps behind another operator's. */
+static bool is_asked_again(const struct coordinator *c, const struct leader_peer *peer,
+                           uint64_t question)
+{
+    if (question == 0 || mutant(M_SECONDWISH)) {
+        return false;
+    }
+    for (size_t i = 0; i < c->proposals.count; i++) {
+        const struct proposal *p = &c->proposals.item[i];
+
+        if (p->asked && p->peer == peer->id && p->question == question) {
+            return true;
+        }
+    }
+    return question == peer->done;
+}
+
 void admin_on_question(struct coordinator *c, struct leader_peer *peer, const Rh__Admin *in)
 {
-    Rh__AdminReply *reply = admin_reply_new(c, in->tag);
+    Rh__AdminReply *reply = NULL;
 
+    if (is_asked_again(c, peer, in->tag)) {
+        return;
+    }
+    reply = admin_reply_new(c, in->tag);
     if (fill(c, peer, reply, in)) {
         proto_free(&reply->base);
     } else {

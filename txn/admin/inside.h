@@ -98,7 +98,7 @@ void admin_add_balance(struct coordinator *c, Rh__AdminReply *reply);
 
 /* Judge the moves, answer what would move, and unless it is a rehearsal, wish it. True: the answer
  * comes when the command was applied. */
-bool move_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+bool move_ask(struct coordinator *c, struct leader_peer *peer, Rh__AdminReply *reply,
               const Rh__AdminMove *in);
 
 /* ---- pin.c ---- */

@@ -171,19 +171,6 @@ void inspect_tell_repair(struct coordinator *c, const struct leader_peer *peer, 
     peers_send(c, peer->id, &out);
 }
 
-/* The same question, asked again because its answer takes long. */
-static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t question)
-{
-    for (size_t i = 0; i < c->proposals.count; i++) {
-        const struct proposal *p = &c->proposals.item[i];
-
-        if (p->kind == PROPOSAL_REPAIR && p->peer == peer && p->question == question) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const char *what_text(uint32_t what)
 {
     static const char *const texts[] = {
@@ -223,9 +210,6 @@ bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__A
     char text[FAULT_TEXT_SIZE];
     struct proposal *p = NULL;
 
-    if (is_under_way(c, peer->id, reply->tag) || (reply->tag != 0 && reply->tag == peer->done)) {
-        return true;
-    }
     p = fault == NULL ? propose_note(c, patient, in) : NULL;
     if (p == NULL && fault == NULL) {
         admin_not_ready(c, reply);
@@ -236,9 +220,7 @@ bool inspect_repair(struct coordinator *c, const struct leader_peer *peer, Rh__A
         admin_set_text(&reply->error, text);
         return false;
     }
-    p->peer = peer->id;
-    p->asked = true;
-    p->question = reply->tag;
+    wish_expect(p, peer, reply->tag, 0);
     p->patient = patient->id;
     p->repair = in->what;
     p->txn = in->txn;
@@ -249,7 +231,6 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
                             const struct state_result *result)
 {
     const struct leader_peer *patient = peers_find(c, p->patient);
-    struct leader_peer *asker = peers_find(c, p->peer);
     Rh__AdminReply *reply = NULL;
 
     if (patient != NULL && result->accepted) {
@@ -265,10 +246,9 @@ void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
             inspect_tell_repair(c, patient, p->repair);
         }
     }
-    if (asker == NULL) {
+    if (peers_find(c, p->peer) == NULL) {
         return; // the operator has gone
     }
-    asker->done = p->question;
     reply = admin_reply_new(c, p->question);
     if (patient == NULL) {
         admin_set_text(&reply->error, "the link to the process was just lost: check again");

@@ -46,10 +46,6 @@ bool maintenance_on_question(struct coordinator *c, const struct leader_peer *pe
     char text[ADMIN_TEXT_SIZE];
     struct proposal *p = NULL;
 
-    // Asked again before the answer came: it would stand in the history twice.
-    if (reply->tag != 0 && reply->tag == peer->done) {
-        return true;
-    }
     fault_of(c, in->for_ms, text);
     if (text[0] != '\0') {
         admin_set_text(&reply->error, text);
@@ -70,9 +66,7 @@ bool maintenance_on_question(struct coordinator *c, const struct leader_peer *pe
         admin_not_ready(c, reply);
         return false;
     }
-    p->peer = peer->id;
-    p->asked = true;
-    p->question = reply->tag;
+    wish_expect(p, peer, reply->tag, 0);
     p->for_ms = in->for_ms;
     if (mutant(M_EXTENDEARLY) && in->for_ms > 0) {
         lease_extend(c, in->for_ms);
@@ -83,11 +77,6 @@ bool maintenance_on_question(struct coordinator *c, const struct leader_peer *pe
 void maintenance_applied(struct coordinator *c, const struct proposal *p,
                          const struct state_result *result)
 {
-    struct leader_peer *peer = p->asked ? peers_find(c, p->peer) : NULL;
-
-    if (peer != NULL) {
-        peer->done = p->question;
-    }
     if (p->asked && result->accepted) {
         if (p->for_ms > 0) {
             lease_extend(c, p->for_ms);

@@ -156,8 +156,8 @@ static bool note(struct coordinator *c, const Rh__AdminMove *in)
     return coordinator_propose_note(c, PROPOSAL_NOTE, &told) != NULL;
 }
 
-static void wish_once(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMove *in,
-                      const struct plan_wishes *wishes)
+static void wish_once(struct coordinator *c, struct leader_peer *peer, Rh__AdminReply *reply,
+                      const Rh__AdminMove *in, const struct plan_wishes *wishes)
 {
     char text[ADMIN_TEXT_SIZE];
 
@@ -166,6 +166,7 @@ static void wish_once(struct coordinator *c, Rh__AdminReply *reply, const Rh__Ad
         return;
     }
     wishes_add_once(c, wishes);
+    peer->done = reply->tag;
     (void)snprintf(
         text,
         sizeof text,
@@ -187,7 +188,7 @@ static void tell_refusals(struct judged *j, Rh__AdminReply *reply, size_t all)
     admin_set_text(&reply->error, j->text);
 }
 
-bool move_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminReply *reply,
+bool move_ask(struct coordinator *c, struct leader_peer *peer, Rh__AdminReply *reply,
               const Rh__AdminMove *in)
 {
     struct judged j;
@@ -208,7 +209,7 @@ bool move_ask(struct coordinator *c, const struct leader_peer *peer, Rh__AdminRe
         preview_plan(c, reply, &p);
         mem_free(nodes);
     } else if (in->once) {
-        wish_once(c, reply, in, &j.wishes);
+        wish_once(c, peer, reply, in, &j.wishes);
     } else {
         later = pin_cells(c, peer, reply, &j.wishes, in);
     }

@@ -99,19 +99,6 @@ static const char *fault_of(const struct leader_peer *target, const Rh__AdminOpe
     return NULL;
 }
 
-/* The question may come again: its answer takes a while. */
-static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t question)
-{
-    for (size_t i = 0; i < c->proposals.count; i++) {
-        const struct proposal *p = &c->proposals.item[i];
-
-        if (p->kind == PROPOSAL_OPERATOR_REQUEST && p->peer == peer && p->question == question) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A copy, to be control_free()d. */
 static Rh__Control *operator_request_new(uint64_t route, uint64_t tag,
                                          const Rh__AdminOperatorRequest *in)
@@ -199,9 +186,6 @@ bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
     Rh__Control *operator_request = NULL;
     struct proposal *p = NULL;
 
-    if (is_under_way(c, peer->id, reply->tag)) {
-        return true;
-    }
     operator_request = fault == NULL ? operator_request_new(peer->id, reply->tag, in) : NULL;
     if (operator_request != NULL &&
         (peer->operator_request == reply->tag || is_unnoted(in))) { // it stands there already
@@ -219,9 +203,7 @@ bool operator_request_ask(struct coordinator *c, const struct leader_peer *peer,
         }
         return false;
     }
-    p->peer = peer->id;
-    p->asked = true;
-    p->question = reply->tag;
+    wish_expect(p, peer, reply->tag, 0);
     p->operator_request = operator_request;
     return true;
 }

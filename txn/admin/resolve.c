@@ -232,9 +232,7 @@ bool resolve_on_question(struct coordinator *c, const struct leader_peer *peer,
         admin_not_ready(c, reply);
         return false;
     }
-    p->peer = peer->id;
-    p->asked = true;
-    p->question = reply->tag;
+    wish_expect(p, peer, reply->tag, 0);
     return true;
 }
 

@@ -25,7 +25,11 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
                     const struct coordinator_event *event)
 {
     const struct state_result *result = event->result;
+    struct leader_peer *asker = p->asked ? peers_find(c, p->peer) : NULL;
 
+    if (asker != NULL && p->kind != PROPOSAL_OPERATOR_REQUEST) {
+        asker->done = p->question; // of a request, its target answers
+    }
     if (!result->accepted) {
         log_info("txn", "refused", "why=\"%s\"", result->why);
     }

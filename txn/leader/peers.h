@@ -36,8 +36,8 @@ struct leader_peer {
     uint64_t
         operator_request; /* an operator's question: its request stands in the history; 0 = none */
     uint64_t asked_node;  /* an operator's: the link of the node that was asked for values last */
-    uint64_t done; /* an operator's: tag of the last repair or maintenance that is done; 0 = none */
-    Rh__GetConfig told;           /* a gateway's figures; no pointers in it */
+    uint64_t done;        /* an operator's: tag of the last wish that has its answer; 0 = none */
+    Rh__GetConfig told;   /* a gateway's figures; no pointers in it */
     struct unanswered unanswered; /* what nodes owe it, and … */
     uint64_t unanswered_us;       /* … when it told so last */
 };

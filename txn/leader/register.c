@@ -545,6 +545,12 @@ void register_on_bye(struct coordinator *c, struct leader_peer *peer, uint64_t i
     }
 }
 
+/* It said goodbye; or it died, and an operator had wished it removed. */
+static bool is_to_go(const struct state_node *node)
+{
+    return node->barred && (node->clean || node->removed);
+}
+
 /* From the state alone, so that a new leader goes on with it. */
 void register_tidy(struct coordinator *c)
 {
@@ -559,9 +565,8 @@ void register_tidy(struct coordinator *c)
         Rh__CommandDeregister body = RH__COMMAND_DEREGISTER__INIT;
         struct proposal *p;
 
-        any = any || (node->barred && node->clean);
-        if (!node->barred || !node->clean ||
-            ring_owned_count(&c->state->view.ring, node->slot) > 0 ||
+        any = any || is_to_go(node);
+        if (!is_to_go(node) || ring_owned_count(&c->state->view.ring, node->slot) > 0 ||
             coordinator_proposal(c, PROPOSAL_DEREGISTER, node->slot) != NULL) {
             continue;
         }

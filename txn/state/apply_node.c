@@ -87,6 +87,7 @@ static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint6
     n->weight = in->weight;
     n->leaving = n->leaving && (!n->stopping || mutant(M_STOPSTAYS)) && !mutant(M_DRAINOVER);
     n->stopping = false;
+    n->removed = false;
     n->barred = false;
     n->clean = false;
 }
@@ -187,6 +188,8 @@ void apply_desire(struct change *c, const Rh__CommandDesire *in)
     // An operator's drain outlives the process and does not end it; a stop does both.
     n->stopping =
         leaving && (in->leaving == DESIRE_STOP || (n->stopping && in->leaving != DESIRE_DRAIN));
+    n->removed = n->stopping && (n->removed || mutant(M_STOPFORGOTTEN) ||
+                                 (in->leaving == DESIRE_STOP && in->wish != 0));
     if (in->wish != 0) {
         c->r->stamp = change_draw(c); // also when nothing changes: an older one must not undo that
         n->wish = in->wish;

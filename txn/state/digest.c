@@ -39,7 +39,7 @@ static void put_node(struct siphash *h, const struct state_node *n)
     }
     siphash_word(h,
                  (uint64_t)n->leaving | (uint64_t)n->stopping << 1 | (uint64_t)n->barred << 2 |
-                     (uint64_t)n->clean << 3);
+                     (uint64_t)n->clean << 3 | (uint64_t)n->removed << 4);
 }
 
 static void put_txn(struct siphash *h, const struct state_txn *t)

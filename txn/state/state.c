@@ -241,6 +241,7 @@ static void check_node(const struct state *s, const struct state_node *n)
     ASSERT(memcmp(&m->kinds, &n->kinds, sizeof n->kinds) == 0);
     ASSERT(IMPLIES(n->clean, n->barred));
     ASSERT(IMPLIES(n->stopping, n->leaving));
+    ASSERT(IMPLIES(n->removed, n->stopping));
     ASSERT(n->wished <= s->number && (n->wish == 0) == (n->wished == 0));
 }
 

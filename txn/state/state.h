@@ -43,6 +43,7 @@ struct state_node {
     uint32_t weight;
     bool leaving;    /* the operator or the node itself wants it empty */
     bool stopping;   /* leaving because its process is to end: undone by the next REGISTER */
+    bool removed;    /* stopping because an operator has it removed: dead, it is forgotten */
     bool barred;     /* fenced: this incarnation never serves again */
     bool clean;      /* barred by its own BYE */
     uint64_t wish;   /* an operator's last about it, by its random number; 0 = none yet */

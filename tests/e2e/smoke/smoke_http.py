@@ -102,6 +102,10 @@ def curl_calls_and_tells(binary):
         first = curl("-H", "Idempotency-Key: k1", "-d", "one", url)
         again = curl("-H", "Idempotency-Key: k1", "-H", f"Ringhold-Again: {first[1]['ringhold-ring']}", "-d", "two", url)
         assert first[2] == again[2] == b"one", (first, again)
+        back = Back(address)
+        assert back("POST", "/v1/actors/0/ada?mode=tell", b"told", Idempotency_Key="k2")[0] == 202
+        assert back("POST", "/v1/actors/0/ada", b"asked", Idempotency_Key="k2")[2] == b"told"  # what it came to
+        back.close()
         status, _, where = curl(url + "/where")
         assert status == 200 and json.loads(where)["node"] == "n1", where
         assert curl("-I", url + "/where")[0] == 200

@@ -193,6 +193,10 @@ def a_change_of_coordinators_is_told(binary):
             words = ["--id", str(i), "--listen", f"127.0.0.1:{fleet.ports[i]}", "--data", fleet.data(f"c{i}")]
             fleet.start(f"c{i}", ["coordinator", *words, "--join-group", "--admin", f"unix:{pages[i]}"])
         at = {i: f"{i}=127.0.0.1:{p}" for i, p in fleet.ports.items()}
+        # What is refused is not told: by what is wished, or by who is there.
+        for wish, why in ((at[2], "1, 3 or 5"), (f"{at[2]},{at[2]}", "given twice"), (f"{at[2]},5=127.0.0.1:1", "no answer")):
+            err = refused(fleet, "coordinators", "add", wish, "--timeout-ms", "60000")
+            assert why in err, err
         fleet.tell("coordinators", "add", f"{at[2]},{at[3]}")
         fleet.tell("coordinators", "replace", "1", at[4])
 
