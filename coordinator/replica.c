@@ -95,6 +95,11 @@ static void on_applied(void *context, uint64_t index)
 {
     struct daemon *d = context;
 
+    // Outcomes first: ids are held until they come. The next entry of the log, its thread and the
+    // plans of what begins next wait for nobody who waits.
+    if (d->links != NULL) {
+        links_flush(d->links);
+    }
     d->applied_index = index; // state.db gets it soon: daemon_commit_state()
     watermark_put(d->watermark, d->state.number, index);
     daemon_heed_state(d);

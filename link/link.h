@@ -144,8 +144,9 @@ bool links_rest(const struct links *links);
  * always. The clock is read for each piece that goes to the network: a node's lease may end while
  * its answers are queued (hole 30). */
 void links_set_gate(struct links *links, uint64_t until_us);
-/* Hand queued frames to the network: once at the end of each loop turn, in a uv_prepare_t with
- * config.loop. (Without, links_poll() ends with it.) */
+/* Hand queued frames to the network: at the end of each loop turn, in a uv_prepare_t with
+ * config.loop, and earlier for what the rest of the turn is not to keep back, also from within an
+ * event of the links. (Without config.loop, links_poll() ends with it.) */
 void links_flush(struct links *links);
 
 /* Queue a frame (copied). ERR_STOPPED: not up; ERR_BUSY: over the link's byte bound, nothing queued

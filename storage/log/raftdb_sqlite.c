@@ -465,6 +465,22 @@ static enum err open_file(struct raftdb *db, bool *empty)
     return ERR_OK;
 }
 
+/* The write-ahead log grows up to the thousand pages of a checkpoint, and is written over from then
+ * on. To grow costs each sync another write, of the file's size. So it grows at once, by what is
+ * rolled back: no reader looks behind the last commit. Without space for it, it grows as it may. */
+static void make_room(struct raftdb *db)
+{
+    static const char room[] = "PRAGMA cache_size = 16;" // so few, and the rest goes to the file
+                               "BEGIN IMMEDIATE; CREATE TABLE room (data BLOB);"
+                               "INSERT INTO room VALUES (zeroblob(4096 * 1030)); ROLLBACK;";
+
+    if (sqlite3_exec(db->sql, room, NULL, NULL, NULL) != SQLITE_OK &&
+        sqlite3_get_autocommit(db->sql) == 0) {
+        run(db, "ROLLBACK");
+    }
+    run(db, "PRAGMA cache_size = -2000"); // SQLite's own
+}
+
 static enum err open_all(struct raftdb *db, struct log_image *image,
                          const struct log_sqlite_config *config)
 {
@@ -494,6 +510,9 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
              ERR_OK ||
          !directory_sync(config->directory))) {
         e = raftdb_refuse(db, ERR_IO, strerror(errno));
+    }
+    if (e == ERR_OK) {
+        make_room(db);
     }
     return e;
 }

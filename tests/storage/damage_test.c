@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "tests/storage/coordinator_folder.h"
+#include "tests/storage/wal_end.h"
 
 #include "base/prng.h"
 
@@ -368,12 +369,16 @@ static void random_damage(size_t which, const char *name)
     struct prng random = {.state = 7};
     const struct kept *k = find_kept(which, name);
     size_t said = 0;
+    char end[320];
 
     assert_non_null(k);
-    for (size_t i = 0; i < trials() && k->size > 0; i++) {
+    put_folder(which);
+    path_of(name, end);
+    const size_t used = strcmp(name, "raft.db-wal") == 0 ? (size_t)wal_end(end) : k->size;
+    for (size_t i = 0; i < trials() && used > 0; i++) {
         char damage[128];
         char path[320];
-        const size_t at = (size_t)prng_between(&random, 0, k->size - 1);
+        const size_t at = (size_t)prng_between(&random, 0, used - 1);
         const unsigned bit = (unsigned)prng_between(&random, 0, 7);
 
         put_folder(which);

@@ -20,6 +20,7 @@
 
 #include "wire/versions.h"
 
+#include "tests/storage/wal_end.h"
 #include "tests/test.h"
 
 static char folder[64];
@@ -461,17 +462,45 @@ static void a_full_disk_ends_the_process_and_loses_nothing(void **state)
     assert_filled();
 }
 
-/* SQLite itself drops what follows a damaged frame without a word. */
-static void a_damaged_end_of_the_write_ahead_log_is_found_out(void **state)
+static off_t size_of(const char *file)
 {
     char path[128];
     struct stat st;
 
+    path_of(file, path, sizeof path);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* So no sync has the size of a file to write beside its content. */
+static void the_write_ahead_log_has_room_from_the_start(void **state)
+{
+    struct log_image image;
+
+    (void)state;
+    for (uint64_t first = 2; first < 300; first += 100) {
+        struct log_store *store = open_log(&image);
+        const off_t size = size_of("raft.db-wal");
+        assert_true(size > (off_t)1000 * 4096);
+        for (uint64_t i = first; i < first + 100; i++) {
+            append(store, i, 1, "8 bytes.");
+            log_sqlite_wait(store);
+        }
+        assert_int_equal(size_of("raft.db-wal"), size);
+        log_store_close(store);
+        log_image_fini(&image);
+    }
+}
+
+/* SQLite itself drops what follows a damaged frame without a word. */
+static void a_damaged_end_of_the_write_ahead_log_is_found_out(void **state)
+{
+    char path[128];
+
     (void)state;
     fill_and_die();
     path_of("raft.db-wal", path, sizeof path);
-    assert_int_equal(stat(path, &st), 0);
-    flip("raft.db-wal", (long)st.st_size - 100);
+    flip("raft.db-wal", wal_end(path) - 100);
     assert_int_equal(outcome(), ERR_CORRUPT);
     assert_non_null(strstr(last_line, "confirmed writes are missing"));
 }
@@ -693,6 +722,7 @@ int main(void)
         CASE(a_flipped_bit_anywhere_in_a_page_is_never_believed),
         CASE(what_was_confirmed_survives_a_kill),
         CASE(a_full_disk_ends_the_process_and_loses_nothing),
+        CASE(the_write_ahead_log_has_room_from_the_start),
         CASE(a_damaged_end_of_the_write_ahead_log_is_found_out),
         CASE(a_missing_database_or_witness_is_refused),
         CASE(an_older_copy_is_refused),

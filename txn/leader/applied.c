@@ -17,7 +17,7 @@ static void announce(struct coordinator *c, const struct state_result *result)
     body.delta = result->delta;
     out.body_case = RH__CONTROL__BODY_COMMIT;
     out.commit = &body;
-    peers_broadcast(c, &out);
+    peers_broadcast(c, &out, body.txn == 0 ? NULL : state_txn(c->state, body.txn));
 }
 
 /* A proposal of mine came out of the log. */

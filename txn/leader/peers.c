@@ -274,14 +274,17 @@ void peers_send(struct coordinator *c, uint64_t peer, Rh__Control *message)
     coordinator_put_send(c, peer, message);
 }
 
-void peers_broadcast(struct coordinator *c, Rh__Control *message)
+/* To those of all that take part in `t`, or to those that do not; `packed`: it is the last effect.
+ */
+static bool send_all(struct coordinator *c, Rh__Control *message, const struct state_txn *t,
+                     bool parts, bool packed)
 {
-    bool packed = false;
-
     for (size_t i = 0; i < c->peers.count; i++) {
         struct leader_peer *p = c->peers.item[i];
+        const struct state_node *node = peers_node(c, p, p->incarnation);
+        const bool part = node != NULL && t != NULL && state_txn_part(t, node->slot) != NULL;
 
-        if (p->role != ROLE_GATEWAY && peers_node(c, p, p->incarnation) == NULL) {
+        if ((p->role != ROLE_GATEWAY && node == NULL) || part != parts) {
             continue;
         }
         if (packed) {
@@ -291,6 +294,14 @@ void peers_broadcast(struct coordinator *c, Rh__Control *message)
         }
         packed = true;
     }
+    return packed;
+}
+
+void peers_broadcast(struct coordinator *c, Rh__Control *message, const struct state_txn *t)
+{
+    const bool packed = t != NULL && send_all(c, message, t, true, false);
+
+    (void)send_all(c, message, t, false, packed);
 }
 
 void peers_tell_leader(struct coordinator *c, const struct leader_peer *only)

@@ -104,8 +104,9 @@ uint64_t peers_silent_us(const struct coordinator *c, const struct state_node *n
 bool peers_gone(struct coordinator *c, const struct state_node *node);
 /* Send `message` (its header is filled in here) to one link. */
 void peers_send(struct coordinator *c, uint64_t peer, Rh__Control *message);
-/* Like peers_send(), to every gateway and every registered node. */
-void peers_broadcast(struct coordinator *c, Rh__Control *message);
+/* Like peers_send(), to every gateway and every registered node: first those that take part in `t`,
+ * which hold ids until they hear of it. NULL: nobody does. */
+void peers_broadcast(struct coordinator *c, Rh__Control *message, const struct state_txn *t);
 /* Tell one link, or (NULL) all of them, who leads. */
 void peers_tell_leader(struct coordinator *c, const struct leader_peer *only);
 
