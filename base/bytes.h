@@ -73,13 +73,14 @@ __attribute__((always_inline)) static inline void bytes_copy(void *to, const voi
     return;
 #endif
     if (size - 16 <= 16) {
-        uint64_t word[4];
+        uint64_t first[2];
+        uint64_t last[2];
 
-        memcpy(word, f, 16);
+        memcpy(first, f, 16);
         // cppcheck-suppress pointerOutOfBoundsCond; there are `size` bytes, the last 16 begin here
-        memcpy(word + 2, f + size - 16, 16);
-        memcpy(t, word, 16);
-        memcpy(t + size - 16, word + 2, 16);
+        memcpy(last, f + size - 16, 16);
+        memcpy(t, first, 16);
+        memcpy(t + size - 16, last, 16);
     } else if (size - 8 < 8) {
         uint64_t first;
         uint64_t last;
@@ -113,13 +114,17 @@ __attribute__((always_inline)) static inline void bytes_copy_value(void *to, con
     if (size - 33 < 32) {
         uint8_t *t = (uint8_t *)to;
         const uint8_t *f = (const uint8_t *)from;
-        uint64_t word[8];
+        uint64_t part[4][2]; // each goes through a register, and not by way of the stack
 
-        memcpy(word, f, 32);
+        memcpy(part[0], f, 16);
+        memcpy(part[1], f + 16, 16);
         // cppcheck-suppress pointerOutOfBoundsCond; there are `size` bytes, the last 32 begin here
-        memcpy(word + 4, f + size - 32, 32);
-        memcpy(t, word, 32);
-        memcpy(t + size - 32, word + 4, 32);
+        memcpy(part[2], f + size - 32, 16);
+        memcpy(part[3], f + size - 16, 16);
+        memcpy(t, part[0], 16);
+        memcpy(t + 16, part[1], 16);
+        memcpy(t + size - 32, part[2], 16);
+        memcpy(t + size - 16, part[3], 16);
         return;
     }
 #endif

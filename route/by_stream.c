@@ -64,6 +64,7 @@ static void note_due(struct by_stream *b, uint32_t due_ms)
 
 void by_stream_grow(struct by_stream *b)
 {
+    asker_grow(&b->asker);
     const size_t cap = b->asker.slot_cap;
     struct inquiry *more = mem_lines(cap * sizeof *more);
 
@@ -399,9 +400,15 @@ static bool ask(struct router *r, const struct router_plain *p, struct session *
                                     .due_ms = due_at(r->now_us + (uint64_t)timeout_ms * 1000),
                                     .stamp = route_stamp(r, p->kind)};
 
+    struct steady_sum sum = {0};
+
     note_due(&r->by_stream, in.due_ms);
+    if (r->by_stream.asker.spare == 0) {
+        by_stream_grow(&r->by_stream);
+    }
     const uint64_t rid = asker_ask(&r->by_stream.asker, to, &request, position, p->ticket);
-    steady_note(r, *p, in, asker_slot(rid));
+    steady_note(r, *p, in, asker_slot(rid), &sum);
+    steady_count(r, *p, session, sum);
     return true;
 }
 
@@ -456,6 +463,7 @@ static void begin_run(struct router *r, const struct router_plain *q)
         !route_has_begun(r, q->now_us) || !route_holds_little(r, q->known) || route_is_full(r)) {
         return;
     }
+    const struct ring *ring = &r->view->ring; // of it nothing changes in a run
     const uint64_t size = r->config.waiting_size_max - 1;
     const uint64_t deadline_us = r->now_us + (uint64_t)r->config.deadline_ms * 1000;
 
@@ -468,7 +476,9 @@ static void begin_run(struct router *r, const struct router_plain *q)
                                  .now_us = r->now_us,
                                  .due_ms = due_at(deadline_us),
                                  .size_max = size < SHARE_SIZE ? size : SHARE_SIZE,
-                                 .key = *route_kind_key(r, q->kind),
+                                 .hash = siphash_start(*route_kind_key(r, q->kind)),
+                                 .cell = ring->segment_count == 0 ? ring->cell : NULL,
+                                 .shift = (uint8_t)(64 - ring->grid),
                                  .stamp = route_stamp(r, q->kind)};
 }
 
@@ -730,21 +740,30 @@ void by_stream_note(struct router *r, const struct peer *peer, struct unanswered
 
 /* ---- frames ---- */
 
-/* Requests of one session that have ended, and are counted together: before anything else looks at
- * what is under way. */
+/* Requests of one session that have ended alike, and are counted together: before anything else
+ * looks at what is under way. */
 struct ended {
-    struct session *session; /* NULL = there are none */
-    uint64_t origin;         /* of all of them */
-    uint64_t size;           /* bytes that they counted with */
-    uint64_t shares;         /* as share_one() has them */
+    struct stream_client *by;
+    struct session *session; /* NULL = there are none, nor of what follows */
+    uint64_t origin;
+    uint32_t stamp;
+    enum reply_code code;
     uint32_t count;
+    uint64_t size;              /* bytes that they counted with */
+    uint64_t shares;            /* as share_one() has them */
+    struct router_effect *next; /* of the step's, which have room for it */
 };
 
-static void count_ended(struct router *r, struct ended *e)
+/* `number`: of the last answer of them. */
+static void count_ended(struct router *r, struct ended *e, uint64_t number)
 {
     if (e->count == 0) {
         return;
     }
+    client_ran(&r->by_stream.asker, e->by, e->count, number);
+    route_count_latency(r, e->stamp, e->code);
+    route_count_alike(r, e->count - 1);
+    r->out->count += e->count;
     r->size -= e->size;
     r->stats.in_flight -= e->count;
     r->stats.replied += e->count;
@@ -754,38 +773,62 @@ static void count_ended(struct router *r, struct ended *e)
     }
     ASSERT(e->session->unfinished >= e->count);
     e->session->unfinished -= e->count;
-    *e = (struct ended){0};
+    *e = (struct ended){.by = e->by};
 }
 
-/* As on_reply(), of a request that ran, and what it did stands. False: its client is gone. */
-__attribute__((always_inline)) static inline bool end_ran(struct router *r, struct ended *ended,
-                                                          const struct stream_slot *s,
-                                                          uint32_t slot, enum reply_code code,
-                                                          struct bytes body)
+__attribute__((always_inline)) static inline bool
+ends_alike(const struct ended *e, const struct inquiry *q, enum reply_code code)
 {
-    struct by_stream *b = &r->by_stream;
-    struct inquiry *q = &b->inquiry[slot];
+    return __builtin_expect(q->session == e->session && q->origin == e->origin &&
+                                q->stamp == e->stamp && e->code == code,
+                            true);
+}
 
-    if (__builtin_expect(q->session != ended->session || q->origin != ended->origin, false)) {
-        if (q->session->closed) {
-            return false;
-        }
-        count_ended(r, ended);
-        ended->session = q->session;
-        ended->origin = q->origin;
+/* The next to end does so in another way than those before it, or is another's: they are counted.
+ * `number` as in count_ended(). False: its client is gone. */
+__attribute__((noinline)) static bool begin_ended(struct router *r, struct ended *e,
+                                                  const struct inquiry *q, enum reply_code code,
+                                                  uint64_t number)
+{
+    if (q->session->closed) {
+        return false;
     }
-    route_count_latency(r, q->stamp, code);
-    struct router_effect *e = effects_add_reply(r->out);
-
-    e->session = ended->session->id;
-    e->ticket = route_ticket(r, q->flags, s->ticket, code, q->lost ? 2 : 1);
+    count_ended(r, e, number);
+    e->session = q->session;
+    e->origin = q->origin;
+    e->stamp = q->stamp;
     e->code = code;
+    e->next = effects_reserve(r->out, ROUTER_PREFETCH_MAX);
+    return true;
+}
+
+/* Few have these. Returns the ticket. */
+__attribute__((noinline)) static uint64_t end_rare(struct router *r, const struct inquiry *q,
+                                                   uint64_t ticket, enum reply_code code)
+{
+    r->must -= q->must;
+    q->session->told -= (q->flags & REQUEST_NO_REPLY) != 0;
+    return route_ticket(r, q->flags, ticket, code, q->lost ? 2 : 1);
+}
+
+/* As on_reply(), of a request that ran, and what it did stands. */
+__attribute__((always_inline)) static inline void end_ran(struct router *r, struct ended *ended,
+                                                          const struct stream_slot *s,
+                                                          struct inquiry *q, struct bytes body)
+{
+    struct router_effect *e = ended->next++;
+
+    e->type = ROUTER_REPLY; // which lends its bytes: of the others' fields none is read
+    e->common = NULL;
+    e->session = ended->session->id;
+    e->ticket = s->ticket;
+    e->code = ended->code;
     e->flags = q->flags;
     e->lent = body.data; // by a frame, as all answers here
     e->size = body.size;
-    if (__builtin_expect(q->must || (q->flags & REQUEST_NO_REPLY) != 0, false)) {
-        r->must -= q->must;
-        ended->session->told -= (q->flags & REQUEST_NO_REPLY) != 0;
+    if (__builtin_expect(((q->flags & (REQUEST_NO_REPLY | REQUEST_TRACED)) | q->must) != 0,
+                         false)) {
+        e->ticket = end_rare(r, q, s->ticket, ended->code);
     }
     ended->count++;
     ended->size += q->size;
@@ -795,9 +838,7 @@ __attribute__((always_inline)) static inline bool end_ran(struct router *r, stru
         ended->shares += one;
         share_take(&r->by_entity, s->position, one);
     }
-    b->due_ms[slot] = 0;
     q->session = NULL;
-    return true;
 }
 
 /* Any other, of that record. */
@@ -837,30 +878,36 @@ static enum err take_answers(struct router *r, struct peer *peer, struct router_
         asker_fetch(a, load_u64(record[i].data));
         __builtin_prefetch(&r->by_stream.inquiry[asker_slot(load_u64(record[i].data))], 1);
     }
-    struct ended ended = {0};
+    struct ended ended = {.by = c};
+    const uint32_t place = client_place(c);
+    // What was read before the link was lost (R1), and anything while a lane is in trouble, is
+    // taken the long way.
+    const uint64_t read = number <= c->log.said.ack ? c->log.said.ack - number + 1 : 0;
+    size_t steady = stands && a->lanes.count == 0 ? read : count;
 
     for (size_t i = 0; i < count; i++) {
         const uint64_t rid = load_u64(record[i].data);
         const uint8_t code = stream_answer_code(record[i]);
-        struct stream_slot *s = slot_that_ran(a, c, number + i, rid, code);
-        const struct bytes body = stream_answer_body(record[i]);
+        const enum reply_code how = code == ANSWER_OK ? REPLY_OK : REPLY_APP_ERROR;
+        const struct stream_slot *s = i >= steady ? slot_that_ran(a, place, rid, code) : NULL;
+        struct inquiry *q = &r->by_stream.inquiry[asker_slot(rid)];
 
-        if (s != NULL && stands &&
-            end_ran(r,
-                    &ended,
-                    s,
-                    asker_slot(rid),
-                    code == ANSWER_OK ? REPLY_OK : REPLY_APP_ERROR,
-                    body)) {
-            slot_ran(a, c, asker_slot(rid), number + i, body.size);
+        if (s != NULL &&
+            (ends_alike(&ended, q, how) || begin_ended(r, &ended, q, how, number + i - 1))) {
+            const struct bytes body = stream_answer_body(record[i]);
+
+            end_ran(r, &ended, s, q, body);
+            r->by_stream.due_ms[asker_slot(rid)] = 0;
+            slot_ran(a, c, asker_slot(rid), body.size);
             continue;
         }
-        count_ended(r, &ended);
+        count_ended(r, &ended, number + i - 1);
         if (take_other(r, peer, f, number + i, record[i]) != ERR_OK) {
             return ERR_CORRUPT;
         }
+        steady = a->lanes.count == 0 ? steady : count;
     }
-    count_ended(r, &ended);
+    count_ended(r, &ended, number + count - 1);
     f->left -= count;
     return f->left > 0 || f->records.left == 0 ? ERR_OK : ERR_CORRUPT;
 }
@@ -989,6 +1036,6 @@ uint64_t by_stream_check(const struct router *r)
             all += q->origin == 0 ? 0 : share_one(q->size);
         }
     }
-    ASSERT(count == b->count);
+    ASSERT(count == b->count && b->cap == b->asker.slot_cap);
     return all;
 }

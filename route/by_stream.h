@@ -21,6 +21,7 @@
 #define ROUTE_BY_STREAM_H
 
 #include "ring/hash.h"
+#include "ring/ring.h"
 #include "route/peer.h"
 #include "route/pending.h"
 #include "route/router.h"
@@ -57,9 +58,11 @@ struct steady_run {
     struct session *session;
     uint64_t session_id;
     uint64_t now_us;
-    uint32_t due_ms;     /* their deadline, the usual one */
-    size_t size_max;     /* r->size when it is over */
-    struct ring_key key; /* of that kind */
+    uint32_t due_ms;      /* their deadline, the usual one */
+    size_t size_max;      /* r->size when it is over */
+    struct siphash hash;  /* begun under the key of that kind */
+    const ring_hit *cell; /* where an id is, by its position above `shift`; NULL = by its segment */
+    uint8_t shift;
     uint32_t stamp;
 };
 
@@ -86,7 +89,7 @@ struct unanswered_node;
 void by_stream_init(struct router *r);
 void by_stream_fini(struct router *r);
 
-/* There are more slots than inquiries. */
+/* Make free slots, and inquiries beside them. */
 void by_stream_grow(struct by_stream *b);
 /* Something comes that is no request of the run. */
 static inline void by_stream_end_run(struct by_stream *b)

@@ -24,17 +24,13 @@ static inline struct router_effect *effects_add(struct router_effects *e,
     return item;
 }
 
-/* Likewise, for a REPLY that lends its bytes: of the others' fields none is read. */
-static inline struct router_effect *effects_add_reply(struct router_effects *e)
+/* Return where the next effects go, and so many of them have room. They are added with `count`. */
+static inline struct router_effect *effects_reserve(struct router_effects *e, size_t count)
 {
-    if (__builtin_expect(e->count == e->cap, false)) {
+    while (__builtin_expect(e->cap - e->count < count, false)) {
         effects_grow(e);
     }
-    struct router_effect *item = &e->item[e->count++];
-
-    item->type = ROUTER_REPLY;
-    item->common = NULL;
-    return item;
+    return &e->item[e->count];
 }
 
 static inline void effects_end(struct router_effects *e, struct router_effect *item)

@@ -234,6 +234,11 @@ route_count_latency(struct router *r, uint32_t stamp, enum reply_code code)
         route_count_anew(r, stamp, code);
     }
 }
+/* Likewise, of so many more that ended as the last that was counted. */
+static inline void route_count_alike(struct router *r, uint32_t count)
+{
+    r->timing.count += count;
+}
 /* What was counted as one is to be read. */
 void route_put_counted(struct router *r);
 /* At the end of a step, and before time goes on. */

@@ -57,13 +57,19 @@ static inline uint64_t share_one(size_t size)
     return UINT64_C(1) << 32 | (size + SHARE_GRAIN - 1) / SHARE_GRAIN;
 }
 
+/* `who` holds some more: the sum of share_one() of each. */
+static inline void share_put(struct share *s, uint64_t who, uint64_t some)
+{
+    if (!mutant(M_UNCOUNTED)) {
+        *share_low(s, who) += some;
+        *share_high(s, who) += some;
+    }
+}
+
 /* `who` holds one more, of so many bytes. */
 static inline void share_add(struct share *s, uint64_t who, size_t size)
 {
-    if (!mutant(M_UNCOUNTED)) {
-        *share_low(s, who) += share_one(size);
-        *share_high(s, who) += share_one(size);
-    }
+    share_put(s, who, share_one(size));
 }
 
 /* `who` gives back some: the sum of share_one() of each. */

@@ -78,7 +78,8 @@ __attribute__((always_inline)) static inline void drop(struct stream_asker *a,
     } else {
         mem_free(s->record);
     }
-    slot_over(a, s, (uint32_t)(s - a->slot));
+    slot_empty(a, s, (uint32_t)(s - a->slot));
+    a->under_way--;
 }
 
 void slot_free(struct stream_asker *a, struct stream_slot *s)
@@ -112,7 +113,8 @@ void slot_withdraw(struct stream_asker *a, struct stream_slot *s)
     sendlog_free(&a->stream[s->stream]->log, UINT64_MAX);
 }
 
-void asker_copy_out(struct stream_asker *a, struct stream_client *c)
+/* The oldest chunk goes, whatever of it is unanswered. */
+static void copy_out(struct stream_asker *a, struct stream_client *c)
 {
     struct stream_chunk *oldest = c->log.head;
 
@@ -125,6 +127,17 @@ void asker_copy_out(struct stream_asker *a, struct stream_client *c)
         }
     }
     sendlog_free(&c->log, UINT64_MAX);
+}
+
+void asker_grow_log(struct stream_asker *a, struct stream_client *c, size_t size)
+{
+    if (c->log.frame == NULL && !list_linked(&c->unsent)) {
+        list_push_back(&a->unsent, &c->unsent);
+    }
+    sendlog_grow(&c->log, size);
+    if (c->log.size > a->config.size_max) {
+        copy_out(a, c);
+    }
 }
 
 void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_client *c)
@@ -148,6 +161,9 @@ void slot_send(struct stream_asker *a, struct stream_slot *s, struct stream_clie
 __attribute__((always_inline)) static inline struct stream_slot *
 fill(struct stream_asker *a, struct stream_request *r, uint64_t position)
 {
+    if (a->spare == 0) {
+        asker_grow(a);
+    }
     struct stream_slot *s = slot_take(a, position, stream_request_size(r));
 
     r->rid = slot_rid(a, s);

@@ -190,7 +190,7 @@ static inline bool client_takes(const struct stream_asker *a, const struct strea
                                 size_t size)
 {
     return c->joined && !c->left && c->count < c->window &&
-           (c->count == 0 || c->size + size + c->count * c->reply_size <= a->config.size_max);
+           (c->size + size + c->count * c->reply_size <= a->config.size_max || c->count == 0);
 }
 /* From now on so many requests are SENT in that stream at most, and what waits may try. */
 void asker_limit(struct stream_asker *a, struct stream_client *c, uint32_t window);

@@ -72,6 +72,11 @@ static inline size_t sendlog_left(const struct sendlog *l)
 }
 /* The slow way of sendlog_room(): another frame, or chunk. */
 void sendlog_grow(struct sendlog *l, size_t size);
+/* Where the next record goes, for which sendlog_left() has room. */
+static inline uint8_t *sendlog_at(const struct sendlog *l)
+{
+    return l->tail->data + l->tail->used;
+}
 /* Where the next record goes, of `size` bytes; sendlog_put() when it is there. A frame says `ack`
  * and `version` of `said` as they are when it is begun (R4). */
 static inline uint8_t *sendlog_room(struct sendlog *l, size_t size)
@@ -79,7 +84,7 @@ static inline uint8_t *sendlog_room(struct sendlog *l, size_t size)
     if (__builtin_expect(sendlog_left(l) < size, false)) {
         sendlog_grow(l, size);
     }
-    return l->tail->data + l->tail->used;
+    return sendlog_at(l);
 }
 static inline void sendlog_put(struct sendlog *l, size_t size)
 {

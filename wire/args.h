@@ -61,13 +61,25 @@ __attribute__((always_inline)) static inline uint8_t *args_store(uint8_t *at,
     return at + arg->size;
 }
 
+/* Likewise, its name: that of most has three letters. */
+__attribute__((always_inline)) static inline uint8_t *args_name_store(uint8_t *at,
+                                                                      const struct bytes *name)
+{
+    if (name->size != 3) {
+        return args_store(at, name);
+    }
+    at = store_u32(at, 3);
+    at = store_u16(at, load_u16(name->data));
+    return store_u8(at, name->data[2]);
+}
+
 /* args_command_store(), inline. */
 __attribute__((always_inline)) static inline void args_command_put(uint8_t *at,
                                                                    const struct args_command *c)
 {
     ASSERT(c->rest_count + 2 <= ARGS_MAX);
     at = store_u8(at, (uint8_t)(c->rest_count + 2));
-    at = args_store(at, &c->name);
+    at = args_name_store(at, &c->name);
     at = args_store(at, &c->id);
     for (size_t i = 0; i < c->rest_count; i++) {
         at = store_u32(at, (uint32_t)c->rest[i].size);

@@ -278,7 +278,8 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
         return; // of a former connection, and not asked again
     }
     c->now_us = now_us;
-    client_took_reply(c, body.size);
+    client_took_replies(c, 1);
+    client_learn_size(c, body.size);
     client_owes(c, now_us);
     c->dialect->answer(c, reply, body);
     if (c->binding != NULL) {
@@ -299,6 +300,7 @@ size_t client_on_replies(struct client *c, const struct router_effects *effects,
     c->now_us = now_us;
     client_owes(c, now_us);
     const size_t end = c->dialect->answers(c, effects, from);
+    client_took_replies(c, end - from);
     client_account(c);
     return end - from;
 }

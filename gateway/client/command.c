@@ -130,19 +130,22 @@ const struct client_command *command_recall(struct command_memo *memo, struct by
     return memo->of[at].found;
 }
 
+static enum command_asks what_asks(const struct client_command *found, size_t count)
+{
+    if (found->run == run_key && (count == 2 || count == 3)) {
+        return count == 2 ? COMMAND_ASKS_KEY : COMMAND_ASKS_VALUE;
+    }
+    return found->run == run_call && count == 3 ? COMMAND_ASKS_CALL : COMMAND_ASKS_OTHER;
+}
+
 void command_note(struct command_heads *heads, struct bytes in, const struct resp_command *line,
                   const struct client_command *found)
 {
     struct resp_head head;
 
     if (resp_head_of(in, line, &head)) {
-        *command_noted(heads, in) = (struct command_head){
-            head,
-            found,
-            found->run == run_key    ? COMMAND_ASKS_KEY
-            : found->run == run_call ? COMMAND_ASKS_CALL
-                                     : COMMAND_ASKS_OTHER,
-        };
+        *command_noted(heads, in) =
+            (struct command_head){head, found, (uint8_t)what_asks(found, line->count)};
     }
 }
 

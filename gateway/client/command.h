@@ -44,11 +44,12 @@ struct command_memo {
         const struct client_command *found;
     } of[COMMAND_MEMO];
 };
-/* What a command asks for. */
+/* What a command asks for: keys_run() knows it, or it is OTHER. */
 enum command_asks {
     COMMAND_ASKS_OTHER,
-    COMMAND_ASKS_KEY,  /* run_key() */
-    COMMAND_ASKS_CALL, /* run_call() */
+    COMMAND_ASKS_KEY,   /* run_key(), of a key alone */
+    COMMAND_ASKS_VALUE, /* run_key(), of a key and one word more */
+    COMMAND_ASKS_CALL,  /* run_call(), of an id and a text */
 };
 /* Commands by how they began. */
 struct command_head {

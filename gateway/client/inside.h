@@ -45,8 +45,8 @@ struct dialect {
     size_t (*take)(struct client *c, struct bytes in);
     /* An answer to a ticket of its own. */
     void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
-    /* Likewise, of each from `from` on up to the first that is not client_takes_reply(); returns
-     * where that is. NULL = one at a time. */
+    /* Likewise, of each from `from` on up to the first that is not client_takes_reply(), with
+     * client_learn_size(); returns where that is. NULL = one at a time. */
     size_t (*answers)(struct client *c, const struct router_effects *effects, size_t from);
     /* True if the client still waits for answers. */
     bool (*owes)(const struct client *c);
@@ -194,12 +194,11 @@ static inline void client_learn_size(struct client *c, size_t size)
     c->reply_size =
         size >= c->reply_size ? size : c->reply_size - (c->reply_size - size + DECAY - 1) / DECAY;
 }
-/* The router replies to one part, with that many bytes. */
-static inline void client_took_reply(struct client *c, size_t size)
+/* The router has replied to so many parts. */
+static inline void client_took_replies(struct client *c, size_t count)
 {
-    ASSERT(c->in_flight > 0);
-    c->in_flight--;
-    client_learn_size(c, size);
+    ASSERT(c->in_flight >= count);
+    c->in_flight -= (uint32_t)count;
 }
 /* True if it is a reply to what a client asks, of this connection, which is bound to nothing. */
 static inline bool client_takes_reply(const struct client *c, const struct router_effect *reply)
@@ -207,10 +206,10 @@ static inline bool client_takes_reply(const struct client *c, const struct route
     return reply->type == ROUTER_REPLY && reply->session == c->session &&
            reply->ticket < TICKET_LOGIN;
 }
-/* The router was asked, with an answer to come or none; `asked` is its router_asked(). */
-static inline void client_has_asked(struct client *c, bool told, uint64_t asked)
+/* The router was asked, with so many answers to come; `asked` is its router_asked(). */
+static inline void client_has_asked(struct client *c, uint32_t count, uint64_t asked)
 {
-    c->in_flight += told ? 0 : 1;
+    c->in_flight += count;
     c->asked = asked;
 }
 static inline void client_close(struct client *c)
@@ -310,6 +309,11 @@ static inline struct slot *client_add_slot(struct client *c, enum slot_shape sha
 
     slot->protocol = c->protocol;
     return slot;
+}
+/* Likewise, for one, where there is a free slot. */
+static inline void client_put_slot(struct client *c, enum slot_shape shape)
+{
+    slots_put(&c->slots, shape)->protocol = c->protocol;
 }
 /* Bytes that were given to the connection and are not out yet. */
 size_t client_unsent(const struct client *c);

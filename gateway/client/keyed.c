@@ -114,7 +114,7 @@ void keyed_ask(struct client *c, uint64_t session, const struct ask *ask, uint64
         await_answer(c, session);
     }
     router_ask(all->router, &event, c->effects);
-    client_has_asked(c, told, router_asked(all->router));
+    client_has_asked(c, told ? 0 : 1, router_asked(all->router));
     if (told && find(all, session) == NULL) {
         close_session(all, session, c->now_us, c->effects);
     }

@@ -37,8 +37,22 @@ bool keys_take_trace(struct client *c, const struct resp_command *line, const ui
 void run_call(struct client *c, const struct client_command *command,
               const struct resp_command *line)
 {
+    struct target to;
+    uint64_t number = 0;
+    const uint8_t *trace = NULL;
+
     (void)command;
-    keys_call(c, line);
+    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size) ||
+        !keys_takes_trace(c, line, &trace)) {
+        return;
+    }
+    client_add_slot(c, SLOT_OPAQUE, 1, &number);
+    client_ask_now(c,
+                   &(struct ask){.ticket = ticket_of(number, 0),
+                                 .kind = to.kind,
+                                 .id = to.id,
+                                 .body = line->arg[2],
+                                 .trace = trace});
 }
 
 void run_tell(struct client *c, const struct client_command *command,
@@ -65,7 +79,28 @@ void run_tell(struct client *c, const struct client_command *command,
 void run_key(struct client *c, const struct client_command *command,
              const struct resp_command *line)
 {
-    keys_ask(c, command, line);
+    const struct bytes name = bytes_of(command->name, command->name_size);
+    struct target to;
+    uint64_t number = 0;
+
+    if (line->count > ARGS_MAX) {
+        client_reply_error(c, "ERR a command to one actor has at most %d words", (int)ARGS_MAX);
+        return;
+    }
+    if (!client_finds(c, line->arg[1], &to)) {
+        return;
+    }
+    const struct args_command body = keys_command(name, to.id, &line->arg[1], line->count - 1);
+
+    if (keys_check_body_size(c, body.size)) {
+        client_add_slot(c, SLOT_VALUE, 1, &number);
+        client_ask_now(c,
+                       &(struct ask){.ticket = ticket_of(number, 0),
+                                     .flags = keys_flags(command),
+                                     .kind = to.kind,
+                                     .id = to.id,
+                                     .command = &body});
+    }
 }
 
 static bool check_keys(struct client *c, const struct resp_command *line, size_t step)

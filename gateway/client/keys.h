@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands that ask one entity once, inline: nearly all that come. keys.c has the others.
+ * Commands that go to entities: what keys.c and keys_run.c share.
  */
 #ifndef GATEWAY_CLIENT_KEYS_H
 #define GATEWAY_CLIENT_KEYS_H
@@ -51,53 +51,14 @@ static inline bool keys_takes_trace(struct client *c, const struct resp_command 
     return line->count == PLAIN || keys_take_trace(c, line, trace);
 }
 
-/* `CALL id body`. */
-__attribute__((always_inline)) static inline void keys_call(struct client *c,
-                                                            const struct resp_command *line)
+/* keys_run(), where the router is in a run. (keys_run.c) */
+size_t keys_run_on(struct client *c, struct bytes in, size_t most);
+/* Run those at the front of `in` that ask one entity once, `most` of them, in the router's run
+ * (struct steady_run). Returns how many bytes they took: one that is unusual, and those behind it,
+ * are left. */
+static inline size_t keys_run(struct client *c, struct bytes in, size_t most)
 {
-    struct target to;
-    uint64_t number = 0;
-    const uint8_t *trace = NULL;
-
-    if (!client_finds(c, line->arg[1], &to) || !keys_check_body_size(c, line->arg[2].size) ||
-        !keys_takes_trace(c, line, &trace)) {
-        return;
-    }
-    client_add_slot(c, SLOT_OPAQUE, 1, &number);
-    client_ask_now(c,
-                   &(struct ask){.ticket = ticket_of(number, 0),
-                                 .kind = to.kind,
-                                 .id = to.id,
-                                 .body = line->arg[2],
-                                 .trace = trace});
-}
-
-/* A command to a key's actor. */
-__attribute__((always_inline)) static inline void
-keys_ask(struct client *c, const struct client_command *command, const struct resp_command *line)
-{
-    const struct bytes name = bytes_of(command->name, command->name_size);
-    struct target to;
-    uint64_t number = 0;
-
-    if (line->count > ARGS_MAX) {
-        client_reply_error(c, "ERR a command to one actor has at most %d words", (int)ARGS_MAX);
-        return;
-    }
-    if (!client_finds(c, line->arg[1], &to)) {
-        return;
-    }
-    const struct args_command body = keys_command(name, to.id, &line->arg[1], line->count - 1);
-
-    if (keys_check_body_size(c, body.size)) {
-        client_add_slot(c, SLOT_VALUE, 1, &number);
-        client_ask_now(c,
-                       &(struct ask){.ticket = ticket_of(number, 0),
-                                     .flags = keys_flags(command),
-                                     .kind = to.kind,
-                                     .id = to.id,
-                                     .command = &body});
-    }
+    return c->all->router->by_stream.run.left == 0 ? 0 : keys_run_on(c, in, most);
 }
 
 #endif

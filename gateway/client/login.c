@@ -151,7 +151,8 @@ static void refuse(struct client *c, struct bytes text)
 void login_answered(struct client *c, const struct router_effect *reply, struct bytes body,
                     uint64_t now_us)
 {
-    client_took_reply(c, 0); // nothing of it goes to the client
+    client_took_replies(c, 1); // nothing of it goes to the client
+    client_learn_size(c, 0);
     over(c);
     client_owes(c, now_us);
     if (c->closing || c->dropped) {

@@ -176,7 +176,7 @@ static size_t answers(struct client *c, const struct router_effects *effects, si
         const struct router_effect *reply = &effects->item[i];
         const struct bytes body = router_effect_bytes(effects, reply);
 
-        client_took_reply(c, body.size);
+        client_learn_size(c, body.size);
         if (reply->code == REPLY_OK && ticket_what(reply->ticket) == TICKET_REQUEST &&
             !c->closing) {
             packet_put_ok(&c->out, (uint32_t)reply->ticket, body);

@@ -231,61 +231,61 @@ __attribute__((always_inline)) static inline void put_value(struct client *c, in
 }
 
 /* The usual case: one part, first in line. Its reply goes out without a stop in the slot. */
-__attribute__((always_inline)) static inline bool
-answer_directly(struct client *c, const struct router_effect *reply, struct bytes body)
+__attribute__((always_inline)) static inline bool answer_directly(struct client *c,
+                                                                  const struct slot *first,
+                                                                  const struct router_effect *reply,
+                                                                  struct bytes body)
 {
-    struct slots *s = &c->slots;
-
-    if (ticket_slot(reply->ticket) != s->head || s->head == s->tail || !is_good(reply)) {
+    if (ticket_slot(reply->ticket) != c->slots.head || first == NULL || !is_good(reply)) {
         return false;
     }
-    const struct slot *slot = &s->ring[s->head & (s->cap - 1)];
-
-    if (slot->shape == SLOT_VALUE) {
-        put_value(c, slot->protocol, body);
-    } else if (slot->shape == SLOT_OPAQUE) {
+    if (first->shape == SLOT_VALUE) {
+        put_value(c, first->protocol, body);
+    } else if (first->shape == SLOT_OPAQUE) {
         resp_put_bulk_now(&c->out, body);
     } else {
         return false;
     }
-    slots_skip(s);
+    slots_skip(&c->slots);
     return true;
 }
 
-/* What became the first while it was answered already. */
-__attribute__((noinline)) static void put_ready(struct client *c)
+/* What became the first while it was answered already goes out. Returns the first then. */
+__attribute__((noinline)) static struct slot *put_ready(struct client *c)
 {
     while (slots_ready(&c->slots)) {
         (void)slots_pop(&c->slots, &c->out);
     }
+    return slots_front(&c->slots);
 }
 
-__attribute__((always_inline)) static inline void
-take(struct client *c, const struct router_effect *reply, struct bytes body)
+/* `first` is slots_front(). Returns what is that then. */
+__attribute__((always_inline)) static inline struct slot *
+take(struct client *c, struct slot *first, const struct router_effect *reply, struct bytes body)
 {
-    if (!answer_directly(c, reply, body)) {
+    if (!answer_directly(c, first, reply, body)) {
         take_answer(c, reply, body);
     }
-    if (slots_ready(&c->slots)) {
-        put_ready(c);
-    }
+    first = slots_front(&c->slots);
+    return first != NULL && first->left == 0 ? put_ready(c) : first;
 }
 
 static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
 {
-    take(c, reply, body);
+    (void)take(c, slots_front(&c->slots), reply, body);
 }
 
 static size_t answers(struct client *c, const struct router_effects *effects, size_t from)
 {
+    struct slot *first = slots_front(&c->slots);
     size_t i = from;
 
     for (; i < effects->count && client_takes_reply(c, &effects->item[i]); i++) {
         const struct router_effect *reply = &effects->item[i];
         const struct bytes body = router_effect_bytes(effects, reply);
 
-        client_took_reply(c, body.size);
-        take(c, reply, body);
+        client_learn_size(c, body.size);
+        first = take(c, first, reply, body);
     }
     return i;
 }
@@ -346,8 +346,8 @@ static inline void count_local_reply(struct client *c, uint64_t number)
 }
 
 /* It was found, and takes so many arguments. */
-__attribute__((always_inline)) static inline void
-run_known(struct client *c, const struct client_command *command, const struct resp_command *line)
+static void run_known(struct client *c, const struct client_command *command,
+                      const struct resp_command *line)
 {
     const uint64_t number = c->slots.tail;
 
@@ -443,34 +443,21 @@ __attribute__((noinline)) static bool run_any(struct client *c, struct bytes in,
     UNREACHABLE();
 }
 
-/* Run one that asks one entity once. True: it did, or its error waits for its turn. */
-__attribute__((always_inline)) static inline bool
-ask_once(struct client *c, const struct command_head *noted, const struct resp_command *line)
+/* Run the command at the front of `in`. Most begin as one did before. As run_any(); `asks`: it may
+ * have asked one entity once, and has done nothing else. */
+static bool run_one(struct client *c, struct bytes in, struct resp_output *parsed, bool *asks)
 {
-    const uint64_t number = c->slots.tail;
+    const struct command_head *noted =
+        in.size < RESP_HEAD_MAX ? NULL : command_noted(&c->all->heads, in);
 
-    c->all->stats.commands++;
-    if (noted->asks == COMMAND_ASKS_KEY) {
-        keys_ask(c, noted->found, line);
-    } else {
-        keys_call(c, line);
+    if (noted != NULL && noted->found != NULL && resp_begins(in, &noted->head) &&
+        resp_parse_behind(&c->parser, in, &noted->head, parsed)) {
+        *asks = noted->asks != COMMAND_ASKS_OTHER;
+        run_known(c, noted->found, &parsed->command);
+        return true;
     }
-    count_local_reply(c, number);
-    return c->slots.tail != number;
-}
-
-/* Run a command that begins as one did before. Returns how many more there is room for, of `room`
- * with it; 0: it is to be looked at again. */
-__attribute__((always_inline)) static inline size_t run_noted(struct client *c,
-                                                              const struct command_head *noted,
-                                                              const struct resp_command *line,
-                                                              size_t room)
-{
-    if (noted->asks != COMMAND_ASKS_OTHER && !c->in_multi) {
-        return ask_once(c, noted, line) && !c->rests ? room - 1 : 0;
-    }
-    run_known(c, noted->found, line);
-    return 0;
+    *asks = false;
+    return run_any(c, in, parsed);
 }
 
 /* Run the commands at the front of `in`; returns how many bytes they took. */
@@ -484,22 +471,21 @@ static size_t run_commands(struct client *c, struct bytes in)
     client_note_half(c, false);
     while (more && at < in.size) {
         const struct bytes rest = bytes_of(in.data + at, in.size - at);
-        // Most begin as one did before.
-        const struct command_head *noted =
-            rest.size < RESP_HEAD_MAX ? NULL : command_noted(&c->all->heads, rest);
+        const uint64_t tail = c->slots.tail;
 
         room = room > 0 ? room : client_room(c, rest.size);
         if (room == 0) {
             break;
         }
-        if (noted != NULL && noted->found != NULL && resp_begins(rest, &noted->head) &&
-            resp_parse_behind(&c->parser, rest, &noted->head, &parsed)) {
-            room = run_noted(c, noted, &parsed.command, room);
-        } else {
-            more = run_any(c, rest, &parsed);
-            room = 0;
+        const size_t taken = keys_run(c, rest, room);
+        bool asks = taken > 0;
+
+        if (taken == 0) {
+            more = run_one(c, rest, &parsed, &asks);
         }
-        at += parsed.taken;
+        at += taken > 0 ? taken : parsed.taken;
+        const size_t asked = (size_t)(c->slots.tail - tail);
+        room = asks && asked > 0 && !c->rests ? room - asked : 0;
     }
     return c->closing || c->dropped ? in.size : at;
 }

@@ -78,6 +78,16 @@ static inline struct slot *slots_add(struct slots *s, enum slot_shape shape, uin
     return slot;
 }
 
+/* Append one of one part, for which there is a free slot. */
+static inline struct slot *slots_put(struct slots *s, enum slot_shape shape)
+{
+    struct slot *slot = &s->ring[s->tail++ & (s->cap - 1)];
+
+    slot->shape = (uint8_t)shape;
+    slot->parts = slot->left = 1;
+    return slot;
+}
+
 static inline struct slot *slots_front(const struct slots *s) /* NULL = none */
 {
     return s->head == s->tail ? NULL : &s->ring[s->head & (s->cap - 1)];

@@ -339,11 +339,6 @@ static const uint8_t *take_long_number(const uint8_t *at, const uint8_t *end, si
     return at + 2;
 }
 
-static inline bool is_line_end(const uint8_t *at)
-{
-    return memcmp(at, "\r\n", 2) == 0;
-}
-
 /* Most have one digit, or two. */
 static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t mark,
                                          size_t *number)
@@ -353,63 +348,30 @@ static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, 
     }
     const size_t first = (size_t)at[1] - '0';
 
-    if (is_line_end(at + 2) && first <= 9) {
+    if (resp_ends_line(at + 2) && first <= 9) {
         *number = first;
         return at + 4;
     }
     const size_t second = (size_t)at[2] - '0';
 
-    if (is_line_end(at + 3) && first - 1 < 9 && second <= 9) {
+    if (resp_ends_line(at + 3) && first - 1 < 9 && second <= 9) {
         *number = first * 10 + second;
         return at + 5;
     }
     return take_long_number(at, end, number);
 }
 
-/* A bulk that take_bulk_whole() does not know; NULL: its bytes are not all there, or not like that.
- */
-__attribute__((noinline)) static const uint8_t *take_any_bulk(const uint8_t *at, const uint8_t *end,
-                                                              struct bytes *out)
+const uint8_t *resp_take_any_bulk(const uint8_t *at, const uint8_t *end, struct bytes *out)
 {
     size_t size = 0;
 
     at = take_number(at, end, '$', &size);
     if (at == NULL || (size_t)(end - at) < size + 2 || size > RESP_BULK_MAX ||
-        !is_line_end(at + size)) {
+        !resp_ends_line(at + size)) {
         return NULL;
     }
     *out = bytes_of(at, size);
     return at + size + 2;
-}
-
-/* A bulk of up to 99 bytes, as most are. */
-__attribute__((always_inline)) static inline const uint8_t *
-take_bulk_whole(const uint8_t *at, const uint8_t *end, struct bytes *out)
-{
-    const ptrdiff_t left = end - at;
-    const uint8_t *text = NULL;
-    size_t size = 0;
-
-    if (left < 6 || at[0] != '$') {
-        return take_any_bulk(at, end, out);
-    }
-    const size_t first = (size_t)at[1] - '0';
-    const size_t second = (size_t)at[2] - '0';
-
-    if (is_line_end(at + 3) && first - 1 < 9 && second <= 9) { // "$64\r\n"
-        size = first * 10 + second;
-        text = at + 5;
-    } else if (is_line_end(at + 2) && first <= 9) { // "$3\r\n"
-        size = first;
-        text = at + 4;
-    } else {
-        return take_any_bulk(at, end, out);
-    }
-    if ((size_t)(end - text) < size + 2 || !is_line_end(text + size)) {
-        return NULL;
-    }
-    *out = bytes_of(text, size);
-    return text + size + 2;
 }
 
 /* Arguments from number `first` on, of which every byte is there. False: they are not. */
@@ -419,7 +381,7 @@ parse_bulks(struct bytes in, const uint8_t *at, size_t first, size_t count, stru
     const uint8_t *end = in.data + in.size;
 
     for (size_t i = first; i < count; i++) {
-        at = take_bulk_whole(at, end, &out->command.arg[i]);
+        at = resp_take_bulk(at, end, &out->command.arg[i]);
         if (at == NULL) {
             return false;
         }
@@ -467,7 +429,7 @@ bool resp_head_of(struct bytes in, const struct resp_command *command, struct re
 bool resp_parse_behind(const struct resp_parser *p, struct bytes in, const struct resp_head *head,
                        struct resp_output *out)
 {
-    if (p->at != 0 || p->scanned != 0 || p->refusal != NULL) {
+    if (!resp_parser_is_fresh(p)) {
         return false;
     }
     out->command.arg[0] = bytes_of(in.data + head->size - 2 - head->word, head->word);
@@ -512,7 +474,7 @@ enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffe
     if (in.size == 0) {
         return RESP_MORE;
     }
-    if (p->at == 0 && p->scanned == 0 && p->refusal == NULL && parse_whole(in, out)) {
+    if (resp_parser_is_fresh(p) && parse_whole(in, out)) {
         return RESP_COMMAND;
     }
     ASSERT((size_t)p->at + p->scanned <= in.size);

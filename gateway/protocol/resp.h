@@ -64,6 +64,11 @@ struct resp_output {
 
 /* Make the parser fresh; one that is all zero is fresh. */
 void resp_parser_reset(struct resp_parser *p);
+/* True if nothing of a command was seen yet. */
+static inline bool resp_parser_is_fresh(const struct resp_parser *p)
+{
+    return p->at == 0 && p->scanned == 0 && p->refusal == NULL;
+}
 
 /* Parse from `in`, which begins where the last command ended. `scratch` keeps the words of an
  * inline command until the next call; many parsers may share it. */
@@ -98,6 +103,46 @@ static inline bool resp_begins(struct bytes in, const struct resp_head *head)
  * unusual, and the parser has seen nothing of it. */
 bool resp_parse_behind(const struct resp_parser *p, struct bytes in, const struct resp_head *head,
                        struct resp_output *out);
+
+/* resp_take_bulk() of one that is longer, or unusual. */
+const uint8_t *resp_take_any_bulk(const uint8_t *at, const uint8_t *end, struct bytes *out);
+static inline bool resp_ends_line(const uint8_t *at)
+{
+    return load_u16(at) == ('\r' | '\n' << 8);
+}
+/* Take the next argument of a command, inline: one of up to 99 bytes, as most are. Returns what is
+ * behind it; NULL: its bytes are not all there, or not like that. */
+__attribute__((always_inline)) static inline const uint8_t *
+resp_take_bulk(const uint8_t *at, const uint8_t *end, struct bytes *out)
+{
+    const uint8_t *text = NULL;
+    size_t size = 0;
+
+    if (__builtin_expect(end - at >= 6 && at[0] == '$', true)) {
+        const size_t first = (size_t)at[1] - '0';
+        const size_t second = (size_t)at[2] - '0';
+
+        if (resp_ends_line(at + 3) && first - 1 < 9 && second <= 9) { // "$64\r\n"
+            size = first * 10 + second;
+            text = at + 5;
+        } else if (resp_ends_line(at + 2) && first <= 9) { // "$3\r\n"
+            size = first;
+            text = at + 4;
+        }
+    }
+    if (__builtin_expect(text == NULL, false)) {
+        struct bytes any = {0}; // so that `out` stays in registers
+
+        text = resp_take_any_bulk(at, end, &any);
+        *out = any;
+        return text;
+    }
+    if (__builtin_expect((size_t)(end - text) < size + 2 || !resp_ends_line(text + size), false)) {
+        return NULL;
+    }
+    *out = bytes_of(text, size);
+    return text + size + 2;
+}
 
 /* A number of at most 10 digits as Redis takes it: a sign, no leading zero, nothing else. */
 bool resp_number(struct bytes text, int64_t *number);

@@ -114,28 +114,28 @@ static void a_write_takes_few_instructions(void **state)
 {
     (void)state;
     check_instructions((struct way){GATEWAY_RIG_SET, false}, 2420);
-    check_instructions((struct way){GATEWAY_RIG_SET, true}, 1370);
+    check_instructions((struct way){GATEWAY_RIG_SET, true}, 1125);
 }
 
 static void a_read_takes_few_instructions(void **state)
 {
     (void)state;
     check_instructions((struct way){GATEWAY_RIG_GET, false}, 2370);
-    check_instructions((struct way){GATEWAY_RIG_GET, true}, 1310);
+    check_instructions((struct way){GATEWAY_RIG_GET, true}, 1095);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2290);
-    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1265);
+    check_instructions((struct way){GATEWAY_RIG_CALL, false}, 2300);
+    check_instructions((struct way){GATEWAY_RIG_CALL, true}, 1100);
 }
 
 static void a_packet_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2250);
-    check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 1230);
+    check_instructions((struct way){GATEWAY_RIG_PACKETS, false}, 2220);
+    check_instructions((struct way){GATEWAY_RIG_PACKETS, true}, 1185);
 }
 
 static void what_is_kept_for_reuse_is_bounded(void **state)
