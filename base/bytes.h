@@ -113,13 +113,17 @@ __attribute__((always_inline)) static inline void bytes_copy_value(void *to, con
     if (size - 33 < 32) {
         uint8_t *t = (uint8_t *)to;
         const uint8_t *f = (const uint8_t *)from;
-        uint64_t word[8];
+        uint64_t word[4][2]; // by 16 bytes, which gcc keeps in registers
 
-        memcpy(word, f, 32);
+        memcpy(word[0], f, 16);
+        memcpy(word[1], f + 16, 16);
         // cppcheck-suppress pointerOutOfBoundsCond; there are `size` bytes, the last 32 begin here
-        memcpy(word + 4, f + size - 32, 32);
-        memcpy(t, word, 32);
-        memcpy(t + size - 32, word + 4, 32);
+        memcpy(word[2], f + size - 32, 16);
+        memcpy(word[3], f + size - 16, 16);
+        memcpy(t, word[0], 16);
+        memcpy(t + 16, word[1], 16);
+        memcpy(t + size - 32, word[2], 16);
+        memcpy(t + size - 16, word[3], 16);
         return;
     }
 #endif
