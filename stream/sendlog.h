@@ -63,7 +63,8 @@ void sendlog_init(struct sendlog *l, struct stream_chunks *chunks, enum stream_f
 /* Give all chunks back: nothing is kept. The numbers go on. */
 void sendlog_drop(struct sendlog *l);
 
-/* Bytes of records that the open frame has room for; 0 = the next record begins another. */
+/* Bytes of records that the open frame has room for, fewer than STREAM_CHUNK_SIZE: a larger record
+ * leaves none in its chunk. 0 = the next record begins another frame. */
 static inline size_t sendlog_left(const struct sendlog *l)
 {
     return __builtin_expect(l->frame != NULL && l->next - l->said.first < FRAME_RECORDS_MAX, true)

@@ -193,18 +193,16 @@ struct taking {
     uint64_t waited_ms;
 };
 
-/* Some of a frame, whose memory is asked for together. */
-static enum err take_some(struct stream_servers *v, struct stream_served *s,
+static enum err take_some(const struct stream_servers *v, struct stream_served *s,
                           const struct taking *what, size_t done, struct reader *in)
 {
-    const struct stream_head *head = what->head;
     struct stream_request r[STREAM_TAKEN_AT_ONCE];
     const uint8_t *at[STREAM_TAKEN_AT_ONCE + 1];
-    uint64_t position[STREAM_TAKEN_AT_ONCE];
     const size_t left = what->count - done;
+    const size_t most = left < STREAM_TAKEN_AT_ONCE ? left : STREAM_TAKEN_AT_ONCE;
     size_t count = 0;
 
-    for (; count < left && count < STREAM_TAKEN_AT_ONCE; count++) {
+    for (; count < most; count++) {
         at[count] = in->at;
         if (stream_request_get(in, &r[count]) != ERR_OK) {
             break;
@@ -212,26 +210,15 @@ static enum err take_some(struct stream_servers *v, struct stream_served *s,
     }
     at[count] = in->at;
     if (count > 0) {
-        v->config.locate(v->config.context, r, count, position);
-    }
-    if (v->config.fetch != NULL && count > 0) {
-        v->config.fetch(v->config.context, position, count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const enum server_verdict verdict =
-            server_take(&s->stream, head->first + done + i, head->ack, r[i].rid, position[i]);
+        const struct stream_some some = {.by = s,
+                                         .head = what->head,
+                                         .request = r,
+                                         .at = at,
+                                         .count = count,
+                                         .first = what->head->first + done,
+                                         .waited_ms = what->waited_ms};
 
-        if (verdict == SERVER_RUN) {
-            const struct stream_taken t = {.by = s,
-                                           .request = &r[i],
-                                           .record = bytes_of(at[i], (size_t)(at[i + 1] - at[i])),
-                                           .position = position[i],
-                                           .ack = head->ack,
-                                           .version = head->version,
-                                           .waited_ms = what->waited_ms};
-
-            v->config.take(v->config.context, &t);
-        }
+        v->config.take(v->config.context, &some);
     }
     return in->bad ? ERR_CORRUPT : ERR_OK;
 }

@@ -5,7 +5,7 @@
  * while something of them still runs.
  *
  *     frame -> servers_frame() -+-> BEGIN, JOIN: JOINED or GONE is said
- *                               +-> requests: `take` of each that is to be run or queued
+ *                               +-> requests: `take` of some of them at a time
  *                               +-> of a newer ring: kept until servers_go_on()
  *
  * What is answered lies in the logs until the network takes it: servers_unsent().
@@ -37,6 +37,20 @@ struct stream_served {
     uint64_t lost_ms;     /* when it was seen to have no connection; 0 = it has one */
 };
 
+enum { STREAM_TAKEN_AT_ONCE = 16 };
+
+/* Some requests of a frame, STREAM_TAKEN_AT_ONCE at most, in their order: to be taken one by one by
+ * servers_take(). All is borrowed, but the stream stays until what is taken of it is ended. */
+struct stream_some {
+    struct stream_served *by;
+    const struct stream_head *head; /* of the frame */
+    const struct stream_request *request;
+    const uint8_t *const *at; /* where the records begin, and the last one ends */
+    size_t count;
+    uint64_t first;     /* number of the first of these */
+    uint64_t waited_ms; /* that waited so long for its ring */
+};
+
 /* A request that was taken: to be run, or queued, and ended by server_answer(), server_refuse() or
  * a forward. `ack` is for server_judge(). */
 struct stream_taken {
@@ -49,7 +63,30 @@ struct stream_taken {
     uint64_t waited_ms; /* that waited so long for its ring */
 };
 
-enum { STREAM_TAKEN_AT_ONCE = 16 };
+/* Take the i-th of these, which is at that position; each one once, in their order. False: there is
+ * nothing to do for it. */
+MUST_CHECK static inline bool servers_take(const struct stream_some *some, size_t i,
+                                           uint64_t position)
+{
+    return server_take(&some->by->stream,
+                       some->first + i,
+                       some->head->ack,
+                       some->request[i].rid,
+                       position) == SERVER_RUN;
+}
+/* The i-th of these, which was taken. */
+static inline struct stream_taken servers_taken(const struct stream_some *some, size_t i,
+                                                uint64_t position)
+{
+    return (struct stream_taken){.by = some->by,
+                                 .request = &some->request[i],
+                                 .record =
+                                     bytes_of(some->at[i], (size_t)(some->at[i + 1] - some->at[i])),
+                                 .position = position,
+                                 .ack = some->head->ack,
+                                 .version = some->head->version,
+                                 .waited_ms = some->waited_ms};
+}
 
 struct stream_servers_config {
     uint64_t incarnation;
@@ -64,11 +101,8 @@ struct stream_servers_config {
     size_t streams_max;
     size_t chunks_spare; /* 64 */
     void *context;
-    /* Where the entities of so many requests, STREAM_TAKEN_AT_ONCE at most, are on the ring. */
-    void (*locate)(void *context, const struct stream_request *r, size_t count, uint64_t *position);
-    /* A hint: requests for these, STREAM_TAKEN_AT_ONCE at most, are taken next. NULL = unheeded. */
-    void (*fetch)(void *context, const uint64_t *position, size_t count);
-    void (*take)(void *context, const struct stream_taken *t);
+    /* Say where these are on the ring, and take each of them: servers_take(). */
+    void (*take)(void *context, const struct stream_some *some);
     /* A connection lost its stream by a frame that had waited; `why` as of servers_frame(): let go
      * of it. */
     void (*lost)(void *context, uint64_t connection, enum err why);

@@ -33,14 +33,14 @@ void args_command_store(uint8_t *at, const struct args_command *c)
 
 enum err args_get(struct bytes in, struct args *args)
 {
-    struct bytes rest = in;
-    const size_t count = args_begin(&rest);
+    struct args_rest rest = {0};
+    const size_t count = args_begin(&rest, in);
     size_t i = 0;
 
     while (i < count && args_next(&rest, &args->arg[i])) {
         i++;
     }
-    args->count = i == count && rest.size == 0 ? (uint8_t)count : 0;
+    args->count = i == count && rest.left == 0 ? (uint8_t)count : 0;
     return args->count > 0 ? ERR_OK : ERR_CORRUPT;
 }
 

@@ -88,27 +88,35 @@ __attribute__((always_inline)) static inline void args_command_put(uint8_t *at,
     }
 }
 
-/* Take an argument list apart without a place for all of it: how many there are, and 0 if it is
- * none; then the next one, false: it does not fit. Behind the last nothing may be left. */
-static inline size_t args_begin(struct bytes *in)
+/* An argument list that is taken apart without a place for all of it. */
+struct args_rest {
+    const uint8_t *at; /* the next one, borrowed */
+    size_t left;       /* bytes of all that come, without their sizes */
+};
+/* Begin with it: how many there are, and 0 if it is none. */
+static inline size_t args_begin(struct args_rest *rest, struct bytes in)
 {
-    const size_t count = in->size == 0 ? 0 : in->data[0];
+    const size_t count = in.size == 0 ? 0 : in.data[0];
+    const size_t sizes = 1 + count * sizeof(uint32_t);
 
-    if (count < 1 || count > ARGS_MAX) {
+    if (count - 1 >= ARGS_MAX || in.size < sizes) {
         return 0;
     }
-    *in = bytes_of(in->data + 1, in->size - 1);
+    *rest = (struct args_rest){.at = in.data + 1, .left = in.size - sizes};
     return count;
 }
-static inline bool args_next(struct bytes *in, struct bytes *arg)
+/* Take the next one, of as many as there are. False: it does not fit. Behind the last nothing may
+ * be left. */
+static inline bool args_next(struct args_rest *rest, struct bytes *arg)
 {
-    const size_t size = in->size < sizeof(uint32_t) ? 0 : load_u32(in->data);
+    const size_t size = load_u32(rest->at); // which was counted in the beginning
 
-    if (in->size < sizeof(uint32_t) || in->size - sizeof(uint32_t) < size) {
+    if (rest->left < size) {
         return false;
     }
-    *arg = bytes_of(in->data + sizeof(uint32_t), size);
-    *in = bytes_of(arg->data + size, in->size - sizeof(uint32_t) - size);
+    *arg = bytes_of(rest->at + sizeof(uint32_t), size);
+    rest->at = arg->data + size;
+    rest->left -= size;
     return true;
 }
 /* Decode a whole body; `args` borrows from it. ERR_CORRUPT: not exactly one list, or a count out of

@@ -4,16 +4,7 @@
  */
 #include "wire/stream.h"
 
-enum {
-    CHAIN_ITEM = 8,
-    BODY_AT = 20, /* and so on: where sizes and bits are */
-    FLAGS_AT = 26,
-    HOPS_AT = 28,
-    CHAIN_AT = 29,
-    ID_AT = 30,
-    HASH_AT = 31,
-    FLAGS = STREAM_REQUEST_FLAGS,
-};
+enum { CHAIN_ITEM = 8, CHAIN_AT = 29, FLAGS = STREAM_REQUEST_FLAGS };
 
 static enum err get_end(struct reader *in, bool fits)
 {
@@ -125,13 +116,12 @@ static bool get_bits(struct reader *in, uint8_t bits, struct stream_request *r)
            named == (r->name.asker != 0);
 }
 
-/* The rest of one that has what few have: its fixed fields were read. */
-__attribute__((noinline)) static enum err get_other(struct reader *in, struct stream_request *r)
+enum err stream_request_get_other(struct reader *in, struct stream_request *r)
 {
     const uint8_t *at = get_bytes(in, STREAM_REQUEST_SIZE);
-    const size_t body_size = load_u32(at + BODY_AT);
+    const size_t body_size = load_u32(at + STREAM_BODY_AT);
     const size_t chain_count = at[CHAIN_AT];
-    const size_t id_size = at[ID_AT];
+    const size_t id_size = at[STREAM_ID_AT];
 
     if (r->rid == 0 || id_size == 0 || (r->flags & ~FLAGS) != 0 || r->hops > STREAM_HOPS_MAX ||
         chain_count > RECORD_CHAIN_MAX || body_size > RECORD_BODY_MAX + RECORD_WITH_BODY_MAX ||
@@ -148,46 +138,6 @@ __attribute__((noinline)) static enum err get_other(struct reader *in, struct st
     r->body = bytes_of(rest + chain_size + id_size, body_size);
     r->command = NULL;
     return get_end(in, request_body_is_sound(r->flags, r->body));
-}
-
-enum err stream_request_get(struct reader *in, struct stream_request *r)
-{
-    const uint8_t *at = in->at;
-
-    if (in->bad || in->left < STREAM_REQUEST_SIZE) {
-        return get_end(in, false);
-    }
-    r->rid = load_u64(at);
-    r->session = load_u64(at + 8);
-    r->hash = load_u64(at + HASH_AT);
-    r->ttl_ms = load_u32(at + 16);
-    r->kind = load_u16(at + 24);
-    r->flags = at[FLAGS_AT];
-    r->hops = at[HOPS_AT];
-    // Few are traced, another node's, a chain's, asked again or of a session that its client owns:
-    // one look sees that.
-    const uint32_t rare =
-        load_u32(at + FLAGS_AT) & ~(uint32_t)(FLAGS & ~(REQUEST_CALL | REQUEST_TRACED));
-    const size_t body_size = load_u32(at + BODY_AT);
-    const size_t id_size = at[ID_AT];
-    const size_t size = STREAM_REQUEST_SIZE + id_size + body_size;
-    r->plain = rare == 0;
-    if (!r->plain || body_size > RECORD_BODY_MAX) {
-        return get_other(in, r);
-    }
-    if (r->rid == 0 || id_size == 0 || in->left < size) {
-        return get_end(in, false);
-    }
-    r->chain = (struct bytes){0};
-    r->owned.seq = 0;
-    r->name.asker = 0;
-    r->again = false;
-    r->command = NULL;
-    r->id = bytes_of(at + STREAM_REQUEST_SIZE, id_size);
-    r->body = bytes_of(at + STREAM_REQUEST_SIZE + id_size, body_size);
-    in->at = at + size;
-    in->left -= size;
-    return ERR_OK;
 }
 
 enum err stream_answer_get(struct reader *in, struct stream_answer *a)

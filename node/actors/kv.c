@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/decimal.h"
 #include "base/mem.h"
+#include "wire/cursor.h"
 #include "wire/record.h"
 
 #include <stdio.h>
@@ -24,22 +25,25 @@ struct kv {
     struct buffer value;
 };
 
-/* What runs: the command's words after its key. */
+/* Whose command runs, and its words after the key. Both are by value, so that they stay in
+ * registers. */
 struct kv_call {
     struct rh_actor *actor;
     struct kv *kv;
+};
+struct kv_words {
     const struct rh_bytes *word;
     size_t count;
 };
 
 /* The last thing that a command does: who holds no value by then ends, for there is nothing to
  * keep. */
-static void answer(const struct kv_call *c, struct rh_value value)
+static inline void answer(struct kv_call c, struct rh_value value)
 {
-    if (!c->kv->exists) {
-        (void)rh_passivate(c->actor);
+    if (__builtin_expect(!c.kv->exists, false)) {
+        (void)rh_passivate(c.actor);
     }
-    (void)rh_reply(c->actor, value);
+    (void)rh_reply(c.actor, value);
 }
 
 static struct rh_value value_of(const struct kv *kv)
@@ -48,7 +52,7 @@ static struct rh_value value_of(const struct kv *kv)
 }
 
 /* False after an error was answered. */
-static bool fits(const struct kv_call *c, size_t size)
+static inline bool fits(struct kv_call c, size_t size)
 {
     if (size > VALUE_SIZE_MAX) {
         answer(c, rh_error("ERR string exceeds maximum allowed size (1 MiB less 512 bytes)"));
@@ -57,11 +61,22 @@ static bool fits(const struct kv_call *c, size_t size)
     return true;
 }
 
-static void assign(struct kv *kv, struct rh_bytes value)
+__attribute__((noinline)) static void assign_longer(struct kv *kv, struct rh_bytes value)
 {
     kv->exists = true;
     buffer_clear(&kv->value);
     buffer_put(&kv->value, value.data, value.size);
+}
+
+static inline void assign(struct kv *kv, struct rh_bytes value)
+{
+    if (__builtin_expect(kv->value.cap < value.size, false)) {
+        assign_longer(kv, value);
+        return;
+    }
+    kv->exists = true;
+    kv->value.size = value.size;
+    bytes_copy_value(kv->value.data, value.data, value.size);
 }
 
 static void erase(struct kv *kv)
@@ -95,9 +110,9 @@ static bool parse_number(const void *data, size_t size, int64_t *out)
     return true;
 }
 
-static void add(const struct kv_call *c, int64_t by)
+static void add(struct kv_call c, int64_t by)
 {
-    struct kv *kv = c->kv;
+    struct kv *kv = c.kv;
     int64_t now = 0;
     char text[DECIMAL_MAX];
 
@@ -117,13 +132,14 @@ static void add(const struct kv_call *c, int64_t by)
 
 /* ---- commands ---- */
 
-static void on_get(const struct kv_call *c)
+static void on_get(struct kv_call c, struct kv_words w)
 {
-    answer(c, value_of(c->kv));
+    (void)w;
+    answer(c, value_of(c.kv));
 }
 
 /* Redis knows it, or nobody. */
-static void refuse_option(const struct kv_call *c, struct rh_bytes word)
+__attribute__((noinline)) static void refuse_option(struct kv_call c, struct rh_bytes word)
 {
     static const char *const known[] = {"EX", "PX", "EXAT", "PXAT", "KEEPTTL", "GET"};
     char text[64] = "ERR syntax error";
@@ -137,114 +153,128 @@ static void refuse_option(const struct kv_call *c, struct rh_bytes word)
     answer(c, rh_error(text));
 }
 
-static void on_set(const struct kv_call *c)
+/* True: the options behind the value let it be set. Else that was answered. */
+__attribute__((noinline)) static bool options_let(struct kv_call c, struct kv_words w)
 {
     bool if_absent = false;
     bool if_present = false;
 
-    for (size_t i = 1; i < c->count; i++) {
-        const bool two = c->word[i].size == 2;
+    for (size_t i = 1; i < w.count; i++) {
+        const bool two = w.word[i].size == 2;
 
-        if (two && strncasecmp(c->word[i].data, "NX", 2) == 0) {
+        if (two && strncasecmp(w.word[i].data, "NX", 2) == 0) {
             if_absent = true;
-        } else if (two && strncasecmp(c->word[i].data, "XX", 2) == 0) {
+        } else if (two && strncasecmp(w.word[i].data, "XX", 2) == 0) {
             if_present = true;
         } else {
-            refuse_option(c, c->word[i]);
-            return;
+            refuse_option(c, w.word[i]);
+            return false;
         }
     }
     if (if_absent && if_present) {
         answer(c, rh_error("ERR syntax error"));
-        return;
+        return false;
     }
-    if ((if_absent && c->kv->exists) || (if_present && !c->kv->exists)) {
+    if ((if_absent && c.kv->exists) || (if_present && !c.kv->exists)) {
         answer(c, rh_nil());
+        return false;
+    }
+    return true;
+}
+
+static void on_set(struct kv_call c, struct kv_words w)
+{
+    if (w.count > 1 && !options_let(c, w)) {
         return;
     }
-    if (fits(c, c->word[0].size)) {
-        assign(c->kv, c->word[0]);
+    if (fits(c, w.word[0].size)) {
+        assign(c.kv, w.word[0]);
         answer(c, rh_text("OK"));
     }
 }
 
-static void on_setnx(const struct kv_call *c)
+static void on_setnx(struct kv_call c, struct kv_words w)
 {
-    if (c->kv->exists) {
+    if (c.kv->exists) {
         answer(c, rh_integer(0));
-    } else if (fits(c, c->word[0].size)) {
-        assign(c->kv, c->word[0]);
+    } else if (fits(c, w.word[0].size)) {
+        assign(c.kv, w.word[0]);
         answer(c, rh_integer(1));
     }
 }
 
-static void on_getset(const struct kv_call *c)
+static void on_getset(struct kv_call c, struct kv_words w)
 {
-    struct kv old = *c->kv;
+    struct kv old = *c.kv;
 
-    if (fits(c, c->word[0].size)) {
-        *c->kv = (struct kv){0};
-        assign(c->kv, c->word[0]);
+    if (fits(c, w.word[0].size)) {
+        *c.kv = (struct kv){0};
+        assign(c.kv, w.word[0]);
         answer(c, value_of(&old));
         erase(&old);
     }
 }
 
-static void on_del(const struct kv_call *c)
+static void on_del(struct kv_call c, struct kv_words w)
 {
-    const bool existed = c->kv->exists;
+    const bool existed = c.kv->exists;
 
-    erase(c->kv);
+    (void)w;
+    erase(c.kv);
     answer(c, rh_integer(existed));
 }
 
-static void on_exists(const struct kv_call *c)
+static void on_exists(struct kv_call c, struct kv_words w)
 {
-    answer(c, rh_integer(c->kv->exists));
+    (void)w;
+    answer(c, rh_integer(c.kv->exists));
 }
 
-static void on_strlen(const struct kv_call *c)
+static void on_strlen(struct kv_call c, struct kv_words w)
 {
-    answer(c, rh_integer((int64_t)c->kv->value.size));
+    (void)w;
+    answer(c, rh_integer((int64_t)c.kv->value.size));
 }
 
-static void on_append(const struct kv_call *c)
+static void on_append(struct kv_call c, struct kv_words w)
 {
-    struct kv *kv = c->kv;
+    struct kv *kv = c.kv;
 
-    if (fits(c, kv->value.size + c->word[0].size)) {
+    if (fits(c, kv->value.size + w.word[0].size)) {
         kv->exists = true;
-        buffer_put(&kv->value, c->word[0].data, c->word[0].size);
+        buffer_put(&kv->value, w.word[0].data, w.word[0].size);
         answer(c, rh_integer((int64_t)kv->value.size));
     }
 }
 
-static void on_incr(const struct kv_call *c)
+static void on_incr(struct kv_call c, struct kv_words w)
 {
+    (void)w;
     add(c, 1);
 }
 
-static void on_decr(const struct kv_call *c)
+static void on_decr(struct kv_call c, struct kv_words w)
 {
+    (void)w;
     add(c, -1);
 }
 
-static void on_incrby(const struct kv_call *c)
+static void on_incrby(struct kv_call c, struct kv_words w)
 {
     int64_t by = 0;
 
-    if (!parse_number(c->word[0].data, c->word[0].size, &by)) {
+    if (!parse_number(w.word[0].data, w.word[0].size, &by)) {
         answer(c, rh_error("ERR value is not an integer or out of range"));
         return;
     }
     add(c, by);
 }
 
-static void on_decrby(const struct kv_call *c)
+static void on_decrby(struct kv_call c, struct kv_words w)
 {
     int64_t by = 0;
 
-    if (!parse_number(c->word[0].data, c->word[0].size, &by)) {
+    if (!parse_number(w.word[0].data, w.word[0].size, &by)) {
         answer(c, rh_error("ERR value is not an integer or out of range"));
     } else if (by == INT64_MIN) {
         answer(c, rh_error("ERR decrement would overflow"));
@@ -253,39 +283,44 @@ static void on_decrby(const struct kv_call *c)
     }
 }
 
-static const struct {
-    const char *name;
-    size_t size;
-    size_t words_min; /* after the key */
+enum { NAME_MAX_SIZE = 7 };
+
+static const struct kv_command {
+    char name[NAME_MAX_SIZE + 1]; /* with zeros behind it: a word */
+    size_t words_min;             /* after the key */
     size_t words_max;
-    void (*run)(const struct kv_call *c);
+    void (*run)(struct kv_call c, struct kv_words w);
 } commands[] = {
-    {"get", 3, 0, 0, on_get},
-    {"set", 3, 1, SIZE_MAX, on_set},
-    {"del", 3, 0, 0, on_del},
-    {"exists", 6, 0, 0, on_exists},
-    {"incr", 4, 0, 0, on_incr},
-    {"incrby", 6, 1, 1, on_incrby},
-    {"decr", 4, 0, 0, on_decr},
-    {"decrby", 6, 1, 1, on_decrby},
-    {"append", 6, 1, 1, on_append},
-    {"strlen", 6, 0, 0, on_strlen},
-    {"getset", 6, 1, 1, on_getset},
-    {"setnx", 5, 1, 1, on_setnx},
+    {"get", 0, 0, on_get},
+    {"set", 1, SIZE_MAX, on_set},
+    {"del", 0, 0, on_del},
+    {"exists", 0, 0, on_exists},
+    {"incr", 0, 0, on_incr},
+    {"incrby", 1, 1, on_incrby},
+    {"decr", 0, 0, on_decr},
+    {"decrby", 1, 1, on_decrby},
+    {"append", 1, 1, on_append},
+    {"strlen", 0, 0, on_strlen},
+    {"getset", 1, 1, on_getset},
+    {"setnx", 1, 1, on_setnx},
 };
 
-/* The name is of so many bytes as the known one, whose letters are small ones. */
-static inline bool is_named(const char *name, const char *known, size_t size)
+/* The name in small letters, with zeros behind it; 0 = it is none of those above. */
+static inline uint64_t word_of(struct rh_bytes name)
 {
-    size_t i = 0;
+    const uint8_t *letter = name.data;
+    uint64_t word = 0;
 
-    while (i < size && (name[i] | ' ') == known[i]) {
-        i++;
+    if (name.size > NAME_MAX_SIZE) {
+        return 0;
     }
-    return i == size;
+    for (size_t i = name.size; i > 0; i--) {
+        word = word << 8 | letter[i - 1] | ' ';
+    }
+    return word;
 }
 
-__attribute__((noinline)) static void refuse_command(const struct kv_call *c, struct rh_bytes name,
+__attribute__((noinline)) static void refuse_command(struct kv_call c, struct rh_bytes name,
                                                      const char *known)
 {
     char text[128];
@@ -302,21 +337,22 @@ __attribute__((noinline)) static void refuse_command(const struct kv_call *c, st
     answer(c, rh_error(text));
 }
 
-static void run_command(const struct kv_call *c, struct rh_bytes name)
+static void run_command(struct kv_call c, struct rh_bytes name, struct kv_words w)
 {
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (commands[i].size != name.size ||
-            !is_named(name.data, commands[i].name, commands[i].size)) {
-            continue;
-        }
-        if (c->count >= commands[i].words_min && c->count <= commands[i].words_max) {
-            commands[i].run(c);
-        } else {
-            refuse_command(c, name, commands[i].name);
-        }
-        return;
+    const uint64_t word = word_of(name);
+    const struct kv_command *end = commands + sizeof commands / sizeof commands[0];
+    const struct kv_command *k = commands;
+
+    while (k < end && load_u64((const uint8_t *)k->name) != word) {
+        k++;
     }
-    refuse_command(c, name, NULL);
+    if (k == end) {
+        refuse_command(c, name, NULL);
+    } else if (w.count < k->words_min || w.count > k->words_max) {
+        refuse_command(c, name, k->name);
+    } else {
+        k->run(c, w);
+    }
 }
 
 /* ---- a payload as a command line ---- */
@@ -373,7 +409,7 @@ static int kv_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     return RH_OK;
 }
 
-__attribute__((noinline)) static void run_line(struct kv_call *c, struct rh_bytes line)
+__attribute__((noinline)) static void run_line(struct kv_call c, struct rh_bytes line)
 {
     struct rh_bytes word[WORDS_MAX];
     const size_t count = split(line, word);
@@ -382,26 +418,22 @@ __attribute__((noinline)) static void run_line(struct kv_call *c, struct rh_byte
         answer(c, rh_error("ERR the payload is not a command line"));
         return;
     }
-    c->word = word + 1;
-    c->count = count - 1;
-    run_command(c, word[0]);
-    c->word = NULL; // they end here
-    c->count = 0;
+    run_command(c, word[0], (struct kv_words){word + 1, count - 1});
 }
 
 static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
-    struct kv_call c = {.actor = actor, .kv = instance};
+    const struct kv_call c = {.actor = actor, .kv = instance};
+    const struct rh_bytes *argument = message->argument;
+    const size_t count = message->argument_count;
 
-    if (message->argument_count == 0) {
-        run_line(&c, message->payload);
-        return;
+    if (count == 0) {
+        run_line(c, message->payload);
+    } else if (count == 1) {
+        run_command(c, argument[0], (struct kv_words){0});
+    } else { // behind the key
+        run_command(c, argument[0], (struct kv_words){argument + 2, count - 2});
     }
-    const size_t skip = message->argument_count > 1 ? 2 : 1;
-
-    c.word = message->argument + skip;
-    c.count = message->argument_count - skip;
-    run_command(&c, message->argument[0]);
 }
 
 static int kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)

@@ -161,8 +161,8 @@ struct at_once {
     bool done; /* it is complete, and the answer is below */
     enum err error;
     enum answer_code code;
-    uint8_t *room;       /* where the answer may be written, … */
-    size_t room_size;    /* … if it is no longer than that; 0 = nowhere */
+    uint8_t *room;    /* where the answer may be written, … */
+    size_t room_size; /* … if it is no longer than that, RECORD_BODY_MAX at most; 0 = nowhere */
     struct bytes answer; /* there, or borrowed until the next run */
 };
 

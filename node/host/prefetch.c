@@ -140,13 +140,11 @@ void host_prefetch(struct host *h, const struct request_record *r, size_t count,
     h->prefetch.taken = 0;
 }
 
-/* Of a bucket's records the first is looked at; few have more. */
 void prefetch_taken(const struct host *h, const uint64_t *position, size_t count,
-                    void (*fetch)(const struct rh_actor *instance))
+                    void (*fetch)(const struct rh_actor *instance), struct actor **found)
 {
     const struct pool *pool = &h->actors.pool;
     uint32_t first[STREAM_TAKEN_AT_ONCE];
-    const struct actor *found[STREAM_TAKEN_AT_ONCE];
 
     for (size_t i = 0; i < count; i++) {
         lookup_fetch(&h->actors.table, position[i]);
@@ -157,10 +155,15 @@ void prefetch_taken(const struct host *h, const uint64_t *position, size_t count
         pool_fetch(pool, first[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        found[i] = first[i] == 0 ? NULL : pool_at(pool, first[i]);
-        if (found[i] != NULL && found[i]->instance != NULL) {
-            __builtin_prefetch(found[i]->instance, 1);
-            __builtin_prefetch((const uint8_t *)found[i]->instance + 64, 1);
+        struct actor *a = actor_at(&h->actors, first[i]);
+
+        while (a != NULL && a->position != position[i]) {
+            a = actor_at(&h->actors, a->same);
+        }
+        found[i] = a;
+        if (a != NULL && a->instance != NULL) {
+            __builtin_prefetch(a->instance, 1);
+            __builtin_prefetch((const uint8_t *)a->instance + 64, 1);
         }
     }
     for (size_t i = 0; fetch != NULL && i < count; i++) {

@@ -42,10 +42,11 @@ static inline const struct way *prefetch_take(struct prefetch *p, uint64_t posit
 
 /* The ring changed: positions that were told are void. */
 void prefetch_forget(struct prefetch *a);
-/* Hint that requests of a stream for these, STREAM_TAKEN_AT_ONCE at most, come next; `fetch` as in
- * struct host_server. */
+/* Requests of a stream for these, STREAM_TAKEN_AT_ONCE at most, come next: find an actor at each
+ * position, of whatever id, NULL = there is none. Good until something else is done with the host.
+ * `fetch` as in struct host_server. */
 void prefetch_taken(const struct host *h, const uint64_t *position, size_t count,
-                    void (*fetch)(const struct rh_actor *instance));
+                    void (*fetch)(const struct rh_actor *instance), struct actor **found);
 /* Hint that these actors are held or released next: fetches the memory that it needs. */
 void prefetch_actors(const struct host *h, struct actor *const *a, size_t count);
 /* Actors are made of these, one by one: the same for those that come soon. */

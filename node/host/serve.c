@@ -189,66 +189,76 @@ size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *
 }
 
 /* It has run. Its stream is to be fed since its frame came. */
-__attribute__((noinline)) static void end_taken(struct host *h, const struct stream_taken *t,
-                                                const struct actor *a, const struct at_once *run)
+__attribute__((noinline)) static void end_taken(struct host *h, const struct some_taken *t,
+                                                size_t i, const struct actor *a)
 {
-    const struct stream_mark mark = {.by = t->by, .rid = t->request->rid, .ack = t->ack};
-    const struct answer_record answer = run_answer(h, a, run->code, run->answer);
+    const struct stream_mark mark = {
+        .by = t->some->by, .rid = t->some->request[i].rid, .ack = t->some->head->ack};
+    const struct answer_record answer = run_answer(h, a, t->run.code, t->run.answer);
 
     streams_end(h, &mark, &answer);
 }
 
-__attribute__((noinline)) static void runs_taken(struct host *h, const struct stream_taken *t,
-                                                 struct actor *a)
+__attribute__((noinline)) static void runs_taken(struct host *h, const struct some_taken *t,
+                                                 size_t i, struct actor *a)
 {
+    const struct stream_taken taken = servers_taken(t->some, i, t->position[i]);
     struct request_record record;
-    const struct admission in = streams_admission(h, t, &record);
+    const struct admission in = streams_admission(h, &taken, &record);
 
     (void)run_begin(h, a, NULL, &in);
 }
 
-bool serve_taken(struct host *h, const struct stream_taken *t, const struct host_server *server)
+static inline struct actor *actor_of(const struct host *h, const struct some_taken *t, size_t i)
 {
-    const struct stream_request *r = t->request;
-    struct stream_server *s = &t->by->stream;
-    struct at_once run;
+    const struct stream_request *r = &t->some->request[i];
+    const struct image_name name = {.position = t->position[i], .kind = r->kind, .id = r->id};
+    struct actor *found = t->found[i];
 
-    const struct kind_state *kind = h->streams.kind;
+    return __builtin_expect(found != NULL && actor_is(found, &name), true)
+               ? found
+               : actor_find(&h->actors, name);
+}
+
+bool serve_taken(struct host *h, struct some_taken *t, size_t i, const struct kind_state *kind)
+{
+    const struct stream_request *r = &t->some->request[i];
+    const struct host_server *server = h->streams.server;
+    struct stream_server *s = &t->some->by->stream;
+    struct at_once *run = &t->run;
 
     if (!steady_request(r) || !steady_kind(kind) || !kind->at_once ||
-        !steady_cell(h, t->position) || servers_is_full(&h->streams.servers, t->by) ||
+        !steady_cell(h, t->position[i]) || servers_is_full(&h->streams.servers, t->some->by) ||
         s->passed_count > 0) {
         return false;
     }
-    struct actor *a = actor_find(
-        &h->actors, (struct image_name){.position = t->position, .kind = r->kind, .id = r->id});
+    struct actor *a = actor_of(h, t, i);
     if (!steady_actor(h, a)) {
         return false;
     }
-    run.instance = a->instance;
-    run.kind = r->kind;
-    run.id = r->id;
-    run.message.ticket = h->work.run_ticket + 1;
-    run.message.body = r->body;
-    run.message.flags = r->flags;
-    run.message.chain_count = 0;
-    run.error = ERR_OK;
-    run.code = ANSWER_OK;
-    run.room = server_room(s, &run.room_size);
-    const enum host_ran ran = server->run(server->context, a, &run);
-    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run.error != ERR_OK)) {
+    run->instance = a->instance;
+    run->kind = r->kind;
+    run->id = r->id;
+    run->message.ticket = h->work.run_ticket + 1;
+    run->message.body = r->body;
+    run->message.flags = r->flags;
+    run->error = ERR_OK;
+    run->code = ANSWER_OK;
+    run->room = server_room(s, &run->room_size);
+    const enum host_ran ran = server->run(server->context, a, run);
+    if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run->error != ERR_OK)) {
         return false; // as in serve()
     }
     requests_accept(&h->requests);
     if (ran == HOST_RAN_LATER) {
-        runs_taken(h, t, a);
+        runs_taken(h, t, i, a);
         return true;
     }
-    if (run.room != NULL && run.answer.data == run.room) {
-        server_answer_there(s, r->rid, a->fence, (uint8_t)run.code, run.answer.size);
+    if (run->room != NULL && run->answer.data == run->room) {
+        server_answer_there(s, r->rid, a->fence, (uint8_t)run->code, run->answer.size);
     } else {
-        end_taken(h, t, a, &run);
+        end_taken(h, t, i, a);
     }
-    ran_now(h, a, h->streams.kind, run.code);
+    ran_now(h, a, kind, run->code);
     return true;
 }

@@ -27,28 +27,36 @@ static inline const struct kind_state *kind_of(struct host *h, const struct stre
 
 /* Its asker says where its id is, which holds if an actor of that id stands there: its record was
  * put there by its own hash. Where there are segments, an id may have been elsewhere before. */
+static inline bool may_be_told(const struct host *h)
+{
+    return h->topology.view.ring.segment_count == 0;
+}
 static inline bool is_told(const struct host *h, const struct stream_request *r)
 {
-    return r->hash != 0 && h->topology.view.ring.segment_count == 0;
+    return r->hash != 0 && may_be_told(h);
 }
 
-static void on_locate(void *context, const struct stream_request *r, size_t count,
-                      uint64_t *position)
+static uint64_t position_of(struct host *h, const struct stream_request *r)
 {
-    struct host *h = context;
+    const struct kind_state *kind = kind_of(h, r);
+
+    return kind == NULL
+               ? host_position(h, r->kind, r->id)
+               : ring_point_at(
+                     &h->topology.view.ring, r->kind, ring_position(kind->key, r->id), r->id);
+}
+
+static inline void locate(struct host *h, struct some_taken *t)
+{
+    const struct stream_request *r = t->some->request;
+    const size_t count = t->some->count;
     const struct ring *ring = &h->topology.view.ring;
+    const bool told = may_be_told(h);
 
     for (size_t i = 0; i < count; i++) {
-        const struct kind_state *kind = kind_of(h, &r[i]);
-
-        if (__builtin_expect(is_told(h, &r[i]), true)) {
-            position[i] = ring_point_at(ring, r[i].kind, r[i].hash, r[i].id);
-        } else if (kind == NULL) {
-            position[i] = host_position(h, r[i].kind, r[i].id);
-        } else {
-            position[i] =
-                ring_point_at(ring, r[i].kind, ring_position(kind->key, r[i].id), r[i].id);
-        }
+        t->position[i] = __builtin_expect(told && r[i].hash != 0, true)
+                             ? ring_point_at(ring, r[i].kind, r[i].hash, r[i].id)
+                             : position_of(h, &r[i]);
     }
 }
 
@@ -137,45 +145,56 @@ __attribute__((noinline)) static void look_at_clock(struct host *h)
     }
 }
 
-__attribute__((noinline)) static void admit_taken(struct host *h, const struct stream_taken *t)
+__attribute__((noinline)) static void admit_taken(struct host *h, struct some_taken *some, size_t i)
 {
+    const struct stream_taken t = servers_taken(some->some, i, some->position[i]);
     struct request_record record;
-    struct admission in = streams_admission(h, t, &record);
+    struct admission in = streams_admission(h, &t, &record);
 
-    if (is_told(h, t->request) && !mutant(M_TOLDHASH)) { // no actor of it stands there, or not idle
-        in.position = host_position(h, t->request->kind, t->request->id);
-        if (server_is_behind(&t->by->stream, t->request->rid, in.position, t->ack)) {
+    memset(some->found, 0, sizeof some->found);         // what it leads to may end one of them
+    if (is_told(h, t.request) && !mutant(M_TOLDHASH)) { // no actor of it stands there, or not idle
+        in.position = host_position(h, t.request->kind, t.request->id);
+        if (server_is_behind(&t.by->stream, t.request->rid, in.position, t.ack)) {
             return; // its place got it past that
         }
     }
     requests_accept(&h->requests);
-    if (!is_turned_away(h, t, &in)) {
+    if (!is_turned_away(h, &t, &in)) {
         admit_again(h, &in);
     }
 }
 
-static void on_fetch(void *context, const uint64_t *position, size_t count)
+static inline void fetch(const struct host *h, struct some_taken *t)
 {
-    const struct host *h = context;
-
     const struct host_server *server = h->streams.server;
 
     if (h->membership.life == LIFE_SERVING) {
-        prefetch_taken(h, position, count, server == NULL ? NULL : server->fetch);
+        prefetch_taken(
+            h, t->position, t->some->count, server == NULL ? NULL : server->fetch, t->found);
+    } else {
+        memset(t->found, 0, sizeof t->found);
     }
 }
 
-static void on_take(void *context, const struct stream_taken *t)
+static void on_take(void *context, const struct stream_some *some)
 {
     enum { A_LOOK = 32 }; // requests
     struct host *h = context;
+    struct some_taken t;
 
-    if (h->streams.server != NULL && ++h->streams.unlooked >= A_LOOK) {
+    t.some = some;
+    t.run.message.chain_count = 0;
+    locate(h, &t);
+    fetch(h, &t);
+    h->streams.unlooked += (unsigned)some->count;
+    if (h->streams.server != NULL && h->streams.unlooked >= A_LOOK) {
         look_at_clock(h);
     }
-    (void)kind_of(h, t->request);
-    if (h->streams.server == NULL || !serve_taken(h, t, h->streams.server)) {
-        admit_taken(h, t);
+    for (size_t i = 0; i < some->count; i++) {
+        if (servers_take(some, i, t.position[i]) &&
+            (h->streams.server == NULL || !serve_taken(h, &t, i, kind_of(h, &some->request[i])))) {
+            admit_taken(h, &t, i);
+        }
     }
 }
 
@@ -280,8 +299,6 @@ static void begin(struct host *h, uint64_t incarnation)
 
     config.incarnation = incarnation;
     config.context = h;
-    config.locate = on_locate;
-    config.fetch = on_fetch;
     config.take = on_take;
     config.lost = on_lost;
     config.log_max = h->config.stream_log_max;

@@ -33,6 +33,15 @@ struct streams {
     const struct kind_state *kind; /* of the last request in this step; NULL = none, or not here */
 };
 
+/* Some requests of a frame on their way to their actors (streams.c, serve.c). */
+struct some_taken {
+    const struct stream_some *some;
+    uint64_t position[STREAM_TAKEN_AT_ONCE];
+    struct actor *found[STREAM_TAKEN_AT_ONCE]; /* by prefetch_taken(); NULL = none, or not known any
+                                                  more */
+    struct at_once run; /* of the one that runs. Those before it left `chain_count` 0 */
+};
+
 void streams_init(struct host *h);
 void streams_fini(struct host *h);
 /* The node serves under another incarnation: streams to that may begin. */

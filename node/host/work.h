@@ -16,7 +16,8 @@
 #include "node/host/host.h"
 
 struct admission;
-struct stream_taken;
+struct kind_state;
+struct some_taken;
 
 struct work {
     uint64_t run_ticket;
@@ -89,9 +90,9 @@ size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *
                     const uint64_t *position, size_t count, const struct host_server *server);
 /* True if requests may run at once in this step, but for full links. */
 bool serve_may(const struct host *h);
-/* A request of a stream, taken just now of a peer that is known, runs at once if it is steady.
- * False: nothing was done. */
-bool serve_taken(struct host *h, const struct stream_taken *t, const struct host_server *server);
+/* The i-th of these, taken just now of a peer that is known, runs at once if it is steady. `kind`:
+ * its own, NULL = it is not here. False: nothing was done. */
+bool serve_taken(struct host *h, struct some_taken *t, size_t i, const struct kind_state *kind);
 
 /* ---- life.c ---- */
 

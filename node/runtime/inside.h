@@ -13,6 +13,7 @@
 #include "node/runtime/alarm.h"
 #include "node/runtime/runtime.h"
 #include "node/runtime/unacked_pushes.h"
+#include "wire/args.h"
 
 #include <pthread.h>
 
@@ -153,6 +154,10 @@ struct runtime {
     struct numbering alone;                /* config.numbering, where nobody gave one */
     const struct runtime_message *message; /* of the actor whose code runs, unless that has extras,
                                               which know it then; NULL = none */
+    struct rh_message plain; /* what an actor's code is told of a client's request. Between them all
+                                is zero but its flags */
+    struct rh_bytes argument[ARGS_MAX]; /* of the command that runs */
+    struct at_once *nothing_at_once;    /* NULL: config.at_once, where nobody gave one */
     uint64_t now_us;
     uint64_t wall_offset_us;   /* the wall clock is so much ahead of now_us … */
     uint64_t alarms_offset_us; /* … and was when all timers of `alarmed` were set */
@@ -264,7 +269,7 @@ static inline const struct role *role_of(const struct rh_actor *a)
 /* What is done at once, and may still be answered there; or NULL. */
 static inline struct at_once *at_once_of(const struct runtime *s)
 {
-    return s->config.at_once == NULL ? NULL : *s->config.at_once;
+    return *s->config.at_once;
 }
 
 /* ---- durable.c: actors whose values are in a store (durable.h) */
@@ -430,7 +435,9 @@ __attribute__((always_inline)) static inline void
 actor_ran_at_once(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
     a->answered = true;
-    a->ending = a->passivate;
+    if (__builtin_expect(a->passivate, false)) { // it asked for that as it was activated
+        a->ending = true;
+    }
     run_end_at_once(a->runtime, ERR_OK, code, body);
 }
 /* actor_ran(), inline: for what runs at once. */

@@ -60,19 +60,24 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
     }
 }
 
-static uint32_t message_flags(uint8_t flags)
+static inline uint32_t message_flags(uint8_t flags)
 {
     return ((flags & REQUEST_NO_REPLY) != 0 ? RH_NO_REPLY : 0u) |
            ((flags & REQUEST_IDEMPOTENT) != 0 ? RH_IDEMPOTENT : 0u);
 }
 
-/* True: its code is to be called. */
-static bool open_message(struct rh_actor *a, const struct runtime_message *m)
+static inline void begin_message(struct rh_actor *a)
 {
     ASSERT(a->task == VERB_NONE && !a->frozen);
     a->task = VERB_RUN;
     a->callback = CALLBACK_MESSAGE;
     a->answered = false;
+}
+
+/* True: its code is to be called. */
+static bool open_message(struct rh_actor *a, const struct runtime_message *m)
+{
+    begin_message(a);
     if (a->extra == &runtime_nothing) {
         a->runtime->message = m;
         return true;
@@ -84,7 +89,7 @@ static bool open_message(struct rh_actor *a, const struct runtime_message *m)
     return !a->answered;
 }
 
-static void call_code(struct rh_actor *a, const struct rh_message *message)
+static inline void call_code(struct rh_actor *a, const struct rh_message *message)
 {
     role_of(a)->ops->message(a, a->instance, message);
 }
@@ -95,24 +100,27 @@ static void refuse_body(struct rh_actor *a)
     (void)rh_reply(a, rh_error("ERR the command can't be decoded"));
 }
 
-static void call_by_arguments(struct rh_actor *a, struct bytes body, struct rh_message *message)
+static inline void call_by_arguments(struct rh_actor *a, struct bytes body,
+                                     struct rh_message *message)
 {
-    const size_t count = args_begin(&body);
-    struct rh_bytes list[ARGS_MAX];
+    struct rh_bytes *list = a->runtime->argument;
+    struct args_rest rest = {0};
+    const size_t count = args_begin(&rest, body);
     struct bytes arg;
     size_t i = 0;
 
-    for (; i < count && args_next(&body, &arg); i++) {
+    for (; i < count && args_next(&rest, &arg); i++) {
         list[i] = (struct rh_bytes){arg.data, arg.size};
     }
-    if (count == 0 || i < count || body.size > 0) {
+    if (count == 0 || i < count || rest.left > 0) {
         refuse_body(a);
         return;
     }
     message->argument = list;
     message->argument_count = count;
     call_code(a, message);
-    message->argument = NULL; // it ends here
+    message->argument = NULL; // they end here
+    message->argument_count = 0;
 }
 
 static void call_by_caller(struct rh_actor *a, const struct runtime_message *m,
@@ -135,7 +143,7 @@ static void call_by_caller(struct rh_actor *a, const struct runtime_message *m,
     call_code(a, message);
 }
 
-static void call(struct rh_actor *a, const struct runtime_message *m)
+__attribute__((noinline)) static void call(struct rh_actor *a, const struct runtime_message *m)
 {
     struct rh_message message = {.flags = message_flags(m->flags)};
 
@@ -167,8 +175,21 @@ __attribute__((noinline)) static void refuse(struct rh_actor *a, uint64_t ticket
     }
 }
 
+/* What ran has come to nothing but its answer. */
+static inline bool is_over(const struct rh_actor *a)
+{
+    return a->extra == &runtime_nothing && !a->flush_due;
+}
+
+static inline void close_message(struct rh_actor *a)
+{
+    a->runtime->message = NULL;
+    a->task = VERB_NONE;
+    a->callback = CALLBACK_NONE;
+}
+
 /* Its code has returned. */
-static void returned(struct rh_actor *a)
+__attribute__((noinline)) static void returned(struct rh_actor *a)
 {
     if (!a->answered && a->extra->deferral != NULL) {
         a->runtime->message = NULL;
@@ -181,15 +202,43 @@ static void returned(struct rh_actor *a)
     if (!a->answered) {
         (void)rh_reply(a, rh_nil());
     }
-    a->runtime->message = NULL;
-    if (a->extra == &runtime_nothing && !a->flush_due) { // it has come to nothing but its answer
-        a->task = VERB_NONE;
-        a->callback = CALLBACK_NONE;
+    if (is_over(a)) {
+        close_message(a);
         return;
     }
+    a->runtime->message = NULL;
     actor_end_task(a);
     actor_leave_code(a, true);
     actor_want_turn(a);
+}
+
+/* The actor is just idle, and a client asks. */
+static inline bool is_plain(const struct rh_actor *a, const struct runtime_message *m)
+{
+    return a->extra == &runtime_nothing && (m->flags & (REQUEST_SESSION | REQUEST_CALL)) == 0;
+}
+
+/* As runtime_run() does it, without what that looks at for others. */
+static inline void run_plain(struct rh_actor *a, const struct runtime_message *m)
+{
+    struct runtime *s = a->runtime;
+    struct rh_message *message = &s->plain;
+
+    begin_message(a);
+    s->message = m;
+    message->flags = message_flags(m->flags);
+    if ((m->flags & REQUEST_COMMAND) != 0) {
+        call_by_arguments(a, m->body, message);
+    } else {
+        message->payload = (struct rh_bytes){m->body.data, m->body.size};
+        call_code(a, message);
+        message->payload = (struct rh_bytes){NULL, 0}; // it ends here
+    }
+    if (__builtin_expect(a->answered && is_over(a), true)) {
+        close_message(a);
+    } else {
+        returned(a);
+    }
 }
 
 void message_take_send(struct rh_actor *a, const struct caller *from, uint64_t number,
@@ -209,12 +258,8 @@ void message_take_send(struct rh_actor *a, const struct caller *from, uint64_t n
     returned(a);
 }
 
-void runtime_run(struct rh_actor *a, const struct runtime_message *m)
+__attribute__((noinline)) static void run_other(struct rh_actor *a, const struct runtime_message *m)
 {
-    if (activation_has_ended(a)) {
-        refuse(a, m->ticket);
-        return;
-    }
     const bool runs = open_message(a, m);
     if ((m->flags & REQUEST_SESSION) != 0) {
         (void)extra_of(a);
@@ -226,4 +271,15 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
         call(a, m);
     }
     returned(a);
+}
+
+void runtime_run(struct rh_actor *a, const struct runtime_message *m)
+{
+    if (activation_has_ended(a)) {
+        refuse(a, m->ticket);
+    } else if (__builtin_expect(is_plain(a, m), true)) {
+        run_plain(a, m);
+    } else {
+        run_other(a, m);
+    }
 }

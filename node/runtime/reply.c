@@ -16,13 +16,16 @@
 #include <string.h>
 
 /* In the Redis protocol a line break would end the error early. */
-static void make_one_line(uint8_t *text, size_t size)
+static inline void copy_as_one_line(uint8_t *to, const uint8_t *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\r' || text[i] == '\n') {
-            text[i] = ' ';
-        }
+        to[i] = text[i] == '\r' || text[i] == '\n' ? ' ' : text[i];
     }
+}
+
+static void make_one_line(uint8_t *text, size_t size)
+{
+    copy_as_one_line(text, text, size);
 }
 
 static enum answer_code put_plain(struct buffer *out, const struct rh_value *v)
@@ -185,7 +188,9 @@ static void note_second(struct rh_actor *a)
     }
 }
 
-int rh_reply(struct rh_actor *actor, struct rh_value value)
+/* Of any other actor and value. */
+__attribute__((noinline)) static int reply_other(struct rh_actor *actor,
+                                                 const struct rh_value *value)
 {
     if (actor == NULL) {
         return RH_INVALID;
@@ -201,11 +206,52 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
         note_second(actor);
         return RH_INVALID;
     }
-    if (!reply_makes_sense(&value)) {
+    if (!reply_makes_sense(value)) {
         actor_complain(actor, "bad_reply", "the actor's reply has an unknown type, or no bytes");
         return RH_INVALID;
     }
-    return reply_put(actor, &value);
+    return reply_put(actor, value);
+}
+
+/* The actor's first reply to a client's request that runs at once, and nothing else was said. */
+static inline bool is_plain(const struct rh_actor *a)
+{
+    return a->callback == CALLBACK_MESSAGE && !a->answered && a->extra == &runtime_nothing &&
+           at_once_of(a->runtime) != NULL;
+}
+
+/* Write bytes or text where they are wanted: as most replies are. False: it is for reply_put(). */
+static inline bool put_there(struct rh_actor *a, const struct rh_value *v)
+{
+    struct runtime *s = a->runtime;
+    const struct at_once *now = at_once_of(s);
+    const bool commanded = (s->message->flags & REQUEST_COMMAND) != 0;
+    uint8_t *at = now->room;
+
+    if (v->bytes.data == NULL || v->bytes.size >= now->room_size) { // one byte may name its type
+        return false;
+    }
+    actor_ran_at_once(a, ANSWER_OK, bytes_of(at, v->bytes.size + (commanded ? 1 : 0)));
+    if (commanded && v->type == RH_TEXT) {
+        *at++ = VALUE_SIMPLE;
+        copy_as_one_line(at, v->bytes.data, v->bytes.size);
+        return true;
+    }
+    if (commanded) {
+        *at++ = VALUE_BULK;
+    }
+    bytes_copy_value(at, v->bytes.data, v->bytes.size);
+    return true;
+}
+
+int rh_reply(struct rh_actor *actor, struct rh_value value)
+{
+    if (__builtin_expect(actor != NULL && (unsigned)value.type <= RH_TEXT && is_plain(actor),
+                         true) &&
+        put_there(actor, &value)) {
+        return RH_OK;
+    }
+    return reply_other(actor, &value);
 }
 
 static bool may_end(const struct rh_actor *a)

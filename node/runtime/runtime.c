@@ -528,6 +528,7 @@ struct runtime *runtime_new(const struct runtime_config *config)
     struct runtime *s = mem_new(1, sizeof *s);
 
     s->config = *config;
+    s->config.at_once = config->at_once == NULL ? &s->nothing_at_once : config->at_once;
     s->config.numbering = config->numbering == NULL ? &s->alone : config->numbering;
     if (s->config.state_size_max == 0 || s->config.state_size_max > RUNTIME_STATE_MAX) {
         s->config.state_size_max = RUNTIME_STATE_MAX;

@@ -16,6 +16,7 @@ void worker_complete(struct worker *w, const struct completion *c)
         return;
     }
     w->at_once = NULL; // What comes now stands behind this.
+    w->untold = true;
     completion_queue_put(&w->completed, c);
     if (w->unsaid++ == 0) {
         w->unsaid_us = w->now_us;
@@ -140,9 +141,7 @@ void worker_find_handler(struct worker *w, uint16_t kind)
 
 void worker_enter(struct worker *w, struct rh_actor *r)
 {
-    const struct named name = activation_name(r);
-
-    worker_enter_named(w, r, name.kind, name.id);
+    worker_enter_named(w, r, activation_name(r), w->saving);
 }
 
 void worker_leave(struct worker *w)

@@ -22,7 +22,7 @@
 
 enum { PATH_SIZE = 4096 };
 
-static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '2'};
+static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '3'};
 
 struct crash_record_header {
     char magic[8];
@@ -146,10 +146,7 @@ static void write_header(const struct crash_record *r, uint64_t incarnation)
 static void clear_slots(const struct crash_record *r)
 {
     for (size_t i = 0; i < CRASH_RECORD_SLOTS; i++) {
-        struct crash_record_slot *s = &r->file->slot[i];
-
-        atomic_store_explicit(&s->mark, 0, memory_order_release);
-        s->name_mark = 0;
+        crash_record_leave(&r->file->slot[i]);
     }
 }
 

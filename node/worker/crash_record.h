@@ -8,9 +8,8 @@
  *     header   magic, boot of the machine, incarnation, check
  *     slot     one for each worker: mark, kind, id; mark 0 = it runs nothing
  *
- * A worker writes the name only when it is another actor's than the last time,
- * then the mark, which is a hash of the name: one store for the same actor. A
- * death in between leaves mark 0.
+ * A worker writes mark 0, the name, then the mark, which is a hash of the name.
+ * A death in between leaves mark 0.
  * What does not fit its mark, or was written before the machine's last start, is
  * not believed: a machine that stops writes back what it likes.
  */
@@ -28,8 +27,7 @@ enum { CRASH_RECORD_SLOTS = 64 };
 
 struct crash_record_slot {
     _Atomic uint64_t mark; /* of what runs; 0 = nothing */
-    uint64_t name_mark;    /* of the name below; 0 = it is no name */
-    uint64_t unused;
+    uint64_t unused[2];
     struct quarantined name;
     uint8_t apart[38]; /* on lines of the cache of its own */
 };
@@ -73,38 +71,29 @@ __attribute__((always_inline)) static inline uint64_t crash_record_mark(uint16_t
     uint64_t h = ((uint64_t)kind << 8 | id.size) * odd;
 
     for (; left >= sizeof h; at += sizeof h, left -= sizeof h) {
-        h = (h ^ h >> 32 ^ siphash_load(at)) * odd;
+        h = (h ^ siphash_load(at)) * odd;
     }
     if (left > 0) {
-        h = (h ^ h >> 32 ^ siphash_last((struct bytes){at, left})) * odd;
+        h = (h ^ siphash_last((struct bytes){at, left})) * odd;
     }
     return h | 1; // 0 says that nothing runs
 }
 
-/* Note that the worker leaves an actor's code, and that it enters it; on the worker's thread. */
+/* Note that the worker leaves an actor's code, and that it enters that of another; on the worker's
+ * thread. */
 static inline void crash_record_leave(struct crash_record_slot *s)
 {
     atomic_store_explicit(&s->mark, 0, memory_order_release);
 }
-/* Write another name; nothing runs there then. */
-__attribute__((always_inline)) static inline void crash_record_name(struct crash_record_slot *s,
-                                                                    uint16_t kind, struct bytes id)
+__attribute__((always_inline)) static inline void crash_record_enter(struct crash_record_slot *s,
+                                                                     uint16_t kind, struct bytes id)
 {
     ASSERT(id.size > 0 && id.size <= QUARANTINE_ID_MAX);
     crash_record_leave(s);
     s->name.kind = kind;
     s->name.id_size = (uint8_t)id.size;
     bytes_copy(s->name.id, id.data, id.size);
-    s->name_mark = crash_record_mark(kind, id);
-}
-__attribute__((always_inline)) static inline void crash_record_enter(struct crash_record_slot *s,
-                                                                     uint16_t kind, struct bytes id)
-{
-    if (s->name_mark == 0 || s->name.kind != kind || s->name.id_size != id.size ||
-        !bytes_match(s->name.id, id.data, id.size)) {
-        crash_record_name(s, kind, id);
-    }
-    atomic_store_explicit(&s->mark, s->name_mark, memory_order_release);
+    atomic_store_explicit(&s->mark, crash_record_mark(kind, id), memory_order_release);
 }
 
 #endif

@@ -75,6 +75,7 @@ bool worker_enter_inline(struct worker *w)
     if (w->fd >= 0 || !idle || atomic_load(&w->stopping) || !enter(w)) {
         return false;
     }
+    w->untold = !completion_queue_is_empty(&w->completed);
     w->now_us = clock_boottime_us();
     runtime_set_now(w->runtime, w->now_us);
     return true;
@@ -91,7 +92,7 @@ static bool begins_in_time(struct worker *w, const struct at_once *run)
     if (w->now_us >= atomic_load(limit_us)) {
         return false;
     }
-    worker_enter_named(w, run->instance, run->kind, run->id);
+    worker_enter_named(w, run->instance, (struct named){run->kind, run->id}, false);
     return w->now_us < atomic_load(limit_us);
 }
 
@@ -101,7 +102,7 @@ enum host_ran worker_run_one(struct worker *w, struct at_once *run)
         return HOST_RAN_NOT;
     }
     run->done = false;
-    w->at_once = completion_queue_is_empty(&w->completed) ? run : NULL;
+    w->at_once = w->untold ? NULL : run;
     runtime_run(run->instance, &run->message);
     w->at_once = NULL;
     return run->done ? HOST_RAN_NOW : HOST_RAN_LATER;

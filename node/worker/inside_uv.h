@@ -46,6 +46,7 @@ struct worker {
     bool closed;                /* embedded: it has ended */
     bool saving;                /* what it enters is for the last flush, which no lease bounds */
     bool runs_inline;           /* the protocol thread does its work, inline */
+    bool untold;                /* worker_run_one(): something was completed and not taken yet */
     struct at_once *at_once;    /* what worker_run_one() does, unless something else was said; or
                                    NULL */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
@@ -138,18 +139,20 @@ static inline void worker_look_at_clock(struct worker *w)
  * it can see an actor here: this one, or the one before it, which has not been left. So what begins
  * too late after all is not overlooked (hole 30). */
 __attribute__((always_inline)) static inline void
-worker_enter_named(struct worker *w, struct rh_actor *r, uint16_t kind, struct bytes id)
+worker_enter_named(struct worker *w, struct rh_actor *r, struct named name, bool saving)
 {
-    if (w->entered == NULL && !w->saving) {
+    if (w->entered == NULL && !saving) {
         watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);
     }
     worker_look_at_clock(w);
-    w->entered = r;
-    if (w->handler_kind != kind) {
-        worker_find_handler(w, kind);
+    if (w->handler_kind != name.kind) {
+        worker_find_handler(w, name.kind);
     }
-    crash_record_enter(w->config.crash_record, kind, id);
-    if (!w->saving) {
+    if (w->entered != r) { // else its name stands there
+        w->entered = r;
+        crash_record_enter(w->config.crash_record, name.kind, name.id);
+    }
+    if (!saving) {
         watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
     }
 }

@@ -17,17 +17,23 @@ struct stream_node {
     uint64_t connection; /* the link that is up; 0 = none */
     uint64_t connections;
     struct ring_key key;
+    void (*take)(void *context, const struct stream_taken *t);
     struct buffer there; /* owned: frames on their way to it, … */
     struct buffer back;  /* … and from it */
 };
 
-static inline void stream_node_locate(void *context, const struct stream_request *r, size_t count,
-                                      uint64_t *position)
+static inline void stream_node_take(void *context, const struct stream_some *some)
 {
     const struct stream_node *n = context;
 
-    for (size_t i = 0; i < count; i++) {
-        position[i] = ring_position(n->key, r[i].id);
+    for (size_t i = 0; i < some->count; i++) {
+        const uint64_t position = ring_position(n->key, some->request[i].id);
+
+        if (servers_take(some, i, position)) {
+            const struct stream_taken t = servers_taken(some, i, position);
+
+            n->take(context, &t);
+        }
     }
 }
 
@@ -38,11 +44,10 @@ static inline void stream_node_init(struct stream_node *n, uint64_t incarnation,
 {
     struct stream_servers_config config = servers_config_default();
 
-    *n = (struct stream_node){.incarnation = incarnation, .asker = asker, .key = key};
+    *n = (struct stream_node){.incarnation = incarnation, .asker = asker, .key = key, .take = take};
     config.incarnation = incarnation;
     config.context = n;
-    config.locate = stream_node_locate;
-    config.take = take;
+    config.take = stream_node_take;
     servers_init(&n->servers, &config);
 }
 

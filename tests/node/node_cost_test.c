@@ -146,13 +146,13 @@ static void check_instructions(uint16_t kind, long most)
 static void a_command_of_a_key_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_KV, 2450);
+    check_instructions(MILL_KV, 2360);
 }
 
 static void an_echo_takes_few_instructions(void **state)
 {
     (void)state;
-    check_instructions(MILL_ECHO, 1780);
+    check_instructions(MILL_ECHO, 1760);
 }
 
 static void what_takes_its_time_takes_few_instructions_beside_it(void **state)
@@ -227,13 +227,13 @@ static void check_stream(uint16_t kind, long most)
 static void a_command_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_KV, 1520);
+    check_stream(MILL_KV, 1110);
 }
 
 static void an_echo_of_a_stream_takes_few_instructions(void **state)
 {
     (void)state;
-    check_stream(MILL_ECHO, 1270);
+    check_stream(MILL_ECHO, 940);
 }
 
 static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)

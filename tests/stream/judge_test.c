@@ -526,15 +526,7 @@ static void node_adopt(unsigned node)
     tick(node);
 }
 
-static void locate(void *context, const struct stream_request *r, size_t count, uint64_t *position)
-{
-    (void)context;
-    for (size_t i = 0; i < count; i++) {
-        position[i] = position_of[r[i].id.data[0] - 'a'];
-    }
-}
-
-static void take(void *context, const struct stream_taken *t);
+static void take(void *context, const struct stream_some *some);
 static void on_lost(void *context, uint64_t connection, enum err why);
 
 static void node_start(void)
@@ -549,7 +541,6 @@ static void node_start(void)
     config.gone_ms = w.faults.gone_ms;
     config.chunks_spare = 2;
     config.context = n;
-    config.locate = locate;
     config.take = take;
     config.lost = on_lost;
     // One of them has little room: two streams that have something are too much for it.
@@ -727,9 +718,8 @@ static bool frame_next(const struct buffer *in, struct frame *f, size_t *size)
     return true;
 }
 
-static void take(void *context, const struct stream_taken *t)
+static void take_one(struct node *n, const struct stream_taken *t)
 {
-    struct node *n = context;
     const unsigned node = (unsigned)(n - w.node);
     const unsigned e = (unsigned)(t->request->id.data[0] - 'a');
 
@@ -748,6 +738,19 @@ static void take(void *context, const struct stream_taken *t)
     buffer_put(&q->bytes, t->record.data, t->record.size);
     list_push_back(&n->queue[e], &q->link);
     pump(node, e);
+}
+
+static void take(void *context, const struct stream_some *some)
+{
+    for (size_t i = 0; i < some->count; i++) {
+        const uint64_t position = position_of[some->request[i].id.data[0] - 'a'];
+
+        if (servers_take(some, i, position)) {
+            const struct stream_taken t = servers_taken(some, i, position);
+
+            take_one(context, &t);
+        }
+    }
 }
 
 static void on_there(struct conn *c, const struct frame *f)

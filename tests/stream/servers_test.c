@@ -23,19 +23,10 @@ static uint64_t ack;  /* of the askers */
 static uint64_t lost; /* the connection that a parked frame cost */
 static enum err lost_why;
 
-static void locate(void *context, const struct stream_request *r, size_t count, uint64_t *position)
-{
-    (void)context;
-    for (size_t i = 0; i < count; i++) {
-        position[i] = r[i].rid;
-    }
-}
-
-static void take(void *context, const struct stream_taken *t)
+static void take_one(const struct stream_taken *t)
 {
     static const uint8_t body[64 * 1024];
 
-    (void)context;
     taken++;
     if (leaves_open) {
         return;
@@ -47,6 +38,20 @@ static void take(void *context, const struct stream_taken *t)
     }
     const struct stream_answer a = {.rid = t->request->rid, .body = bytes_of(body, body_size)};
     server_answer(&t->by->stream, &a);
+}
+
+static void take(void *context, const struct stream_some *some)
+{
+    (void)context;
+    for (size_t i = 0; i < some->count; i++) {
+        const uint64_t position = some->request[i].rid;
+
+        if (servers_take(some, i, position)) {
+            const struct stream_taken t = servers_taken(some, i, position);
+
+            take_one(&t);
+        }
+    }
 }
 
 static void on_lost(void *context, uint64_t connection, enum err why)
@@ -61,7 +66,6 @@ static struct stream_servers_config config_of_test(void)
     struct stream_servers_config config = servers_config_default();
 
     config.incarnation = NODE;
-    config.locate = locate;
     config.take = take;
     config.lost = on_lost;
     return config;
