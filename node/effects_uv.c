@@ -472,12 +472,36 @@ static bool answer_link(void *context, const struct answer_record *answer)
     return !p->full && p->drop == NULL;
 }
 
-/* To an actor of this node. */
+/* Answers to actors of this node, whose bodies are in the shell's buffer. */
+struct heard {
+    struct answer_record answer[CALLS_ANSWERS_MAX];
+    size_t at[CALLS_ANSWERS_MAX];
+    size_t count;
+};
+
+static void tell_heard(struct shell *s, struct heard *heard)
+{
+    for (size_t i = 0; i < heard->count; i++) {
+        heard->answer[i].body.data = s->answer.data + heard->at[i];
+    }
+    (void)calls_answers(s->calls, CALLS_LINK, heard->answer, heard->count, s->now_us);
+    heard->count = 0;
+    buffer_clear(&s->answer);
+}
+
+/* They are told together. */
 static bool answer_call(void *context, const struct answer_record *answer)
 {
     const struct serving *v = context;
+    struct heard *heard = v->heard;
 
-    return calls_answer(v->shell->calls, CALLS_LINK, answer, v->shell->now_us);
+    heard->answer[heard->count] = *answer;
+    heard->at[heard->count++] = v->shell->answer.size;
+    buffer_put(&v->shell->answer, answer->body.data, answer->body.size);
+    if (heard->count == CALLS_ANSWERS_MAX) {
+        tell_heard(v->shell, heard);
+    }
+    return true;
 }
 
 static size_t serve(struct shell *s, const struct host_server *server, struct host_event *event,
@@ -496,8 +520,15 @@ size_t shell_serve_calls(struct serving *v, const struct calls_effect *e,
     struct shell *s = v->shell;
     const struct host_server server = {v, dispatcher_run, answer_call, &s->effects, NULL, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = CALLS_LINK, .made_us = e->made_us};
+    struct heard heard;
 
-    return serve(s, &server, &event, r, position, count);
+    heard.count = 0;
+    v->heard = &heard;
+    buffer_clear(&s->answer);
+    const size_t served = serve(s, &server, &event, r, position, count);
+    tell_heard(s, &heard);
+    v->heard = NULL;
+    return served;
 }
 
 size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *r,

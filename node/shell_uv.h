@@ -124,6 +124,7 @@ struct pushes_sent {
 struct serving {
     struct shell *shell;
     struct shell_peer *peer; /* who asks; NULL = this node's calls, or what needs no answer */
+    struct heard *heard;     /* effects_uv.c's: what those calls were answered */
     uint64_t inside;         /* workers, by bit: entered … */
     uint64_t closed;         /* … or not to be */
 };
