@@ -50,8 +50,8 @@ static void step_here(struct shell *s, const struct calls_effect *e, const struc
     }
 }
 
-/* As those that come over a link. */
-static void on_here(struct serving *v, const struct calls_effect *e)
+/* As those that come over a link. How many. */
+static size_t on_here(struct serving *v, const struct calls_effect *e)
 {
     struct shell *s = v->shell;
     struct request_record r[HOST_PREFETCH_MAX];
@@ -72,6 +72,7 @@ static void on_here(struct serving *v, const struct calls_effect *e)
             step_here(s, e, &r[i], position[i]);
         }
     }
+    return count;
 }
 
 static void on_answer(struct serving *v, const struct call_answer *answer)
@@ -134,8 +135,7 @@ static void perform(struct serving *v, const struct calls_effect *e)
         on_send(s, e);
         return;
     case CALLS_HERE:
-        on_here(v, e);
-        return;
+        break; // perform_some()
     case CALLS_TELL:
         on_tell(s, e);
         return;
@@ -161,6 +161,19 @@ static void perform(struct serving *v, const struct calls_effect *e)
     UNREACHABLE();
 }
 
+/* The effect, and those that go with it. How many. */
+static size_t perform_some(struct serving *v, const struct calls_effect *e)
+{
+    if (e->type == CALLS_HERE) {
+        return on_here(v, e);
+    }
+    if (e->type != CALLS_ANSWER && e->type != CALLS_SEND) {
+        dispatcher_leave_serving(v); // a step may follow
+    }
+    perform(v, e);
+    return 1;
+}
+
 bool shell_settle_calls(struct shell *s)
 {
     struct serving serving = {.shell = s};
@@ -171,11 +184,7 @@ bool shell_settle_calls(struct shell *s)
         return false; // which is so behind most steps
     }
     while (count < AT_ONCE && !s->exiting && calls_take(s->calls, &e)) {
-        if (e.type != CALLS_HERE && e.type != CALLS_ANSWER && e.type != CALLS_SEND) {
-            dispatcher_leave_serving(&serving); // a step may follow
-        }
-        perform(&serving, &e);
-        count++;
+        count += perform_some(&serving, &e);
     }
     dispatcher_leave_serving(&serving);
     if (count < AT_ONCE && !s->exiting) {

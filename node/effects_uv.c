@@ -473,13 +473,13 @@ static bool answer_link(void *context, const struct answer_record *answer)
 }
 
 /* Answers to actors of this node, whose bodies are in the shell's buffer. */
-struct heard {
+struct told_calls {
     struct answer_record answer[CALLS_ANSWERS_MAX];
     size_t at[CALLS_ANSWERS_MAX];
     size_t count;
 };
 
-static void tell_heard(struct shell *s, struct heard *heard)
+static void tell_heard(struct shell *s, struct told_calls *heard)
 {
     for (size_t i = 0; i < heard->count; i++) {
         heard->answer[i].body.data = s->answer.data + heard->at[i];
@@ -493,7 +493,7 @@ static void tell_heard(struct shell *s, struct heard *heard)
 static bool answer_call(void *context, const struct answer_record *answer)
 {
     const struct serving *v = context;
-    struct heard *heard = v->heard;
+    struct told_calls *heard = v->heard;
 
     heard->answer[heard->count] = *answer;
     heard->at[heard->count++] = v->shell->answer.size;
@@ -520,7 +520,7 @@ size_t shell_serve_calls(struct serving *v, const struct calls_effect *e,
     struct shell *s = v->shell;
     const struct host_server server = {v, dispatcher_run, answer_call, &s->effects, NULL, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = CALLS_LINK, .made_us = e->made_us};
-    struct heard heard;
+    struct told_calls heard;
 
     heard.count = 0;
     v->heard = &heard;

@@ -123,10 +123,10 @@ struct pushes_sent {
 /* The runtimes that a host_serve() runs actors on. All zero: it has entered none. */
 struct serving {
     struct shell *shell;
-    struct shell_peer *peer; /* who asks; NULL = this node's calls, or what needs no answer */
-    struct heard *heard;     /* effects_uv.c's: what those calls were answered */
-    uint64_t inside;         /* workers, by bit: entered … */
-    uint64_t closed;         /* … or not to be */
+    struct shell_peer *peer;  /* who asks; NULL = this node's calls, or what needs no answer */
+    struct told_calls *heard; /* effects_uv.c's: what those calls were answered */
+    uint64_t inside;          /* workers, by bit: entered … */
+    uint64_t closed;          /* … or not to be */
 };
 
 struct shell {
@@ -286,7 +286,7 @@ void dispatcher_submit(struct shell *s, const struct host_effect *e, struct byte
 enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_once *run);
 /* Leave them. What else was completed there is taken by dispatcher_send() at the latest. */
 void dispatcher_leave_serving(struct serving *v);
-/* The same, and take it now. */
+/* Leave them, and take now what else was completed. */
 void dispatcher_end_serving(struct serving *v);
 /* A call was answered: its actor hears so at once, on a runtime that is then entered, or its worker
  * does. */

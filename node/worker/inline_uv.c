@@ -45,6 +45,7 @@ void worker_wait_for_inline(struct worker *w)
 static bool enter(struct worker *w)
 {
     (void)pthread_mutex_lock(&w->lock);
+    ASSERT(!w->inlined); // whoever enters leaves before anybody else enters
     const bool may = w->sleeping && !worker_has_work(w);
     w->inlined = may;
     (void)pthread_mutex_unlock(&w->lock);
