@@ -155,9 +155,10 @@
 
 /* Of the node's worker threads, which no simulator reaches: tests/node/node_threads_test.c
  * --mutants. */
-#define MUTANT_THREAD_LIST(X)                                         \
-    X(M_RECALL, "a worker begins what was taken back from its queue") \
-    X(M_STARTCHK, "a worker begins what has waited past the lease's end")
+#define MUTANT_THREAD_LIST(X)                                             \
+    X(M_RECALL, "a worker begins what was taken back from its queue")     \
+    X(M_STARTCHK, "a worker begins what has waited past the lease's end") \
+    X(M_CALLAHEAD, "a call is made before what its actor said before it is heard")
 
 /* Of links, which no simulator has: tests/wire/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")

@@ -7,8 +7,9 @@
  *
  *     link_bench ping COUNT DEPTH
  *
- * Single records, each in a frame of its own, DEPTH of them in flight: prints
- * records a second, p50 and p99 of their way there and back in microseconds.
+ * Records sent one by one, DEPTH of them in flight, which the link gathers into
+ * frames as it does for a node: prints records a second, p50 and p99 of their way
+ * there and back in microseconds.
  * What bench/calls is measured against.
  *
  *     link_bench hop uv|nng COUNT DEPTH

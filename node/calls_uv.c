@@ -3,6 +3,7 @@
  * The shell of the calls: their effects are done here, on the protocol thread.
  */
 #include "node/calls/calls.h"
+#include "node/outside_uv.h"
 #include "node/shell_uv.h"
 
 #include "base/assert.h"
@@ -34,16 +35,53 @@ static void on_send(struct shell *s, const struct calls_effect *e)
     }
 }
 
-static void on_here(struct shell *s, const struct calls_effect *e)
+static void step_here(struct shell *s, const struct calls_effect *e, const struct request_record *r,
+                      uint64_t position)
 {
-    struct request_record r;
-    struct host_event event = {
-        .type = HOST_REQUEST, .peer = CALLS_LINK, .made_us = e->made_us, .request = &r};
+    struct host_event event = {.type = HOST_REQUEST,
+                               .peer = CALLS_LINK,
+                               .made_us = e->made_us,
+                               .position = position,
+                               .request = r};
 
-    if (calls_request(e, &r) != ERR_OK) {
-        UNREACHABLE();
+    // What was asked under another incarnation is given up.
+    if (!s->exiting && r->gateway == host_incarnation(s->host)) {
+        shell_step(s, &event);
     }
-    shell_step(s, &event);
+}
+
+/* As those that come over a link. How many. */
+static size_t on_here(struct serving *v, const struct calls_effect *e)
+{
+    struct shell *s = v->shell;
+    struct request_record r[HOST_PREFETCH_MAX];
+    uint64_t position[HOST_PREFETCH_MAX];
+    const size_t count = calls_take_here(s->calls, e, r, HOST_PREFETCH_MAX);
+    enum { VAIN_MAX = 3 }; // of those that are not steady many come together
+    unsigned vain = 0;
+
+    host_prefetch(s->host, r, count, position);
+    for (size_t i = 0; i < count && !s->exiting; i++) {
+        const size_t served =
+            vain < VAIN_MAX ? shell_serve_calls(v, e, &r[i], &position[i], count - i) : 0;
+
+        vain += served == 0 ? 1 : 0;
+        i += served;
+        if (i < count) {
+            dispatcher_leave_serving(v);
+            step_here(s, e, &r[i], position[i]);
+        }
+    }
+    return count;
+}
+
+static void on_answer(struct serving *v, const struct call_answer *answer)
+{
+    if (answer->worker == OUTSIDE_WORKER) {
+        outside_answer(v->shell, answer);
+    } else {
+        dispatcher_answer(v, answer);
+    }
 }
 
 static void on_up(struct shell *s, const struct calls_effect *e)
@@ -85,8 +123,10 @@ static void on_report(struct shell *s, const struct calls_effect *e)
     }
 }
 
-static void perform(struct shell *s, const struct calls_effect *e)
+static void perform(struct serving *v, const struct calls_effect *e)
 {
+    struct shell *s = v->shell;
+
     switch (e->type) {
     case CALLS_UP:
         on_up(s, e);
@@ -95,13 +135,12 @@ static void perform(struct shell *s, const struct calls_effect *e)
         on_send(s, e);
         return;
     case CALLS_HERE:
-        on_here(s, e);
-        return;
+        break; // perform_some()
     case CALLS_TELL:
         on_tell(s, e);
         return;
     case CALLS_ANSWER:
-        shell_answer_call(s, &e->answer);
+        on_answer(v, &e->answer);
         return;
     case CALLS_PROBE:
         calls_chase(s->calls, &e->probe, host_blocked(s->host, CALLS_LINK, &e->probe));
@@ -122,18 +161,34 @@ static void perform(struct shell *s, const struct calls_effect *e)
     UNREACHABLE();
 }
 
+/* The effect, and those that go with it. How many. */
+static size_t perform_some(struct serving *v, const struct calls_effect *e)
+{
+    if (e->type == CALLS_HERE) {
+        return on_here(v, e);
+    }
+    if (e->type != CALLS_ANSWER && e->type != CALLS_SEND) {
+        dispatcher_leave_serving(v); // a step may follow
+    }
+    perform(v, e);
+    return 1;
+}
+
 bool shell_settle_calls(struct shell *s)
 {
+    struct serving serving = {.shell = s};
     struct calls_effect e;
+    size_t count = 0;
 
     if (calls_quiet(s->calls)) {
         return false; // which is so behind most steps
     }
-    for (size_t i = 0; i < AT_ONCE && !s->exiting; i++) {
-        if (!calls_take(s->calls, &e)) {
-            return i > 0;
-        }
-        perform(s, &e);
+    while (count < AT_ONCE && !s->exiting && calls_take(s->calls, &e)) {
+        count += perform_some(&serving, &e);
+    }
+    dispatcher_leave_serving(&serving);
+    if (count < AT_ONCE && !s->exiting) {
+        return count > 0;
     }
     (void)uv_async_send(&s->wake); // the rest after the next turn
     return false;

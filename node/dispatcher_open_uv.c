@@ -73,6 +73,7 @@ bool dispatcher_open(struct shell *s)
         .alarm_counts = &d->alarm_counts,
         .figures = &d->figures,
         .on_completed = dispatcher_ring,
+        .on_call = dispatcher_on_call,
         .context = s,
     };
 

@@ -144,32 +144,48 @@ enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_onc
     return worker_run_one(w, run);
 }
 
-void dispatcher_end_serving(struct serving *v)
+void dispatcher_leave_serving(struct serving *v)
 {
+    struct dispatcher *d = &v->shell->dispatcher;
     uint64_t now_us = 0;
-    bool told = false;
 
     for (size_t i = 0; v->inside >> i != 0; i++) {
         if ((v->inside >> i & 1) != 0) {
-            told = worker_leave_inline(v->shell->dispatcher.worker[i], &now_us) || told;
+            d->told = worker_leave_inline(d->worker[i], &now_us) || d->told;
         }
     }
     if (v->inside != 0) {
         host_served(v->shell->host, now_us);
     }
-    if (told) {
+    v->inside = v->closed = 0;
+}
+
+void dispatcher_end_serving(struct serving *v)
+{
+    dispatcher_leave_serving(v);
+    if (v->shell->dispatcher.told) {
         dispatcher_take(v->shell);
     }
 }
 
-void dispatcher_answer(struct shell *s, const struct call_answer *answer)
+static bool answers_at_once(struct serving *v, const struct call_answer *answer)
 {
+    const struct dispatcher *d = &v->shell->dispatcher;
+    struct worker *w = d->worker[answer->worker];
+
+    return (answer->number & CALL_BRIEF) != 0 && enter(v, answer->worker) &&
+           (d->here_max == SIZE_MAX || !worker_is_wary(w)) && worker_answer_one(w, answer);
+}
+
+void dispatcher_answer(struct serving *v, const struct call_answer *answer)
+{
+    struct shell *s = v->shell;
     const struct submission submission = {.verb = VERB_ANSWER,
                                           .brief = (answer->number & CALL_BRIEF) != 0,
                                           .ticket = answer->number,
                                           .status = answer->status};
 
-    if (answer->worker < s->dispatcher.worker_count) {
+    if (answer->worker < s->dispatcher.worker_count && !answers_at_once(v, answer)) {
         worker_submit(s->dispatcher.worker[answer->worker], &submission, answer->payload);
     }
 }
@@ -201,11 +217,14 @@ static void do_all_here(struct shell *s)
     size_t done = 0;
     size_t count = 0;
 
-    while (done < AT_ONCE && (count = do_here(s)) > 0) {
-        done += count;
+    while (done < AT_ONCE && ((count = do_here(s)) > 0 || s->dispatcher.told)) {
+        done += count > 0 ? count : 1;
         s->now_us = clock_boottime_us();
         s->fresh = 0;
         dispatcher_take(s); // It may submit more.
+    }
+    if (s->dispatcher.told) {
+        dispatcher_ring(s); // the rest after the next turn
     }
 }
 
@@ -315,15 +334,22 @@ static void feed(struct shell *s, const struct completion *c)
     }
 }
 
+void dispatcher_on_call(void *shell, const struct completion *c)
+{
+    const struct shell *s = shell;
+
+    if (activation_owner(c->actor) != NULL) {
+        calls_ask(s->calls, c->call, s->now_us);
+    } else {
+        calls_drop_call(s->calls, c->call);
+    }
+}
+
 static void on_completion(struct shell *s, const struct completion *c)
 {
     switch ((int)c->verb) {
     case VERB_CALL:
-        if (activation_owner(c->actor) != NULL) {
-            calls_ask(s->calls, c->call, s->now_us);
-        } else {
-            calls_drop_call(s->calls, c->call);
-        }
+        dispatcher_on_call(s, c);
         return;
     case VERB_SPENT:
         if (activation_owner(c->actor) != NULL) {
@@ -390,6 +416,7 @@ void dispatcher_take(struct shell *s)
 {
     struct dispatcher *d = &s->dispatcher;
 
+    d->told = false;
     for (size_t i = 0; i < d->worker_count && d->exports < EXPORTS_A_TURN; i++) {
         take(s, d->worker[d->first], EXPORTS_A_TURN);
         d->first = (d->first + 1) % d->worker_count;

@@ -2,7 +2,6 @@
  *
  * Does the host's effects: frames to peers, links, disk, actors.
  */
-#include "node/outside_uv.h"
 #include "node/shell_uv.h"
 
 #include "base/actor_name.h"
@@ -225,15 +224,6 @@ static void unqueue(struct queued_events *q, const struct actor *actor)
             q->event[i].type = HOST_TICK;
             q->event[i].actor = NULL;
         }
-    }
-}
-
-void shell_answer_call(struct shell *s, const struct call_answer *answer)
-{
-    if (answer->worker == OUTSIDE_WORKER) {
-        outside_answer(s, answer);
-    } else {
-        dispatcher_answer(s, answer);
     }
 }
 
@@ -469,7 +459,7 @@ void shell_step(struct shell *s, struct host_event *event)
 }
 
 /* A record of its answer goes straight to its link. */
-static bool answer(void *context, const struct answer_record *answer)
+static bool answer_link(void *context, const struct answer_record *answer)
 {
     struct serving *v = context;
     struct shell_peer *p = v->peer;
@@ -482,20 +472,77 @@ static bool answer(void *context, const struct answer_record *answer)
     return !p->full && p->drop == NULL;
 }
 
+/* Answers to actors of this node, whose bodies are in the shell's buffer. */
+struct told_calls {
+    struct answer_record answer[CALLS_ANSWERS_MAX];
+    size_t at[CALLS_ANSWERS_MAX];
+    size_t count;
+};
+
+static void tell_heard(struct shell *s, struct told_calls *heard)
+{
+    for (size_t i = 0; i < heard->count; i++) {
+        heard->answer[i].body.data = s->answer.data + heard->at[i];
+    }
+    (void)calls_answers(s->calls, CALLS_LINK, heard->answer, heard->count, s->now_us);
+    heard->count = 0;
+    buffer_clear(&s->answer);
+}
+
+/* They are told together. */
+static bool answer_call(void *context, const struct answer_record *answer)
+{
+    const struct serving *v = context;
+    struct told_calls *heard = v->heard;
+
+    heard->answer[heard->count] = *answer;
+    heard->at[heard->count++] = v->shell->answer.size;
+    buffer_put(&v->shell->answer, answer->body.data, answer->body.size);
+    if (heard->count == CALLS_ANSWERS_MAX) {
+        tell_heard(v->shell, heard);
+    }
+    return true;
+}
+
+static size_t serve(struct shell *s, const struct host_server *server, struct host_event *event,
+                    const struct request_record *r, const uint64_t *position, size_t count)
+{
+    s->fresh = 0; // As many go by one look at the clocks as by the steps of one.
+    const bool looked = begin_step(s, event);
+    const size_t served = host_serve(s->host, event, r, position, count, server);
+    end_step(s, looked);
+    return served;
+}
+
+size_t shell_serve_calls(struct serving *v, const struct calls_effect *e,
+                         const struct request_record *r, const uint64_t *position, size_t count)
+{
+    struct shell *s = v->shell;
+    const struct host_server server = {v, dispatcher_run, answer_call, &s->effects, NULL, NULL};
+    struct host_event event = {.type = HOST_REQUEST, .peer = CALLS_LINK, .made_us = e->made_us};
+    struct told_calls heard;
+
+    heard.count = 0;
+    v->heard = &heard;
+    buffer_clear(&s->answer);
+    const size_t served = serve(s, &server, &event, r, position, count);
+    tell_heard(s, &heard);
+    v->heard = NULL;
+    return served;
+}
+
 size_t shell_serve(struct shell *s, uint64_t peer, const struct request_record *r,
                    const uint64_t *position, size_t count)
 {
     struct serving serving = {.shell = s, .peer = shell_peer(s, peer)};
-    const struct host_server server = {&serving, dispatcher_run, answer, &s->effects, NULL, NULL};
+    const struct host_server server = {
+        &serving, dispatcher_run, answer_link, &s->effects, NULL, NULL};
     struct host_event event = {.type = HOST_REQUEST, .peer = peer};
 
     if (s->exiting || serving.peer == NULL || serving.peer->full) {
         return 0;
     }
-    s->fresh = 0; // As many go by one look at the clocks as by the steps of one.
-    const bool looked = begin_step(s, &event);
-    const size_t served = host_serve(s->host, &event, r, position, count, &server);
-    end_step(s, looked);
+    const size_t served = serve(s, &server, &event, r, position, count);
     dispatcher_end_serving(&serving);
     shell_settle(s);
     return served;

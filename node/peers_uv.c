@@ -222,25 +222,6 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
     heed_fleet(s);
 }
 
-union record {
-    struct answer_record answer;
-    struct state_ack_record state_ack;
-};
-
-/* Take one record of another type that has them into `record`, and point the event at it. */
-static enum err take_record(struct reader *in, enum frame_type type, union record *record,
-                            struct host_event *event)
-{
-    if (type == FRAME_ANSWER) {
-        event->type = HOST_ANSWER;
-        event->answer = &record->answer;
-        return answer_get(in, &record->answer);
-    }
-    event->type = HOST_STATE_ACK;
-    event->state_ack = &record->state_ack;
-    return state_ack_get(in, &record->state_ack);
-}
-
 /* Feed the next `count` requests, HOST_PREFETCH_MAX at most; `before` is the body of the one before
  * them, and of their last one then. False: the link is let go of. */
 static bool on_some_requests(struct shell *s, struct link *link, struct reader *in, size_t count,
@@ -330,35 +311,68 @@ static bool on_states(struct shell *s, struct link *link, struct reader *in, siz
     return true;
 }
 
-static bool on_others(struct shell *s, struct link *link, struct reader *in,
-                      const struct frame *frame)
+/* Those that answer calls of this node together, the others to the host. False: the link is let go
+ * of. */
+static bool on_answers(struct shell *s, struct link *link, struct reader *in, size_t count)
 {
     const uint64_t peer = ((const struct shell_peer *)link_user(link))->id;
-    bool good = true;
+    struct answer_record a[CALLS_ANSWERS_MAX];
 
-    for (size_t i = 0; good && i < frame->count; i++) {
-        struct host_event event = {.peer = peer};
-        union record record;
+    for (size_t left = count; left > 0;) {
+        const size_t some = left < CALLS_ANSWERS_MAX ? left : CALLS_ANSWERS_MAX;
+        size_t good = 0;
 
-        if (take_record(in, frame->type, &record, &event) != ERR_OK) {
+        while (good < some && answer_get(in, &a[good]) == ERR_OK) {
+            good++;
+        }
+        for (size_t i = 0; i < good; i++) {
+            i += calls_answers(s->calls, peer, &a[i], good - i, s->now_us);
+            if (i < good) {
+                struct host_event event = {.type = HOST_ANSWER, .peer = peer, .answer = &a[i]};
+
+                shell_feed(s, &event);
+            }
+            if (shell_peer(s, peer) == NULL) {
+                return false;
+            }
+        }
+        if (good < some) {
             on_bad_bytes(s, link, "it sent a record that can't be decoded");
-            good = false;
-        } else if (event.type != HOST_ANSWER ||
-                   !calls_answer(s->calls, peer, event.answer, s->now_us)) {
-            shell_feed(s, &event);
-            good = shell_peer(s, peer) != NULL;
+            return false;
+        }
+        left -= some;
+    }
+    shell_settle(s); // all of them, together
+    return shell_peer(s, peer) != NULL;
+}
+
+static bool on_state_acks(struct shell *s, struct link *link, struct reader *in, size_t count)
+{
+    const uint64_t peer = ((const struct shell_peer *)link_user(link))->id;
+
+    for (size_t i = 0; i < count; i++) {
+        struct state_ack_record ack;
+        struct host_event event = {.type = HOST_STATE_ACK, .peer = peer, .state_ack = &ack};
+
+        if (state_ack_get(in, &ack) != ERR_OK) {
+            on_bad_bytes(s, link, "it sent a record that can't be decoded");
+            return false;
+        }
+        shell_feed(s, &event);
+        if (shell_peer(s, peer) == NULL) {
+            return false;
         }
     }
-    shell_settle(s); // those of calls, together
-    return good && shell_peer(s, peer) != NULL;
+    return true;
 }
 
 static void on_records(struct shell *s, struct link *link, const struct frame *frame)
 {
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
-    const bool all = frame->type == FRAME_REQUEST ? on_requests(s, link, &in, frame->count)
-                     : frame->type == FRAME_STATE ? on_states(s, link, &in, frame->count)
-                                                  : on_others(s, link, &in, frame);
+    const bool all = frame->type == FRAME_REQUEST  ? on_requests(s, link, &in, frame->count)
+                     : frame->type == FRAME_STATE  ? on_states(s, link, &in, frame->count)
+                     : frame->type == FRAME_ANSWER ? on_answers(s, link, &in, frame->count)
+                                                   : on_state_acks(s, link, &in, frame->count);
 
     if (all && in.left != 0) {
         on_bad_bytes(s, link, "it sent bytes after the last record");

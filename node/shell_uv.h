@@ -102,6 +102,7 @@ struct dispatcher {
     struct departed departed[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
     size_t first;    /* worker: what it completed is taken first */
+    bool told;       /* something was completed on this thread that is not taken yet */
     size_t exports;  /* actors that have told their state in this turn */
     size_t here_max; /* posts that are done on the protocol thread, at most */
     uint64_t
@@ -117,6 +118,15 @@ struct pushes_sent {
     uint64_t dropped_full;   /* its link has too much to send */
     uint64_t told;           /* dropped, as the log knows */
     uint64_t told_us;
+};
+
+/* The runtimes that a host_serve() runs actors on. All zero: it has entered none. */
+struct serving {
+    struct shell *shell;
+    struct shell_peer *peer;  /* who asks; NULL = this node's calls, or what needs no answer */
+    struct told_calls *heard; /* effects_uv.c's: what those calls were answered */
+    uint64_t inside;          /* workers, by bit: entered … */
+    uint64_t closed;          /* … or not to be */
 };
 
 struct shell {
@@ -234,8 +244,10 @@ void shell_send_coordinator(struct shell *s, size_t index, struct bytes bytes);
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
 /* Like shell_send(), for a request whose body other requests share. */
 enum err shell_send_common(struct shell *s, uint64_t peer, const struct calls_effect *e);
-/* A call was answered: tell the runtime that made it. */
-void shell_answer_call(struct shell *s, const struct call_answer *answer);
+/* Have the host serve those at the front of requests of this node's own calls, without more ado:
+ * nothing that follows from it is done. How many. */
+size_t shell_serve_calls(struct serving *v, const struct calls_effect *e,
+                         const struct request_record *r, const uint64_t *position, size_t count);
 
 /* ---- calls_uv.c */
 
@@ -270,19 +282,17 @@ void shell_log_actor(enum log_level level, const char *event, struct named actor
 bool dispatcher_open(struct shell *s);
 /* Give HOST_SUBMIT to the actor's worker. */
 void dispatcher_submit(struct shell *s, const struct host_effect *e, struct bytes bytes);
-/* The runtimes that a host_serve() runs actors on. All zero: it has entered none. */
-struct serving {
-    struct shell *shell;
-    struct shell_peer *peer; /* who asks */
-    uint64_t inside;         /* workers, by bit: entered … */
-    uint64_t closed;         /* … or not to be */
-};
 /* host_server.run(), of a struct serving. */
 enum host_ran dispatcher_run(void *context, const struct actor *a, struct at_once *run);
-/* Leave them, and take what else was completed there. */
+/* Leave them. What else was completed there is taken by dispatcher_send() at the latest. */
+void dispatcher_leave_serving(struct serving *v);
+/* Leave them, and take now what else was completed. */
 void dispatcher_end_serving(struct serving *v);
-/* A call was answered. */
-void dispatcher_answer(struct shell *s, const struct call_answer *answer);
+/* A call was answered: its actor hears so at once, on a runtime that is then entered, or its worker
+ * does. */
+void dispatcher_answer(struct serving *v, const struct call_answer *answer);
+/* An actor makes a call. */
+void dispatcher_on_call(void *shell, const struct completion *c);
 /* A gateway is gone: tell the actors that clients of it are bound to. */
 void dispatcher_gateway_gone(struct shell *s, uint64_t gateway);
 /* Amidst much that comes: if all that is brief is done on this thread, do it while what it needs is

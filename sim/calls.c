@@ -150,6 +150,9 @@ static void ask_here(struct fleet *f, struct sim_node *n, const struct calls_eff
     }
     check_copy(f, n, &r);
     check_stood(f, n, &r);
+    if (serve_request(f, n, CALLS_LINK, e->made_us, &r)) {
+        return;
+    }
     node_step(f,
               n,
               (struct host_event){

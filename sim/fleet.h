@@ -758,10 +758,10 @@ bool sim_teller_takes(struct fleet *f, struct sim_node *n, const struct host_eff
 
 /* Is a seed one in which that is done? Drawn aside, so that all others stay as they are. */
 bool serve_drawn(uint64_t seed);
-/* False: it was not, and is the host's as any other. */
 /* A frame of a stream came by that link: the host takes it. */
 void serve_frame(struct fleet *f, struct sim_node *n, uint64_t peer, const struct frame *frame);
-bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
+/* False: it was not, and is the host's as any other. `made_us`: as of HOST_REQUEST. */
+bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer, uint64_t made_us,
                    const struct request_record *r);
 
 /* ---- what else actors do: sim/lives.c ---- */

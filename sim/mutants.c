@@ -231,6 +231,7 @@ static const struct {
     {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
     {"M_RECALL", "of worker threads: tests/node/node_threads_test.c plants it"},
     {"M_STARTCHK", "of worker threads: tests/node/node_threads_test.c plants it"},
+    {"M_CALLAHEAD", "of worker threads: tests/node/node_threads_test.c plants it"},
     {"M_ANYROLE", "all here are honest: tests/wire/access_test.c plants it"},
     {"M_ELDERAGAIN",
      "an answer to REGISTER is seldom lost before a restore: coordinator_story_test.c plants it"},

@@ -695,7 +695,7 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
         node_calls_settle(f, n);
         return;
     }
-    if (type == FRAME_REQUEST && serve_request(f, n, end->id, &request)) {
+    if (type == FRAME_REQUEST && serve_request(f, n, end->id, 0, &request)) {
         return;
     }
     node_step(f, n, e);

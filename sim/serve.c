@@ -4,8 +4,8 @@
  *
  * In a quarter of the seeds the actors in memory are of a brief kind. What is steady then runs
  * where it is admitted, three times of four; else its actor takes its time, or it goes by an
- * effect, as if the actor's worker had something else to do. A node may die between the run and the
- * answer.
+ * effect, as if the actor's worker had something else to do. What actors ask is served likewise, of
+ * other nodes and of their own. A node may die between the run and the answer.
  */
 #include "base/table.h"
 #include "sim/fleet.h"
@@ -49,13 +49,33 @@ static void run_at_once(struct sim_serving *v, struct instance *i, uint64_t uid,
     run->answer = bytes_of(v->answer, sizeof v->answer);
 }
 
+/* As its submission has it, whose chain goes before its body. */
+static void run_later(struct fleet *f, struct instance *i, const struct runtime_message *m)
+{
+    const struct host_effect e = {
+        .type = HOST_SUBMIT,
+        .actor = i->actor,
+        .submission = {.verb = VERB_RUN,
+                       .flags = m->flags,
+                       .head_size = (uint32_t)(m->chain_count * sizeof *m->chain),
+                       .ticket = m->ticket}};
+    struct buffer all = {0};
+
+    buffer_put(&all, m->chain, e.submission.head_size);
+    buffer_put(&all, m->body.data, m->body.size);
+    actors_run(f, &e, buffer_bytes(&all));
+    buffer_fini(&all);
+}
+
 static enum host_ran run_one(void *context, const struct actor *a, struct at_once *run)
 {
     enum { TENTHS = 10, BUSY = 1, LATER = 3 };
     struct sim_serving *v = context;
     struct fleet *f = v->fleet;
     struct instance *i = actor_instance(a);
-    struct reader in = {.at = run->message.body.data, .left = run->message.body.size};
+    const struct submission named = {.flags = run->message.flags};
+    const struct bytes asked = node_called(f, &named, run->message.body);
+    struct reader in = {.at = asked.data, .left = asked.size};
     const uint64_t uid = get_u64(&in);
     const uint64_t how = prng_between(&f->serving, 0, TENTHS - 1);
 
@@ -65,13 +85,7 @@ static enum host_ran run_one(void *context, const struct actor *a, struct at_onc
     check_in_time(f, v->node, uid);
     check_begins(f, v->node);
     if (how < LATER) {
-        const struct host_effect e = {.type = HOST_SUBMIT,
-                                      .actor = i->actor,
-                                      .submission = {.verb = VERB_RUN,
-                                                     .flags = run->message.flags,
-                                                     .ticket = run->message.ticket}};
-
-        actors_run(f, &e, run->message.body);
+        run_later(f, i, &run->message);
         return HOST_RAN_LATER;
     }
     run_at_once(v, i, uid, run);
@@ -89,6 +103,10 @@ static bool answer(void *context, const struct answer_record *answer)
     v->dies = prng_between(&f->serving, 1, THOUSAND) <= f->faults.node_torn_pm;
     if (v->dies) {
         return false;
+    }
+    if (v->peer == CALLS_LINK) {
+        (void)node_calls_answer(f, v->node, v->peer, answer);
+        return true;
     }
     answer_put(&record, answer);
     check_output(f, v->node);
@@ -117,12 +135,12 @@ void serve_frame(struct fleet *f, struct sim_node *n, uint64_t peer, const struc
     node_step(f, n, event);
 }
 
-bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer,
+bool serve_request(struct fleet *f, struct sim_node *n, uint64_t peer, uint64_t made_us,
                    const struct request_record *r)
 {
     struct sim_serving v = {.fleet = f, .node = n, .peer = peer};
     const struct host_server server = {&v, run_one, answer, &n->out, NULL, NULL};
-    struct host_event event = {.type = HOST_REQUEST, .peer = peer};
+    struct host_event event = {.type = HOST_REQUEST, .peer = peer, .made_us = made_us};
     uint64_t position = 0;
 
     if (!serve_drawn(f->world.seed) || n->core == NULL) {

@@ -58,35 +58,60 @@ void calls_free(struct calls *c)
     mem_free(c);
 }
 
-void calls_step(struct calls *c, struct router_event event, uint64_t now_us)
+static void keep_time(struct calls *c, uint64_t now_us)
 {
     c->now_us = now_us > c->now_us ? now_us : c->now_us;
-    event.now_us = c->now_us;
-    const size_t before = c->out.count;
-    if (event.type == ROUTER_REQUEST) {
-        router_ask(c->router, &event, &c->out);
-    } else {
-        router_step(c->router, &event, &c->out);
-    }
+}
+
+/* What is done behind `before` was made now. */
+static void note_time(struct calls *c, size_t before)
+{
     for (size_t i = before; i < c->out.count; i++) {
         c->out.item[i].made_us = c->now_us;
     }
 }
 
+void calls_step(struct calls *c, struct router_event event, uint64_t now_us)
+{
+    const size_t before = c->out.count;
+
+    keep_time(c, now_us);
+    event.now_us = c->now_us;
+    router_step(c->router, &event, &c->out);
+    note_time(c, before);
+}
+
 /* ---- the host ---- */
+
+size_t calls_answers(struct calls *c, uint64_t peer, const struct answer_record *a, size_t count,
+                     uint64_t now_us)
+{
+    const struct road *road = peer == CALLS_LINK ? NULL : calls_road(c, peer);
+    struct router_answers mine = {.answer = a,
+                                  .slot = peer == CALLS_LINK ? c->slot
+                                          : road == NULL     ? RING_NODE_NONE
+                                                             : road->slot};
+    const size_t before = c->out.count;
+
+    if (c->router == NULL || (mine.slot == RING_NODE_NONE && peer != CALLS_LINK)) {
+        return 0;
+    }
+    while (mine.count < count && a[mine.count].gateway == c->incarnation) {
+        mine.count++;
+    }
+    if (mine.count > 0) {
+        keep_time(c, now_us);
+        mine.now_us = c->now_us;
+        router_answer(c->router, &mine, &c->out);
+        router_effects_keep(&c->out, before);
+        note_time(c, before);
+    }
+    return mine.count;
+}
 
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us)
 {
-    const struct road *road = peer == CALLS_LINK ? NULL : calls_road(c, peer);
-
-    const uint16_t slot = peer == CALLS_LINK ? c->slot : road == NULL ? RING_NODE_NONE : road->slot;
-
-    if (c->router == NULL || a->gateway != c->incarnation ||
-        (slot == RING_NODE_NONE && peer != CALLS_LINK)) {
-        return false;
-    }
-    calls_step(c, (struct router_event){.type = ROUTER_ANSWER, .slot = slot, .answer = a}, now_us);
-    return true;
+    return calls_answers(c, peer, a, 1, now_us) == 1;
 }
 
 bool calls_rest(const struct calls *c)
@@ -179,13 +204,12 @@ static uint64_t ticket_of(const struct call *call)
     return (uint64_t)call->worker << WORKER_SHIFT | call->number;
 }
 
-/* Its caller takes no message until it is answered. */
-static void note_wait(struct calls *c, const struct call *call, uint32_t ms)
+/* Its caller takes no message until it is answered. `session`: the router's. */
+static void note_wait(struct calls *c, const struct call *call, uint64_t session, uint32_t ms)
 {
     if (call->run == 0 || call->number == 0) {
         return;
     }
-    const uint64_t session = router_session_of(c->router, lane_of(call));
     const struct wait_of wait = {
         .number = ticket_of(call),
         .run = call->run,
@@ -213,9 +237,12 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
     if (traced) {
         trace_context_take(&payload, &trace);
     }
+    const uint64_t session = router_session_of(c->router, lane_of(call));
+    const size_t before = c->out.count;
     const struct router_event event = {
         .type = ROUTER_REQUEST,
-        .session = router_session_of(c->router, lane_of(call)),
+        .now_us = c->now_us,
+        .session = session,
         .ticket = ticket_of(call),
         .kind = call->kind,
         .id = call->id,
@@ -230,13 +257,9 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
                            (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0) |
                            (call->outgoing ? REQUEST_SESSION : 0)),
     };
-    calls_step(c, event, c->now_us);
-    note_wait(c, call, ms);
-}
-
-static void keep_time(struct calls *c, uint64_t now_us)
-{
-    c->now_us = now_us > c->now_us ? now_us : c->now_us;
+    router_ask(c->router, &event, &c->out);
+    note_time(c, before);
+    note_wait(c, call, session, ms);
 }
 
 void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
@@ -462,7 +485,9 @@ bool calls_take(struct calls *c, struct calls_effect *out)
         return true;
     }
     do {
-        formers_look(c);
+        if (c->at == c->doing.count) {
+            formers_look(c);
+        }
         while (c->at < c->doing.count || refill(c) || feed_more(c)) {
             const struct router_effect *e = &c->doing.item[c->at++];
 
@@ -490,6 +515,33 @@ enum err calls_request(const struct calls_effect *e, struct request_record *out)
     const enum err error = request_get_behind(&in, e->common, out);
 
     return error == ERR_OK && in.left != 0 ? ERR_CORRUPT : error;
+}
+
+/* True: the next is one, of that time. */
+static bool here_follows(const struct calls *c, uint64_t made_us)
+{
+    const struct router_effect *next = &c->doing.item[c->at];
+
+    return c->at < c->doing.count && next->type == ROUTER_SEND_NODE &&
+           c->in_use[next->slot] == CALLS_LINK && next->made_us == made_us;
+}
+
+size_t calls_take_here(struct calls *c, const struct calls_effect *e, struct request_record *r,
+                       size_t max)
+{
+    struct calls_effect next = *e;
+    size_t count = 0;
+
+    for (;;) {
+        if (calls_request(&next, &r[count++]) != ERR_OK) {
+            UNREACHABLE();
+        }
+        if (count == max || !here_follows(c, e->made_us)) {
+            return count;
+        }
+        next = (struct calls_effect){.type = CALLS_HERE};
+        (void)translate(c, &c->doing.item[c->at++], &next);
+    }
 }
 
 void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now_us)

@@ -88,6 +88,11 @@ void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
 /* True: it answers a call of mine. False: it is for the host, to be passed on; or of a peer that
  * the view does not name. */
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
+/* Likewise, of those at the front of `count`, CALLS_ANSWERS_MAX at most: how many answer calls of
+ * mine. What is borrowed by them is only until it returns. */
+enum { CALLS_ANSWERS_MAX = ROUTER_PREFETCH_MAX };
+size_t calls_answers(struct calls *c, uint64_t peer, const struct answer_record *a, size_t count,
+                     uint64_t now_us);
 /* True while nothing was asked that has no answer yet. */
 bool calls_rest(const struct calls *c);
 /* Do what is due; every 10..50 ms. */
@@ -128,6 +133,11 @@ void calls_operate(struct calls *c, int index, const Rh__Control *message, uint6
 bool calls_quiet(const struct calls *c);
 /* Take the next effect; false = none is left. */
 bool calls_take(struct calls *c, struct calls_effect *out);
+/* Decode the request of a CALLS_HERE that was just taken, and take and decode those of the same
+ * time that come next, `max` at most and at least one. How many; they borrow until the next
+ * calls_take(). */
+size_t calls_take_here(struct calls *c, const struct calls_effect *e, struct request_record *r,
+                       size_t max);
 /* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */
 void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now_us);
 /* Decode the effect's request. ERR_CORRUPT: the bytes are no request. */

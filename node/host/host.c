@@ -514,7 +514,7 @@ size_t host_serve(struct host *h, const struct host_event *event, const struct r
     }
     begin_step(h, event, server->effects);
     if (server->effects->count == 0) { // what was kept for the lease goes first
-        served = serve_steady(h, event->peer, r, position, count, server);
+        served = serve_steady(h, event, r, position, count, server);
     }
     h->judged = true; // requests leave the lease as it is
     h->out = NULL;

@@ -296,7 +296,8 @@ struct host_server {
     void *context;
     /* Have the actor do that RUN. It may not call the host. */
     enum host_ran (*run)(void *context, const struct actor *a, struct at_once *run);
-    /* An output, for the peer of the event. False: its link is full, or goes. */
+    /* An output, for the peer of the event; that of CALLS_LINK is this node's own calls. False: its
+     * link is full, or goes. */
     bool (*answer)(void *context, const struct answer_record *answer);
     struct host_effects *effects; /* of what the lease lets go on first, and of what is submitted:
                                      to be done as those of host_step() */
@@ -309,9 +310,9 @@ struct host_server {
 /* Take requests of `event.peer` as HOST_REQUEST would, one by one, as long as each is steady: its
  * arc is mine and not held, its turn in its session has come, and its actor has nothing else to do.
  * Such a one goes from its record to its actor and to its answer without an effect. If its kind is
- * not brief, or an actor asks, it is submitted by an effect, with others of the same step. How many
- * it took: the next one is to be fed by host_step(), after the effects. `position`: as
- * host_prefetch() told it. */
+ * not brief, it is submitted by an effect, with others of the same step. How many it took: the next
+ * one is to be fed by host_step(), after the effects. `position`: as host_prefetch() told it. Their
+ * time counts from event->made_us, or from now if that is 0. */
 size_t host_serve(struct host *h, const struct host_event *event, const struct request_record *r,
                   const uint64_t *position, size_t count, const struct host_server *server);
 /* Streams (decision 074). What a HOST_FRAME brings is admitted as records are; with a `server` what

@@ -7,10 +7,10 @@
  * actor alive with nothing else to do. Then admission (specification §5.3) comes to one outcome,
  * the actor is RUNNING only while its code runs, and nothing of that has to be told or remembered
  * but the order record with its answer. So the effect, the queue, the completion and the event are
- * left out. What a kind that is not brief is asked, or an actor asks, takes its time: of that the
- * way to its submission is short, and many go in one step. Each condition is asked of whoever
- * decides it for all other requests, and before anything was changed: what is not steady goes by
- * host_step() as if it had not been looked at.
+ * left out, for what clients ask and what actors ask. What a kind that is not brief is asked takes
+ * its time: of that the way to its submission is short, and many go in one step. Each condition is
+ * asked of whoever decides it for all other requests, and before anything was changed: what is not
+ * steady goes by host_step() as if it had not been looked at.
  */
 #include "node/host/inside.h"
 
@@ -23,7 +23,7 @@ enum { MS = 1000 };
 static const struct neighbour *steady_link(const struct host *h, uint64_t link)
 {
     const struct neighbour *n = neighbour_by_link(&h->links.neighbours, link);
-    const bool known = n != NULL && n->standing == STANDING_KNOWN && n->link != CALLS_LINK;
+    const bool known = n != NULL && n->standing == STANDING_KNOWN;
 
     // The answers go where they came from: by the newest link of who asks.
     return known && neighbour_asking(&h->links.neighbours, n->incarnation) == n ? n : NULL;
@@ -46,13 +46,23 @@ enum {
     PLAIN = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD | REQUEST_AWAKE
 };
 
+/* Requests of one link that came together. */
+struct steady {
+    const struct neighbour *from;
+    uint64_t made_us; /* their time counts from then, … */
+    uint64_t late_us; /* … which is so long ago */
+    const struct host_server *server;
+    bool room; /* for more answers */
+};
+
 /* Nothing about the request itself needs a closer look. */
-static bool steady_record(const struct host *h, const struct neighbour *n,
+static bool steady_record(const struct host *h, const struct steady *s,
                           const struct request_record *r)
 {
-    return r->gateway == n->incarnation && r->hops == 0 &&
-           (r->flags & ~(PLAIN | REQUEST_CALL)) == 0 && r->ttl_ms > 0 && !r->again &&
-           r->version <= h->topology.view.ring.version;
+    return r->gateway == s->from->incarnation && r->hops == 0 &&
+           (r->flags & ~(PLAIN | REQUEST_CALL)) == 0 && (uint64_t)r->ttl_ms * MS > s->late_us &&
+           !r->again && r->version <= h->topology.view.ring.version &&
+           ((r->flags & REQUEST_CALL) == 0 || !identity_is_orphan(h, r));
 }
 
 static bool steady_request(const struct stream_request *r)
@@ -81,20 +91,23 @@ static bool steady_kind(const struct kind_state *k)
     return k != NULL && k->any;
 }
 
-static struct admission admission(const struct host *h, const struct neighbour *n,
-                                  const struct request_record *r)
+static uint64_t deadline_us(const struct steady *s, const struct request_record *r)
 {
     const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
 
-    return (struct admission){
-        .r = r, .peer = n->link, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
+    return s->made_us + (uint64_t)ttl_ms * MS;
+}
+
+static struct admission admission(const struct steady *s, const struct request_record *r)
+{
+    return (struct admission){.r = r, .peer = s->from->link, .deadline_us = deadline_us(s, r)};
 }
 
 /* It is submitted, and nothing is known yet of how it ends. */
-static bool submit(struct host *h, const struct neighbour *n, const struct request_record *r,
+static bool submit(struct host *h, const struct steady *s, const struct request_record *r,
                    struct actor *a, struct order *order)
 {
-    const struct admission in = admission(h, n, r);
+    const struct admission in = admission(s, r);
 
     if (!backpressure_may_start(h, &in)) {
         return false;
@@ -118,14 +131,15 @@ static inline void ran_now(struct host *h, struct actor *a, const struct kind_st
     requests_finish(&h->requests);
 }
 
-static bool serve(struct host *h, const struct neighbour *n, const struct request_record *r,
-                  uint64_t position, const struct host_server *server, bool *room)
+static bool serve(struct host *h, struct steady *s, const struct request_record *r,
+                  uint64_t position)
 {
+    const struct host_server *server = s->server;
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
 
     const struct kind_state *kind = host_kind_find(h, r->kind);
 
-    if (position == 0 || !steady_record(h, n, r) || !steady_kind(kind) ||
+    if (position == 0 || !steady_record(h, s, r) || !steady_kind(kind) ||
         !steady_cell(h, position) || r->first < host_vnode(h, position)->cold) {
         return false;
     }
@@ -140,21 +154,24 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     if (order_judge(order, r) != ORDER_RUN) {
         return false;
     }
-    if (!kind->at_once || (r->flags & REQUEST_CALL) != 0) {
-        return submit(h, n, r, a, order);
+    if (!kind->at_once) {
+        return submit(h, s, r, a, order);
     }
-    struct at_once run = {
-        .instance = a->instance,
-        .kind = r->kind,
-        .id = r->id,
-        .message = {.ticket = h->work.run_ticket + 1, .body = r->body, .flags = r->flags}};
+    struct at_once run = {.instance = a->instance,
+                          .kind = r->kind,
+                          .id = r->id,
+                          .message = {.ticket = h->work.run_ticket + 1,
+                                      .body = r->body,
+                                      .flags = r->flags,
+                                      .chain_count = r->chain_count,
+                                      .chain = r->chain}};
     const enum host_ran ran = server->run(server->context, a, &run);
     if (ran == HOST_RAN_NOT || (ran == HOST_RAN_NOW && run.error != ERR_OK)) {
         return false; // The second: the actor has ended itself, and the host will hear of it.
     }
     requests_accept(&h->requests);
     if (ran == HOST_RAN_LATER) {
-        const struct admission in = admission(h, n, r);
+        const struct admission in = admission(s, r);
 
         (void)run_begin(h, a, order, &in);
         return true;
@@ -168,21 +185,25 @@ static bool serve(struct host *h, const struct neighbour *n, const struct reques
     ASSERT(run_may(order, r) && !order->running);
     copy_ran(h, order, r, &answer);
     ran_now(h, a, kind, run.code);
-    *room = server->answer(server->context, &answer);
+    s->room = server->answer(server->context, &answer);
     return true;
 }
 
-size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *r,
+size_t serve_steady(struct host *h, const struct host_event *event, const struct request_record *r,
                     const uint64_t *position, size_t count, const struct host_server *server)
 {
-    const struct neighbour *n = steady_link(h, peer);
-    bool room = true;
+    const uint64_t made_us = event->made_us == 0 ? h->now_us : event->made_us;
+    struct steady s = {.from = steady_link(h, event->peer),
+                       .made_us = made_us,
+                       .late_us = h->now_us - made_us,
+                       .server = server,
+                       .room = true};
     size_t at = 0;
 
-    if (n == NULL || !steady_node(h)) {
+    if (s.from == NULL || !steady_node(h)) {
         return 0;
     }
-    while (at < count && room && serve(h, n, &r[at], position[at], server, &room)) {
+    while (at < count && s.room && serve(h, &s, &r[at], position[at])) {
         at++;
     }
     return at;

@@ -85,8 +85,8 @@ struct answer_record run_answer(const struct host *h, const struct actor *a, enu
 
 /* ---- serve.c: called by host.c and streams.c alone ---- */
 
-/* Serve the steady ones of requests that came over that link: see host_serve(). */
-size_t serve_steady(struct host *h, uint64_t peer, const struct request_record *r,
+/* Serve the steady ones of requests that came over the event's link: see host_serve(). */
+size_t serve_steady(struct host *h, const struct host_event *event, const struct request_record *r,
                     const uint64_t *position, size_t count, const struct host_server *server);
 /* True if requests may run at once in this step, but for full links. */
 bool serve_may(const struct host *h);

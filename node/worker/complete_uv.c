@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
@@ -76,6 +77,14 @@ static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r
     return deferred;
 }
 
+/* The protocol thread makes the call, and what its actor said before was heard. */
+static bool calls_at_once(const struct worker *w)
+{
+    return w->runs_inline && w->config.on_call != NULL &&
+           (completion_queue_is_empty(&w->completed) || mutant(M_CALLAHEAD)) &&
+           !atomic_load_explicit(&w->muted, memory_order_relaxed);
+}
+
 void worker_on_completion(void *context, const struct completion *c)
 {
     struct worker *w = context;
@@ -93,6 +102,10 @@ void worker_on_completion(void *context, const struct completion *c)
     }
     if (c->verb == VERB_PUSH) {
         complete_push(w, c);
+        return;
+    }
+    if (c->verb == VERB_CALL && calls_at_once(w)) {
+        w->config.on_call(w->config.context, c);
         return;
     }
     // It is not looked at any more: the other side may free it once it is told.

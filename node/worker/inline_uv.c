@@ -18,8 +18,9 @@
  * does here.
  *
  * The protocol thread does a batch there, or single runs while their requests are admitted
- * (worker_run_one()): an answer that comes first is given back at once. What an actor says before
- * it answers is queued, and so is the answer then, behind it.
+ * (worker_run_one()) and answers as they come (worker_answer_one()): an answer that comes first is
+ * given back at once, and a call is made at once (worker_config.on_call). What else an actor says
+ * before it answers is queued, and so is what it says then, behind it.
  *
  * What is done keeps its order: a worker that sleeps has done all that was sent. The lease holds as
  * it does there: the clock is read and the limits are looked at before each task, and the watchdog
@@ -44,6 +45,7 @@ void worker_wait_for_inline(struct worker *w)
 static bool enter(struct worker *w)
 {
     (void)pthread_mutex_lock(&w->lock);
+    ASSERT(!w->inlined); // whoever enters leaves before anybody else enters
     const bool may = w->sleeping && !worker_has_work(w);
     w->inlined = may;
     (void)pthread_mutex_unlock(&w->lock);
@@ -106,6 +108,21 @@ enum host_ran worker_run_one(struct worker *w, struct at_once *run)
     runtime_run(run->instance, &run->message);
     w->at_once = NULL;
     return run->done ? HOST_RAN_NOW : HOST_RAN_LATER;
+}
+
+bool worker_answer_one(struct worker *w, const struct call_answer *answer)
+{
+    if (w->making != NULL && w->making->count > 0) {
+        return false; // there may be one that came before it
+    }
+    worker_leave(w); // the clock is read, as answer_in_time() has it
+    if (worker_is_past_the_end(w)) {
+        return false;
+    }
+    w->looked = true;
+    runtime_answer(w->runtime, answer);
+    w->looked = false;
+    return true;
 }
 
 bool worker_leave_inline(struct worker *w, uint64_t *now_us)

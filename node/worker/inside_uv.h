@@ -47,6 +47,7 @@ struct worker {
     bool saving;                /* what it enters is for the last flush, which no lease bounds */
     bool runs_inline;           /* the protocol thread does its work, inline */
     bool untold;                /* worker_run_one(): something was completed and not taken yet */
+    bool looked;                /* the clock was read just now, and nobody has run since */
     struct at_once *at_once;    /* what worker_run_one() does, unless something else was said; or
                                    NULL */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
@@ -112,6 +113,10 @@ static inline void worker_skip_handler(struct worker *w)
  * during it. So he has done as many tasks like this as fit into them. */
 static inline void worker_look_at_clock(struct worker *w)
 {
+    if (w->looked) {
+        w->looked = false;
+        return;
+    }
     const uint64_t now_us = clock_boottime_us();
     const uint64_t us = now_us - w->now_us;
 

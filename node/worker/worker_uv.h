@@ -35,6 +35,7 @@
 #include "node/worker/profile.h"
 #include "node/worker/watchdog_uv.h"
 
+struct call_answer;
 struct worker;
 
 /* Until when something may be begun, as of the last step of the host: written by the protocol
@@ -66,6 +67,9 @@ struct worker_config {
     void (*on_store)(void *store, struct store_task *task); /* runtime_config.on_store */
     void *store;
     void (*on_completed)(void *context); /* from the worker: worker_take() has something */
+    /* From the protocol thread, of a VERB_CALL that is made while it is on the runtime and nothing
+     * waits for worker_take(): else, and if it is NULL, that is where the call is to be had. */
+    void (*on_call)(void *context, const struct completion *c);
     void *context;
 };
 
@@ -90,6 +94,9 @@ size_t worker_run_inline(struct worker *w, size_t max);
 bool worker_enter_inline(struct worker *w);
 /* … has it do a RUN, … */
 enum host_ran worker_run_one(struct worker *w, struct at_once *run);
+/* … or hear the answer of a call that an actor of a brief kind made, … False: not now, it is to be
+ * submitted. */
+bool worker_answer_one(struct worker *w, const struct call_answer *answer);
 /* … to here, at `now_us`. True: something else was completed by the way. */
 bool worker_leave_inline(struct worker *w, uint64_t *now_us);
 /* True if one of the worker's last tasks took long. */

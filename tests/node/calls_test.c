@@ -8,6 +8,7 @@
 #include "node/calls/calls.h"
 
 #include "base/mem.h"
+#include "tests/allocations.h"
 #include "tests/steps.h"
 #include "tests/test.h"
 #include "wire/control.h"
@@ -171,18 +172,24 @@ static void after(uint64_t ms)
     calls_tick(calls, now_us);
 }
 
-static void answer(const struct did *to, uint64_t peer, enum answer_code code, const char *text)
+static struct answer_record answer_to(const struct request_record *r, enum answer_code code,
+                                      const char *text)
 {
-    const struct answer_record a = {
-        .gateway = to->r.gateway,
-        .session = to->r.session,
-        .seq = to->r.seq,
-        .copy = to->r.copy,
+    return (struct answer_record){
+        .gateway = r->gateway,
+        .session = r->session,
+        .seq = r->seq,
+        .copy = r->copy,
         .fence = UINT64_MAX,
         .version = UINT64_MAX,
         .code = (uint8_t)code,
         .body = text_of(text),
     };
+}
+
+static void answer(const struct did *to, uint64_t peer, enum answer_code code, const char *text)
+{
+    const struct answer_record a = answer_to(&to->r, code, text);
 
     assert_true(calls_answer(calls, peer, &a, now_us));
 }
@@ -219,6 +226,62 @@ static void a_call_to_this_node_takes_no_link(void **state)
     assert_int_equal(did[0].e.answer.number, 7);
     assert_int_equal(did[0].e.answer.status, 0);
     assert_string_equal(did[0].text, "hi");
+}
+
+static void calls_to_this_node_come_together_while_they_are_of_one_time(void **state)
+{
+    enum { MOST = 3 };
+    struct request_record r[MOST];
+    struct calls_effect e;
+
+    (void)state;
+    look();
+    (void)take(CALLS_UP);
+    for (uint64_t number = 1; number <= 4; number++) {
+        ask(number);
+    }
+    after(1);
+    ask(5);
+    assert_true(calls_take(calls, &e));
+    assert_int_equal(e.type, CALLS_HERE);
+    assert_int_equal(calls_take_here(calls, &e, r, MOST), MOST);
+    for (uint64_t i = 0; i < MOST; i++) {
+        assert_int_equal(r[i].seq, i + 1);
+    }
+    assert_true(calls_take(calls, &e));
+    const uint64_t before_us = e.made_us;
+    assert_int_equal(calls_take_here(calls, &e, r, MOST), 1); // the fifth came later
+    assert_int_equal(r[0].seq, 4);
+    assert_true(calls_take(calls, &e));
+    assert_true(e.made_us > before_us);
+    assert_int_equal(calls_take_here(calls, &e, r, MOST), 1);
+    assert_int_equal(r[0].seq, 5);
+    while (calls_take(calls, &e)) {
+        assert_int_not_equal(e.type, CALLS_HERE);
+    }
+}
+
+static void answers_of_others_are_told_apart_from_those_of_calls(void **state)
+{
+    struct answer_record a[3];
+
+    (void)state;
+    look();
+    ask(1);
+    ask(2);
+    assert_int_equal(take(CALLS_HERE), 2);
+    for (size_t i = 0; i < 2; i++) {
+        a[i] = answer_to(&did[i].r, ANSWER_OK, i == 0 ? "one" : "two");
+    }
+    a[2] = a[1];
+    a[1].gateway = 77; // the host passes it on
+    assert_int_equal(calls_answers(calls, CALLS_LINK, a, 3, now_us), 1);
+    assert_int_equal(calls_answers(calls, CALLS_LINK, &a[1], 2, now_us), 0);
+    assert_int_equal(calls_answers(calls, 22, &a[2], 1, now_us), 0); // a link that nobody knows
+    assert_int_equal(calls_answers(calls, CALLS_LINK, &a[2], 1, now_us), 1);
+    assert_int_equal(take(CALLS_ANSWER), 2);
+    assert_string_equal(did[0].text, "one");
+    assert_string_equal(did[1].text, "two");
 }
 
 static void a_link_is_asked_for_when_something_is_to_be_sent(void **state)
@@ -464,6 +527,7 @@ static void some_calls(void (*part_ends)(void))
     enum { OPEN = 16 };
     static uint64_t number;
     struct request_record r[OPEN] = {0};
+    struct answer_record a[OPEN];
     struct calls_effect e;
     struct call call = plain;
     size_t sent = 0;
@@ -481,10 +545,9 @@ static void some_calls(void (*part_ends)(void))
     }
     part_ends();
     for (size_t i = 0; i < sent; i++) {
-        const struct did to = {.r = r[i]};
-
-        answer(&to, 22, ANSWER_OK, "done");
+        a[i] = answer_to(&r[i], ANSWER_OK, "done");
     }
+    ASSERT(calls_answers(calls, 22, a, sent, now_us) == sent);
     while (calls_take(calls, &e)) {
         heard += e.type == CALLS_ANSWER;
     }
@@ -523,6 +586,25 @@ static void a_call_takes_few_instructions(void **state)
                  part[HEARD] / OPEN);
     assert_in_range(part[ASKED] / OPEN, 300, 2550);
     assert_in_range(part[HEARD] / OPEN, 300, 1280);
+}
+
+static void a_call_allocates_nothing(void **state)
+{
+    (void)state;
+    look();
+    give("bob", 2);
+    look();
+    calls_up(calls, 22, "n2", 12, true, now_us);
+    for (int i = 0; i < 5; i++) {
+        some_calls(nothing_ends);
+    }
+    allocations = 0;
+    allocations_counted = true;
+    for (int i = 0; i < 100; i++) {
+        some_calls(nothing_ends);
+    }
+    allocations_counted = false;
+    assert_int_equal(allocations, 0);
 }
 
 static void a_call_that_waits_long_sends_a_probe_after_itself(void **state)
@@ -648,6 +730,11 @@ int main(void)
             another_incarnation_knows_nothing_of_what_was_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_host_is_told_what_is_still_awaited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_takes_few_instructions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_call_allocates_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            calls_to_this_node_come_together_while_they_are_of_one_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            answers_of_others_are_told_apart_from_those_of_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_call_that_waits_long_sends_a_probe_after_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_in_a_circle_ends_with_deadlock, set_up, tear_down),

@@ -10,6 +10,7 @@
 #include "tests/test.h"
 
 #include "base/clock.h"
+#include "node/calls/call.h"
 #include "node/worker/worker_uv.h"
 
 #include <pthread.h>
@@ -56,6 +57,15 @@ static void on_alarm(struct rh_actor *actor, void *instance, void *argument)
     assert_int_equal(rh_reply(actor, rh_nil()), RH_OK);
 }
 
+static void on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
+                      void *argument)
+{
+    (void)instance;
+    (void)argument;
+    assert_int_equal(answer->status, RH_OK);
+    assert_int_equal(rh_reply(actor, rh_nil()), RH_OK);
+}
+
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     const char what = *(const char *)message->payload.data;
@@ -74,6 +84,10 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     } else if (what == 'a') {
         (void)rh_defer(actor);
         (void)rh_after(actor, 1, on_alarm, NULL);
+    } else if (what == 'c') {
+        (void)rh_defer(actor);
+        (void)rh_call(
+            actor, 0, (struct rh_bytes){"x", 1}, (struct rh_bytes){0}, 1000, 0, on_answer, NULL);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -95,6 +109,7 @@ static const struct kind kind = {.ops = {.abi = RH_ABI,
 /* ---- workers */
 
 static struct limits limits;
+static struct numbering numbering;
 static struct watchdog *watchdog;
 static struct worker *worker[2];
 static size_t worker_count;
@@ -106,6 +121,18 @@ static size_t discarded;
 static uint64_t last_ticket;
 static bool brief; /* so is what is submitted */
 static struct crash_record_slot crash_record[CRASH_RECORD_SLOTS];
+
+static size_t taken;         /* calls that were taken */
+static size_t called;        /* calls that were heard at once, … */
+static uint64_t call_number; /* … of them the last */
+
+static void on_call(void *context, const struct completion *c)
+{
+    (void)context;
+    assert_int_equal(c->verb, VERB_CALL);
+    call_number = c->call->number;
+    called++;
+}
 
 static void on_completed(void *context)
 {
@@ -123,6 +150,7 @@ static void open_workers(size_t count, bool embedded)
     atomic_store(&limits.hard_end_us, UINT64_MAX);
     released = false;
     brief = false;
+    called = taken = 0;
     blocked = news = deferred_count = ran = returned = over = discarded = 0;
     atomic_store(&began, 0);
     watchdog = watchdog_new(RH_OVERRUN_GATE, count);
@@ -133,7 +161,9 @@ static void open_workers(size_t count, bool embedded)
                                              .limits = &limits,
                                              .watchdog = watchdog,
                                              .crash_record = &crash_record[worker_count],
-                                             .on_completed = on_completed};
+                                             .numbering = &numbering,
+                                             .on_completed = on_completed,
+                                             .on_call = on_call};
 
         worker[worker_count] = worker_new(&config);
         assert_non_null(worker[worker_count]);
@@ -182,6 +212,9 @@ static void take_all(void)
                 over++;
             } else if (c->verb == VERB_DISCARD) {
                 discarded++;
+            } else if (c->verb == VERB_CALL) {
+                call_number = c->call->number;
+                taken++;
             } else if (c->verb == VERB_RUN || c->verb == VERB_TURN) {
                 last_ticket = c->ticket;
                 ran++;
@@ -498,6 +531,102 @@ static void no_wake_up_is_lost_between_an_inline_run_and_the_worker(void **state
     close_workers();
 }
 
+/* Once the worker sleeps, and all is taken. */
+static void enter_inline(void)
+{
+    while (!worker_enter_inline(worker[0])) {
+        (void)sched_yield();
+    }
+    take_all();
+}
+
+static void leave_inline(void)
+{
+    uint64_t at_us = 0;
+
+    (void)worker_leave_inline(worker[0], &at_us);
+    take_all();
+}
+
+static void a_call_and_its_answer_wake_nobody(void **state)
+{
+    (void)state;
+    open_workers(1, false);
+    struct rh_actor *r = enter(0, 0);
+    send_all();
+    for (uint64_t i = 1; i <= 100; i++) {
+        struct at_once run = {.instance = r,
+                              .id = bytes_of("x", 1),
+                              .message = {.ticket = i, .body = bytes_of("c", 1)}};
+
+        enter_inline();
+        assert_int_equal(worker_run_one(worker[0], &run), HOST_RAN_LATER);
+        assert_true(pthread_equal(ran_on, pthread_self()));
+        assert_int_equal(called, i);
+        const struct call_answer answer = {.number = call_number, .status = RH_OK};
+        assert_true(worker_answer_one(worker[0], &answer));
+        leave_inline();
+        assert_int_equal(ran, i);
+        assert_int_equal(last_ticket, i);
+    }
+    assert_int_equal(taken, 0);
+    close_workers();
+}
+
+/* What the other side has not taken yet was said before it. */
+static void a_call_stands_behind_what_was_said_before_it(void **state)
+{
+    (void)state;
+    open_workers(1, false);
+    struct rh_actor *first = enter(0, 0);
+    struct rh_actor *second = enter(1, 0);
+    struct at_once run = {.instance = first, .id = bytes_of("x", 1)};
+    send_all();
+    enter_inline();
+    run.message = (struct runtime_message){.ticket = 1, .body = bytes_of("d", 1)};
+    assert_int_equal(worker_run_one(worker[0], &run), HOST_RAN_LATER);
+    assert_int_equal(rh_reply_later(deferred[0], rh_nil()), RH_OK);
+    leave_inline();
+    until(&ran, 1);
+    enter_inline();
+    run.message.body = bytes_of("c", 1);
+    assert_int_equal(worker_run_one(worker[0], &run), HOST_RAN_LATER);
+    const struct call_answer answer = {.number = call_number, .status = RH_OK};
+    assert_true(worker_answer_one(worker[0], &answer)); // it completes the run
+    run.instance = second;
+    assert_int_equal(worker_run_one(worker[0], &run), HOST_RAN_LATER);
+    assert_int_equal(called, 1);
+    leave_inline();
+    assert_int_equal(taken, 1);
+    close_workers();
+}
+
+static void an_answer_waits_behind_what_is_submitted_and_behind_the_lease(void **state)
+{
+    (void)state;
+    open_workers(1, false);
+    struct rh_actor *r = enter(0, 0);
+    struct at_once run = {
+        .instance = r, .id = bytes_of("x", 1), .message = {.ticket = 1, .body = bytes_of("c", 1)}};
+    send_all();
+    enter_inline();
+    assert_int_equal(worker_run_one(worker[0], &run), HOST_RAN_LATER);
+    const struct call_answer answer = {.number = call_number, .status = RH_OK};
+    atomic_store(&limits.hard_end_us, clock_boottime_us());
+    assert_false(worker_answer_one(worker[0], &answer));
+    atomic_store(&limits.hard_end_us, UINT64_MAX);
+    (void)enter(1, 0);
+    assert_false(worker_answer_one(worker[0], &answer));
+    leave_inline();
+    assert_int_equal(ran, 0);
+    send_all();
+    enter_inline();
+    assert_true(worker_answer_one(worker[0], &answer));
+    leave_inline();
+    assert_int_equal(ran, 1);
+    close_workers();
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,6 +640,9 @@ static int all_cases(void)
         cmocka_unit_test(what_is_not_brief_or_too_much_waits_for_the_worker),
         cmocka_unit_test(what_is_too_late_is_returned_to_an_inline_run),
         cmocka_unit_test(no_wake_up_is_lost_between_an_inline_run_and_the_worker),
+        cmocka_unit_test(a_call_and_its_answer_wake_nobody),
+        cmocka_unit_test(a_call_stands_behind_what_was_said_before_it),
+        cmocka_unit_test(an_answer_waits_behind_what_is_submitted_and_behind_the_lease),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
