@@ -12,7 +12,7 @@
 
 /* Between two beats of a calm leader, in thousandths of the election time-out: three are heard in
  * it, and the third may be late. */
-enum { CALM_PARTS = 300 };
+enum { CALM_PARTS = 330 };
 
 /* An append on its way; libraft's memory, so that it dies with the replica. */
 struct append_tag {

@@ -82,6 +82,17 @@ static int next_up(struct fetch *f)
     return -1;
 }
 
+uint64_t fetch_due_us(const struct fetch *f, uint64_t version)
+{
+    const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
+
+    if (f->up_count == 0) {
+        return UINT64_MAX;
+    }
+    return f->last_us == 0 ? 0
+                           : f->last_us + (fetch_is_urgent(f, version) ? f->gap_us : refresh_us);
+}
+
 int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version)
 {
     const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;

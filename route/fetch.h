@@ -49,6 +49,9 @@ static inline bool fetch_is_urgent(const struct fetch *f, uint64_t version)
     return version == 0 || f->want > version || f->whole;
 }
 
+/* When it is time to ask somebody, who is up; UINT64_MAX = nobody is. */
+uint64_t fetch_due_us(const struct fetch *f, uint64_t version);
+
 /* True: it is time to ask somebody. */
 static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t version)
 {

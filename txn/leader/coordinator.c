@@ -19,7 +19,7 @@
 enum {
     CLAIM_MS = 1000,  /* the leader says so again */
     SLEPT_PART = 4,   /* of suspect_ms without a step: I slept */
-    RESTS_MS = 150,   /* between two ticks, when nothing goes on: as its beats come, raft/io.h */
+    RESTS_MS = 170,   /* between two ticks, when nothing goes on: as its beats come, raft/io.h */
     FOLLOWS_MS = 200, /* more than between two beats of a leader, with which it ticks along */
 };
 

@@ -20,7 +20,7 @@ enum {
     REGISTER_RETRY_MS = 1000,
     REGISTER_RETRY_MS_MIN = 50,
     RENEWALS = 6,      /* in a lease, by specification §4.1 */
-    RENEW_US = 500000, /* and so often at least */
+    RENEW_US = 480000, /* and so often at least: a little before a calm leader's third beat (raft/io.c) */
     URGENT_PART = 3,   /* of a lease without a grant: the renewal doesn't wait */
     EARLY_PART = 8,    /* of the time between two renewals: so soon after one there is none */
     TOGETHER = 32,     /* nodes that renew at one moment */
