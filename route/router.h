@@ -307,9 +307,9 @@ bool router_tells(struct router *r, uint64_t session);
 bool router_has(const struct router *r, size_t part);
 /* True: nothing was asked that has no reply yet. */
 bool router_rests(const struct router *r);
-/* Return when a ROUTER_TICK is due at the latest: to ask for the configuration. Another 250 ms do for
- * all else that goes by time. 0 = soon, as router_rests() is false; UINT64_MAX = no coordinator is
- * up. */
+/* Return when a ROUTER_TICK is due at the latest: to ask for the configuration. Another 250 ms do
+ * for all else that goes by time. 0 = soon, as router_rests() is false; UINT64_MAX = no coordinator
+ * is up. */
 uint64_t router_rests_until_us(const struct router *r);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
