@@ -574,6 +574,26 @@ static void nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier(void *
     stop();
 }
 
+static void who_renews_last_need_not_wait_for_a_tick(void **state)
+{
+    Rh__Renew renew = RH__RENEW__INIT;
+
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, 3000);
+    w.storm = false;
+    run(60000);
+    (void)run_calm_second();
+    run_log();
+    const unsigned before = w.barriers;
+    for (unsigned i = 0; i < NODES; i++) {
+        assert_int_equal(w.barriers, before); // others may come
+        message(&w.node[i], RH__CONTROL__BODY_RENEW, &renew);
+    }
+    assert_int_equal(w.barriers, before + 1);
+    stop();
+}
+
 /* The greatest of what nodes are asked, in thousandths of what they should be, by weight. */
 static uint64_t worst_permille(void)
 {
@@ -793,6 +813,7 @@ static int all_cases(void)
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(after_any_storm_everything_comes_to_rest),
         cmocka_unit_test(nodes_of_a_calm_fleet_renew_at_one_moment_and_share_a_barrier),
+        cmocka_unit_test(who_renews_last_need_not_wait_for_a_tick),
         cmocka_unit_test(what_vnodes_cost_is_shared_out_once_all_nodes_tell),
         cmocka_unit_test(what_moved_for_its_load_stays_for_ten_minutes),
         cmocka_unit_test(what_is_on_its_way_for_its_load_is_not_planned_on),
