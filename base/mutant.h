@@ -290,10 +290,11 @@
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")
 
 /* Of the coordinators' rounds and beats: tests/raft/replica_test.c --mutants. */
-#define MUTANT_ROUND_LIST(X)                                                    \
-    X(M_ANYROUND, "an answer to an earlier round confirms the last one, too")   \
-    X(M_OLDTERMROUND, "a voter repeats the number of a round of an older term") \
-    X(M_LATENEWS, "voters hear with a calm leader's next beat what is committed")
+#define MUTANT_ROUND_LIST(X)                                                      \
+    X(M_ANYROUND, "an answer to an earlier round confirms the last one, too")     \
+    X(M_OLDTERMROUND, "a voter repeats the number of a round of an older term")   \
+    X(M_LATENEWS, "voters hear with a calm leader's next beat what is committed") \
+    X(M_QUIETBEATS, "a calm leader asks no voter for an answer")
 
 /* Of the router: tests/gateway/router_test.c --mutants. */
 #define MUTANT_ROUTE_LIST(X) \

@@ -4,10 +4,15 @@
  * alone on its connection, evenly in time.
  *
  *     calm_bench RATE SECONDS CONNECTIONS KEYS PORT [PORT…]
+ *     calm_bench RATE SECONDS CONNECTIONS KEYS packets:PORT
  *
  * Of several ports each is a master of a Redis Cluster, with an equal run of the 16,384 slots: a
- * connection asks for keys of its master alone. Prints how many answers came; fails on an error.
+ * connection asks for keys of its master alone. By packets, for the relay (relay_uv.c), each
+ * command is a request with 64 bytes. Prints how many answers came; fails on an error.
  */
+#include "base/bytes.h"
+#include "gateway/protocol/packet.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,6 +32,8 @@ struct load {
     unsigned rate;
     unsigned keys;
     unsigned masters;
+    bool packets;
+    struct buffer request; /* a packet */
     size_t connection_count;
     int connection[CONNECTIONS_MAX];
     int epoll;
@@ -82,6 +89,20 @@ static void dial(struct load *l, size_t index, const char *port)
     watch(l, file, (uint32_t)index);
 }
 
+/* The relay answers a hello before anything else. */
+static void greet(int file)
+{
+    struct buffer hello = {0};
+    char ack[256];
+
+    packet_put_hello(&hello, &(struct hello_packet){PACKET_VERSION, PACKET_VERSION, 0});
+    if (write(file, hello.data, hello.size) != (ssize_t)hello.size ||
+        read(file, ack, sizeof ack) <= 0) {
+        fail("hello");
+    }
+    buffer_fini(&hello);
+}
+
 static void draw_key(struct load *l, size_t connection, char key[32])
 {
     do {
@@ -90,10 +111,29 @@ static void draw_key(struct load *l, size_t connection, char key[32])
     } while (slot_of(key) * l->masters / SLOTS != connection % l->masters);
 }
 
+static const char value[VALUE + 1] =
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+static void ask_by_packet(struct load *l)
+{
+    char key[32];
+
+    draw_key(l, l->next, key);
+    buffer_clear(&l->request);
+    packet_put_request(&l->request,
+                       PACKET_REQUEST,
+                       &(struct request_packet){.request = (uint32_t)++l->sent,
+                                                .id = bytes_of(key, strlen(key)),
+                                                .payload = bytes_of(value, VALUE)});
+    if (write(l->connection[l->next], l->request.data, l->request.size) !=
+        (ssize_t)l->request.size) {
+        fail("write");
+    }
+    l->next = (l->next + 1) % l->connection_count;
+}
+
 static void ask(struct load *l)
 {
-    static const char value[VALUE + 1] =
-        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     const size_t connection = l->next;
     char key[32];
     char text[256];
@@ -123,7 +163,22 @@ static void ask_what_is_due(struct load *l, uint64_t total)
         return;
     }
     for (; periods > 0 && l->sent < total; periods--) {
-        ask(l);
+        if (l->packets) {
+            ask_by_packet(l);
+        } else {
+            ask(l);
+        }
+    }
+}
+
+static void take_packets(struct load *l, struct bytes in)
+{
+    struct packet packet;
+
+    while (packet_next(in, PACKET_BODY_MAX, &packet) == PACKET_WHOLE) {
+        l->answered += packet.type == PACKET_RESPONSE;
+        in.data += PACKET_HEADER + packet.body.size;
+        in.size -= PACKET_HEADER + packet.body.size;
     }
 }
 
@@ -135,6 +190,10 @@ static void take(struct load *l, size_t connection)
 
     if (size <= 0) {
         fail("read");
+    }
+    if (l->packets) {
+        take_packets(l, bytes_of(text, (size_t)size));
+        return;
     }
     text[size] = '\0';
     for (const char *at = text, *end = NULL; (end = strchr(at, '\n')) != NULL; at = end + 1) {
@@ -187,8 +246,12 @@ int main(int argc, char **argv)
     }
     l.epoll = epoll_create1(0);
     l.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+    l.packets = strncmp(argv[5], "packets:", strlen("packets:")) == 0;
     for (size_t i = 0; i < l.connection_count; i++) {
-        dial(&l, i, argv[5 + i % l.masters]);
+        dial(&l, i, argv[5 + i % l.masters] + (l.packets ? strlen("packets:") : 0));
+        if (l.packets) {
+            greet(l.connection[i]);
+        }
     }
     watch(&l, l.timer, CONNECTIONS_MAX);
     run(&l, (uint64_t)l.rate * strtoul(argv[2], NULL, 10));

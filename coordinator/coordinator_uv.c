@@ -55,7 +55,7 @@ static uint64_t rests_until_us(const struct daemon *d)
     const uint64_t most_us = d->pace.ticked_us + (uint64_t)rests_ms * 1000;
 
     if (rests_ms == 0 || replica_us == 0 || d->stop_us != 0 || d->wish.peer != 0 ||
-        d->refused_count > 0 || !links_rest(d->links)) {
+        d->refused_count > 0 || links_rest_until_us(d->links) == 0) {
         return 0;
     }
     return replica_us < most_us ? replica_us : most_us;

@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "gateway/access/hmac.h"
 
-enum { CLOCK_MS = 500 };
-
 static bool read_keys(struct auth *a, size_t *count, char why[KEYRING_WHY_SIZE])
 {
     struct keyring keys;
@@ -24,7 +22,7 @@ static bool read_keys(struct auth *a, size_t *count, char why[KEYRING_WHY_SIZE])
     return true;
 }
 
-static void set_clock(struct auth *a)
+void auth_tick(struct auth *a)
 {
     clients_set_unix(a->clients, clock_wall_us() / 1000000);
 }
@@ -36,16 +34,11 @@ bool auth_open(struct auth *a, const char *path, struct clients *clients,
 
     a->path = path;
     a->clients = clients;
-    set_clock(a);
+    auth_tick(a);
     if (path == NULL) {
         return true;
     }
     return read_keys(a, &count, why);
-}
-
-static void on_clock(uv_timer_t *timer)
-{
-    set_clock(timer->data);
 }
 
 void auth_reload(struct auth *a)
@@ -60,21 +53,5 @@ void auth_reload(struct auth *a)
         log_info("gateway", "auth_keys", "file=%s keys=%zu", a->path, count);
     } else {
         log_error("gateway", "auth_keys_kept", "why=\"%s\"", why);
-    }
-}
-
-void auth_start(struct auth *a, uv_loop_t *loop)
-{
-    uv_timer_init(loop, &a->clock);
-    a->clock.data = a;
-    uv_timer_start(&a->clock, on_clock, CLOCK_MS, CLOCK_MS);
-    a->running = true;
-}
-
-void auth_stop(struct auth *a)
-{
-    if (a->running) {
-        a->running = false;
-        uv_close((uv_handle_t *)&a->clock, NULL);
     }
 }

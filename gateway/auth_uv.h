@@ -10,13 +10,10 @@
 #include "gateway/client/client.h"
 
 #include <stdbool.h>
-#include <uv.h>
 
 struct auth {
     const char *path; /* borrowed; NULL = clients show no tokens */
     struct clients *clients;
-    bool running; /* the handle below is open */
-    uv_timer_t clock;
 };
 
 /* Read the file and give its keys to `clients`. False: `why` says why not; nothing is to be undone.
@@ -27,9 +24,7 @@ bool auth_open(struct auth *a, const char *path, struct clients *clients,
 /* Read the file again, if there is one; one that is bad is logged, and the keys stay. */
 void auth_reload(struct auth *a);
 
-/* From now on the time of day is told. */
-void auth_start(struct auth *a, uv_loop_t *loop);
-/* Stop watching the keys and the time. */
-void auth_stop(struct auth *a);
+/* Tell the clients the time of day; once a second or more often. */
+void auth_tick(struct auth *a);
 
 #endif

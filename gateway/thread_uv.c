@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REST_MS = 50, SWEEP_MS = 1000 };
+enum { REST_MS = 250, SWEEP_MS = 1000 };
 
 static void on_act(struct gateway_listener *l)
 {
@@ -57,6 +57,12 @@ static void plant(struct thread *t)
 #endif
 }
 
+/* When clients are to be looked at that say nothing. */
+static uint64_t sweep_us(const struct thread *t)
+{
+    return t->swept_us + (uint64_t)SWEEP_MS * 1000;
+}
+
 static void tick(struct thread *t)
 {
     pace_ticked(&t->pace, thread_now(t));
@@ -66,6 +72,11 @@ static void tick(struct thread *t)
                 &(struct router_event){.type = ROUTER_TICK, .now_us = thread_now(t)},
                 &t->effects);
     listener_tick(&t->listener);
+    auth_tick(&t->auth);
+    if (thread_now(t) >= sweep_us(t)) {
+        t->swept_us = thread_now(t);
+        listener_sweep(&t->listener);
+    }
     put_stats(t);
 }
 
@@ -79,10 +90,17 @@ static void on_tick(uv_timer_t *timer)
 /* When the next tick is due at the latest, if all that it would look after rests; else 0. */
 static uint64_t rests_until_us(const struct thread *t)
 {
-    const bool rests = t->ready && !t->draining && router_rests(t->router) &&
-                       listener_rests(&t->listener) && links_rest(t->links);
+    const uint64_t most_us = t->pace.ticked_us + (uint64_t)REST_MS * 1000;
+    const uint64_t router_us = router_rests_until_us(t->router);
+    const uint64_t links_us = links_rest_until_us(t->links);
+    const uint64_t own_us = sweep_us(t) < most_us ? sweep_us(t) : most_us;
+    const uint64_t due_us = links_us < router_us ? links_us : router_us;
 
-    return rests ? t->pace.ticked_us + (uint64_t)REST_MS * 1000 : 0;
+    if (!t->ready || t->draining || router_us == 0 || links_us == 0 ||
+        !listener_rests(&t->listener)) {
+        return 0;
+    }
+    return due_us < own_us ? due_us : own_us;
 }
 
 /* What the tick would look after again makes it go by its usual pace, as of this turn. */
@@ -117,9 +135,7 @@ static void stop(struct thread *t)
     listener_close(&t->listener);
     uv_close((uv_handle_t *)&t->prepare, NULL);
     uv_close((uv_handle_t *)&t->tick, NULL);
-    uv_close((uv_handle_t *)&t->sweep, NULL);
     uv_close((uv_handle_t *)&t->wake, NULL);
-    auth_stop(&t->auth);
     t->config.tell(t->config.context, THREAD_ENDED);
 }
 
@@ -144,16 +160,6 @@ static void on_prepare(uv_prepare_t *prepare)
         stop(t);
     }
     t->listener.clocked = false; // the loop may sleep now
-}
-
-/* ---- time, of clients ---- */
-
-static void on_sweep(uv_timer_t *timer)
-{
-    struct thread *t = timer->data;
-
-    (void)thread_now(t);
-    listener_sweep(&t->listener);
 }
 
 /* ---- limits ---- */
@@ -335,8 +341,7 @@ struct thread *thread_open(const struct thread_config *config)
     listener_init(&t->listener);
     uv_prepare_init(&t->loop, &t->prepare);
     uv_timer_init(&t->loop, &t->tick);
-    uv_timer_init(&t->loop, &t->sweep);
-    t->prepare.data = t->tick.data = t->sweep.data = t->wake.data = t;
+    t->prepare.data = t->tick.data = t->wake.data = t;
     return t;
 }
 
@@ -375,8 +380,6 @@ bool thread_start(struct thread *t, uint16_t port)
     }
     uv_prepare_start(&t->prepare, on_prepare);
     uv_timer_start(&t->tick, on_tick, PACE_MS, 0);
-    uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
-    auth_start(&t->auth, &t->loop);
     return true;
 }
 

@@ -75,9 +75,9 @@ struct thread {
     uv_loop_t loop;
     uv_prepare_t prepare;
     uv_timer_t tick;
-    struct pace pace; /* of the ticks */
-    uv_timer_t sweep;
-    uv_async_t wake; /* there is something in the post */
+    struct pace pace;  /* of the ticks */
+    uint64_t swept_us; /* clients that say nothing were looked at */
+    uv_async_t wake;   /* there is something in the post */
     struct links *links;
     struct remote coordinator[FINDER_MAX];
     struct remote *node[RING_NODES_MAX + 1]; /* owned; NULL = no link kept */

@@ -249,7 +249,7 @@ static const char *strange(struct bytes in)
 /* Bytes alone are none: who sends one now and then, and no pong, is no process at work. */
 static void is_heard(struct conn *conn)
 {
-    conn->heard_us = conn->links->now_us;
+    conn->heard = true;
     conn->unheard = 0;
 }
 
@@ -447,7 +447,35 @@ void conn_on_write(struct conn *conn, size_t count, int error)
     }
 }
 
-void conn_on_timer(struct conn *conn)
+void conn_hear(struct conn *conn)
+{
+    if (conn->heard) {
+        conn->heard = false;
+        conn->heard_us = conn->links->now_us;
+    }
+}
+
+/* When its peer was last heard of or pinged. */
+static uint64_t quiet_since_us(const struct conn *conn)
+{
+    return conn->heard_us > conn->pinged_us ? conn->heard_us : conn->pinged_us;
+}
+
+uint64_t conn_ping_us(const struct conn *conn)
+{
+    return quiet_since_us(conn) + (uint64_t)conn->links->config.ping_ms * US_PER_MS;
+}
+
+uint64_t conn_due_us(const struct conn *conn)
+{
+    const uint64_t silent_us =
+        conn->heard_us + (uint64_t)conn->links->config.silence_ms * US_PER_MS;
+    const uint64_t ping_us = conn_ping_us(conn);
+
+    return ping_us < silent_us ? ping_us : silent_us;
+}
+
+void conn_on_timer(struct conn *conn, uint64_t early_us)
 {
     const struct links_config *config = &conn->links->config;
     const uint64_t now_us = conn->links->now_us;
@@ -464,8 +492,7 @@ void conn_on_timer(struct conn *conn)
         conn_close(conn, "the peer sends nothing");
         return;
     }
-    if (now_us - conn->heard_us >= (uint64_t)config->ping_ms * US_PER_MS &&
-        now_us - conn->pinged_us >= (uint64_t)config->ping_ms * US_PER_MS) {
+    if (now_us + early_us >= conn_ping_us(conn)) {
         conn->pinged_us = now_us;
         conn_put(conn, FRAME_PING, (struct bytes){0});
     }

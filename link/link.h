@@ -134,11 +134,11 @@ void links_reload(struct links *links);
 bool links_take_files(const struct links_config *config, char *why, size_t size);
 
 /* Deliver what arrived and run timers, on the loop. Call on wake and every 10..50 ms; while
- * links_rest() every 100 ms do. */
+ * links_rest_until_us() says so, later. */
 void links_poll(struct links *links, uint64_t now_us);
-/* True while no link is being made, greeted, lost or closed: what its timers then do is as coarse
- * as pings are. */
-bool links_rest(const struct links *links);
+/* Return when links_poll() has something to do by itself, while no link is being made, greeted,
+ * lost or closed: a peer is pinged, or given up. UINT64_MAX = never; 0 = soon, as one is. */
+uint64_t links_rest_until_us(const struct links *links);
 /* Records (link_send_record) are handed to the network before this time of CLOCK_BOOTTIME only, and
  * else wait on their links, with all that is queued behind them; UINT64_MAX (from the start) =
  * always. The clock is read for each piece that goes to the network: a node's lease may end while

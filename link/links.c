@@ -19,6 +19,7 @@
 
 enum {
     TIMER_STEP_US = 5 * 1000,
+    EARLY_PART = 4, /* of the time between two pings */
     LOG_WINDOW_US = 10 * 1000 * 1000,
     LOG_LINES_MAX = 20, /* in a window, about strangers */
     REPEAT_US = 60 * 1000 * 1000,
@@ -231,8 +232,27 @@ bool links_may_log_refusal(struct conn *conn, const char *text)
     return links_may_log(links);
 }
 
+/* What came until now is heard. Returns how much too early a ping may be: as one peer has to be
+ * pinged, those that would be soon are as well, and the process wakes once for all. */
+static uint64_t hear(struct links *links)
+{
+    struct list_link *at = list_front(&links->conns);
+    uint64_t early_us = 0;
+
+    for (; at != NULL; at = list_next(&links->conns, at)) {
+        struct conn *conn = CONTAINER_OF(at, struct conn, in_links);
+
+        conn_hear(conn);
+        if (conn->link != NULL && conn->link->up && links->now_us >= conn_ping_us(conn)) {
+            early_us = (uint64_t)links->config.ping_ms * 1000 / EARLY_PART;
+        }
+    }
+    return early_us;
+}
+
 static void run_timers(struct links *links)
 {
+    const uint64_t early_us = hear(links);
     struct list_link *at;
     struct list_link *next;
 
@@ -241,7 +261,7 @@ static void run_timers(struct links *links)
     }
     for (at = list_front(&links->conns); at != NULL; at = next) {
         next = list_next(&links->conns, at);
-        conn_on_timer(CONTAINER_OF(at, struct conn, in_links));
+        conn_on_timer(CONTAINER_OF(at, struct conn, in_links), early_us);
     }
     for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
         link_on_timer(CONTAINER_OF(at, struct link, in_links));
@@ -344,26 +364,35 @@ void links_poll(struct links *links, uint64_t now_us)
     }
 }
 
-bool links_rest(const struct links *links)
+uint64_t links_rest_until_us(const struct links *links)
 {
+    uint64_t until_us = UINT64_MAX;
     struct list_link *at;
 
     if (!list_empty(&links->closing) || !list_empty(&links->lost)) {
-        return false;
+        return 0;
+    }
+    for (at = list_front(&links->listeners); at != NULL; at = list_next(&links->listeners, at)) {
+        if (CONTAINER_OF(at, struct listener, in_links)->paused) {
+            return 0;
+        }
+    }
+    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
+        if (!CONTAINER_OF(at, struct link, in_links)->up) {
+            return 0;
+        }
     }
     for (at = list_front(&links->conns); at != NULL; at = list_next(&links->conns, at)) {
         const struct conn *conn = CONTAINER_OF(at, struct conn, in_links);
 
         if (conn->link == NULL || !conn->link->up) {
-            return false;
+            return 0;
         }
+        const uint64_t due_us = conn_due_us(conn);
+
+        until_us = due_us < until_us ? due_us : until_us;
     }
-    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
-        if (!CONTAINER_OF(at, struct link, in_links)->up) {
-            return false;
-        }
-    }
-    return true;
+    return until_us;
 }
 
 void links_set_gate(struct links *links, uint64_t until_us)

@@ -59,7 +59,8 @@ struct conn {
     uint32_t protocol; /* chosen, once their hello was judged */
     uint64_t since_us; /* connected */
     uint64_t heard_us; /* last frame from it, or much of a large one */
-    size_t unheard;    /* bytes since then */
+    bool heard;        /* another since then, at the time of the next poll */
+    size_t unheard;    /* bytes since it was heard */
     uint64_t pinged_us;
 
     struct buffer in;
@@ -150,7 +151,14 @@ void conn_new(struct links *links, struct link *link, struct stream *stream);
 void conn_close(struct conn *conn, const char *reason);
 /* Free it if its stream is through with it; `force`: wait for that. Returns whether it is gone. */
 bool conn_reap(struct conn *conn, bool force);
-void conn_on_timer(struct conn *conn);
+/* What came since the last poll was heard now: the clock is read by polls alone. */
+void conn_hear(struct conn *conn);
+/* When its peer is to be pinged, if nothing else is said until then. Of one that is up. */
+uint64_t conn_ping_us(const struct conn *conn);
+/* When conn_on_timer() has something to do at the latest. Of one that is up. */
+uint64_t conn_due_us(const struct conn *conn);
+/* Close it if its peer is silent; ping it if that is due, or would be `early_us` later. */
+void conn_on_timer(struct conn *conn, uint64_t early_us);
 /* Queue a frame past every bound: for the greeting. */
 void conn_put(struct conn *conn, enum frame_type type, struct bytes body);
 void conn_mark_dirty(struct conn *conn);

@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { REST_MS = 50, COMPLAIN_US = 5 * 1000 * 1000, DRAIN_MS = 10 * 60 * 1000 };
+enum { REST_MS = 250, COMPLAIN_US = 5 * 1000 * 1000, DRAIN_MS = 10 * 60 * 1000 };
 
 /* Counted up by node_stop_any(), which a signal handler may call. */
 static atomic_uint stops_asked;
@@ -171,12 +171,14 @@ static uint64_t rests_until_us(const struct shell *s)
 {
     const uint64_t most_us = s->pace.ticked_us + (uint64_t)REST_MS * 1000;
     const uint64_t host_us = host_rests_until_us(s->host);
+    const uint64_t links_us = links_rest_until_us(s->links);
+    const uint64_t due_us = links_us < host_us ? links_us : host_us;
 
-    if (host_us == 0 || s->leaving || s->exiting || s->coordinators_up == 0 ||
-        s->backlog_size > 0 || !calls_rest(s->calls) || !links_rest(s->links)) {
+    if (host_us == 0 || links_us == 0 || s->leaving || s->exiting || s->coordinators_up == 0 ||
+        s->backlog_size > 0 || !calls_rest(s->calls)) {
         return 0;
     }
-    return host_us < most_us ? host_us : most_us;
+    return due_us < most_us ? due_us : most_us;
 }
 
 /* What the tick would look after again makes it go by its usual pace, as of this turn. */

@@ -12,7 +12,7 @@
 
 /* Between two beats of a calm leader, in thousandths of the election time-out: three are heard in
  * it, and the third may be late. */
-enum { CALM_PARTS = 300 };
+enum { CALM_PARTS = 330 };
 
 /* An append on its way; libraft's memory, so that it dies with the replica. */
 struct append_tag {
@@ -192,6 +192,22 @@ static uint64_t round_of(const struct replica_io *s, const struct raft_message *
     return message->type == RAFT_IO_APPEND_ENTRIES ? s->round : repeats ? s->heard_round : 0;
 }
 
+/* A beat that asks half of the voters: is it one of the other half? */
+static bool leaves_alone(const struct replica_io *s, const struct raft_message *message)
+{
+    const struct voters *voters = s->config.voters;
+    uint64_t place = 0; // among the others
+
+    if (!s->halves || message->type != RAFT_IO_APPEND_ENTRIES ||
+        message->append_entries.n_entries > 0) {
+        return false;
+    }
+    for (size_t i = 0; i < voters->count && voters->id[i] != message->server_id; i++) {
+        place += voters->id[i] != s->raft->id;
+    }
+    return (place + s->beats) % 2 == 0 || mutant(M_QUIETBEATS);
+}
+
 static int on_send(struct raft_io *io, struct raft_io_send *request,
                    const struct raft_message *message, raft_io_send_cb callback)
 {
@@ -209,12 +225,20 @@ static int on_send(struct raft_io *io, struct raft_io_send *request,
     if (voters_address(s->config.voters, message->server_id) == NULL) {
         return 0;
     }
+    if (s->unasked && message->type == RAFT_IO_APPEND_ENTRIES_RESULT &&
+        message->append_entries_result.rejected == 0) {
+        return 0;
+    }
+    const bool alone = leaves_alone(s, message);
+    struct replica_io_voter *voter = voter_of(s, message->server_id);
+
+    voter->awaited = voter->awaited || (message->type == RAFT_IO_APPEND_ENTRIES && !alone);
     guard_send(&s->guard, &guarded);
     note_told(s, &guarded);
     buffer_clear(&s->out);
     if (message_encode(&s->out,
                        &guarded,
-                       round_of(s, &guarded),
+                       alone ? 0 : round_of(s, &guarded),
                        s->config.voters,
                        s->config.entries_size_max) != ERR_OK) {
         s->config.broken(s->config.context, "the snapshot is larger than a message may be");
@@ -421,21 +445,38 @@ static uint64_t next_beat_us(const struct replica_io *io)
     return io->beat_us + (has_news(io) ? io->tick_us : io->calm_us);
 }
 
+/* All have answered what they were asked, and know what a beat without a number is. */
+static bool all_answered(const struct replica_io *io)
+{
+    const struct voters *voters = io->config.voters;
+
+    for (size_t i = 0; i < voters->count; i++) {
+        if (voters->id[i] != io->raft->id &&
+            (io->voter[i].awaited || io->voter[i].confirmed < io->round)) {
+            return false;
+        }
+    }
+    return io->round != 0;
+}
+
 /* A tick of libraft that sends each voter a heartbeat, whatever it was sent before. */
-static void beat(struct replica_io *io)
+static void beat(struct replica_io *io, bool calm)
 {
     const unsigned heartbeat_ms = io->raft->heartbeat_timeout;
 
     io->beat_us = io->now_us;
+    io->beats++;
+    io->halves = calm && all_answered(io);
     raft_set_heartbeat_timeout(io->raft, 0);
     io->on_tick(&io->io);
     raft_set_heartbeat_timeout(io->raft, heartbeat_ms);
+    io->halves = false;
 }
 
 void replica_io_begin_round(struct replica_io *io)
 {
     io->round++;
-    beat(io);
+    beat(io, false);
 }
 
 bool replica_io_is_confirmed(const struct replica_io *io)
@@ -477,7 +518,7 @@ void replica_io_tick(struct replica_io *io, uint64_t now_us)
     if (raft_state(io->raft) == RAFT_LEADER) {
         io->next_tick_us = now_us + io->tick_us; // if it leads no more then
         if (now_us >= next_beat_us(io)) {
-            beat(io);
+            beat(io, !has_news(io));
         }
         return;
     }
@@ -572,6 +613,7 @@ static void note_round(struct replica_io *io, const struct raft_message *message
                message->append_entries_result.term == term && raft_state(io->raft) == RAFT_LEADER) {
         struct replica_io_voter *voter = voter_of(io, message->server_id);
 
+        voter->awaited = false;
         // One that refused what it was sent took no note of what is committed either.
         voter->told = message->append_entries_result.rejected == 0 ? voter->told : 0;
         if (mutant(M_ANYROUND) || (io->config.rules_off & REPLICA_IO_ROUNDS) != 0) {
@@ -579,6 +621,14 @@ static void note_round(struct replica_io *io, const struct raft_message *message
         }
         voter->confirmed = round > voter->confirmed ? round : voter->confirmed;
     }
+}
+
+/* A beat without a number of a leader that numbered one in this term. */
+static bool needs_no_answer(const struct replica_io *io, const struct raft_message *message,
+                            uint64_t round)
+{
+    return message->type == RAFT_IO_APPEND_ENTRIES && message->append_entries.n_entries == 0 &&
+           round == 0 && message->append_entries.term == io->heard_term && io->heard_round != 0;
 }
 
 void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, struct bytes in)
@@ -595,10 +645,12 @@ void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, s
         return; // these two hold no memory
     }
     note_round(io, &message, round);
+    io->unasked = needs_no_answer(io, &message, round);
     if (guard_before(&io->guard, io->raft, &message)) {
         io->on_message(&io->io, &message);
         guard_after(&io->guard, io->raft);
     }
+    io->unasked = false;
 }
 
 bool replica_io_finish_sends(struct replica_io *io)

@@ -12,6 +12,11 @@
  * number of the leader's round; what voters send in the leader's term repeats the last number they
  * heard in it. So an answer with a round's number shows that the voter had no later leader when the
  * round began, and most of them that nobody else led then: without an entry of the log.
+ *
+ * Of a calm beat half of the voters need not answer, by turns, as long as all have answered what
+ * they were asked before: with the leader the others are most, so each beat still shows that most
+ * hear it. Such a beat has no number. Who has heard a number in that term knows by this, and only
+ * says what it refuses.
  */
 #ifndef RAFT_IO_H
 #define RAFT_IO_H
@@ -33,6 +38,7 @@ enum { REPLICA_IO_ROUNDS = 64 /* only an answer to the last round confirms it */
 struct replica_io_voter {
     raft_index told;    /* commit index that the leader of `told_term` sent it */
     uint64_t confirmed; /* the last round that it answered */
+    bool awaited;       /* it was asked something since it answered last */
 };
 
 struct replica_io_config {
@@ -62,6 +68,9 @@ struct replica_io {
     uint64_t tick_us;
     uint64_t beat_us; /* last beat of mine as a leader */
     uint64_t calm_us; /* time between two beats when all is calm */
+    uint64_t beats;   /* how many there were */
+    bool halves;      /* the beat that goes out asks half of the voters */
+    bool unasked;     /* the message that is taken needs no answer */
     struct replica_io_voter voter[LOG_VOTERS_MAX];
     raft_term told_term;
     uint64_t round;       /* last one that began; 0 = none */

@@ -43,9 +43,17 @@ void fetch_on_not_leader(struct fetch *f, int coordinator, uint64_t term)
     finder_on_not_leader(&f->finder, (size_t)coordinator, term);
 }
 
-void fetch_on_answer(struct fetch *f)
+void fetch_on_answer(struct fetch *f, uint64_t now_us, uint32_t again_us)
 {
+    const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
+    const uint64_t least_us = f->last_us + refresh_us / 2;
+    const uint64_t most_us = f->last_us + refresh_us + refresh_us / 8;
+    const uint64_t wished_us = now_us + again_us;
+
     f->silent = 0;
+    if (again_us != 0 && f->last_us != 0) {
+        f->next_us = wished_us < least_us ? least_us : wished_us < most_us ? wished_us : most_us;
+    }
 }
 
 void fetch_want(struct fetch *f, uint64_t version)
@@ -82,6 +90,14 @@ static int next_up(struct fetch *f)
     return -1;
 }
 
+uint64_t fetch_due_us(const struct fetch *f, uint64_t version)
+{
+    if (f->up_count == 0) {
+        return UINT64_MAX;
+    }
+    return f->last_us == 0 ? 0 : fetch_is_urgent(f, version) ? f->last_us + f->gap_us : f->next_us;
+}
+
 int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version)
 {
     const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
@@ -101,6 +117,7 @@ int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version)
         f->gap_us = f->gap_us * 2 < refresh_us ? f->gap_us * 2 : refresh_us;
     }
     f->last_us = now_us;
+    f->next_us = now_us + refresh_us;
     f->silent++;
     return target;
 }

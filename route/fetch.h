@@ -23,6 +23,7 @@ struct fetch {
     uint32_t refresh_ms;
     uint64_t want;    /* a version that exists, as somebody said */
     uint64_t last_us; /* when it asked; 0 = never */
+    uint64_t next_us; /* when it asks again, if nothing is wanted */
     uint64_t gap_us;  /* before it asks again for `want` */
     uint32_t silent;  /* asked in a row without an answer */
     int cursor;       /* last one asked in turn */
@@ -34,7 +35,9 @@ void fetch_on_up(struct fetch *f, int coordinator);
 void fetch_on_down(struct fetch *f, int coordinator);
 void fetch_on_leader(struct fetch *f, int coordinator, bool leading, uint64_t term);
 void fetch_on_not_leader(struct fetch *f, int coordinator, uint64_t term);
-void fetch_on_answer(struct fetch *f);
+/* The asked answered, and wishes to be asked again `again_us` from now, 0 = no matter when: heeded
+ * between a half and nine eighths of the usual time after the last question. */
+void fetch_on_answer(struct fetch *f, uint64_t now_us, uint32_t again_us);
 
 /* Note that `version` exists, as somebody said. */
 void fetch_want(struct fetch *f, uint64_t version);
@@ -49,17 +52,17 @@ static inline bool fetch_is_urgent(const struct fetch *f, uint64_t version)
     return version == 0 || f->want > version || f->whole;
 }
 
+/* When it is time to ask somebody, who is up; UINT64_MAX = nobody is. */
+uint64_t fetch_due_us(const struct fetch *f, uint64_t version);
+
 /* True: it is time to ask somebody. */
 static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t version)
 {
-    const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
-
-    const uint64_t since_us = now_us - f->last_us;
+    const uint64_t again_us = f->last_us + f->gap_us;
 
     // Most often it was just asked, or, for who borrows another's view, nobody is up at all.
-    return (f->last_us == 0 ||
-            ((since_us >= f->gap_us || since_us >= refresh_us) &&
-             since_us >= (fetch_is_urgent(f, version) ? f->gap_us : refresh_us))) &&
+    return (f->last_us == 0 || ((now_us >= again_us || now_us >= f->next_us) &&
+                                now_us >= (fetch_is_urgent(f, version) ? again_us : f->next_us))) &&
            f->up_count > 0;
 }
 

@@ -458,7 +458,7 @@ static void on_config(struct router *r, const Rh__ConfigAnswer *answer)
 {
     bool changed = false;
 
-    fetch_on_answer(&r->fetch);
+    fetch_on_answer(&r->fetch, r->now_us, answer->again_us);
     if (answer->config != NULL) {
         changed = load(r, answer->config);
     }

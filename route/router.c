@@ -609,6 +609,11 @@ bool router_rests(const struct router *r)
     return r->stats.in_flight == 0;
 }
 
+uint64_t router_rests_until_us(const struct router *r)
+{
+    return router_rests(r) ? fetch_due_us(&r->fetch, r->view->ring.version) : 0;
+}
+
 bool router_full(const struct router *r)
 {
     return route_is_full(r);

@@ -108,7 +108,7 @@ struct router_config router_config_default(void);
 enum { ROUTER_BARE_MS = 3000 };
 
 enum router_event_type {
-    ROUTER_TICK,           /* every 10..50 ms */
+    ROUTER_TICK,           /* every 10..50 ms; see router_rests_until_us() */
     ROUTER_REQUEST,        /* session, ticket, kind, id, body, flags; an actor's: from, chain */
     ROUTER_SESSION_CLOSED, /* session: what it asked for still runs, nothing is replied */
     ROUTER_ANSWER,         /* slot, answer */
@@ -307,6 +307,10 @@ bool router_tells(struct router *r, uint64_t session);
 bool router_has(const struct router *r, size_t part);
 /* True: nothing was asked that has no reply yet. */
 bool router_rests(const struct router *r);
+/* Return when a ROUTER_TICK is due at the latest: to ask for the configuration. Another 250 ms do
+ * for all else that goes by time. 0 = soon, as router_rests() is false; UINT64_MAX = no coordinator
+ * is up. */
+uint64_t router_rests_until_us(const struct router *r);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
 /* Return how many requests, whose ids and bodies have `size` bytes in all, may be asked before

@@ -49,3 +49,16 @@ struct delay *delays_due(struct delays *d, uint64_t now_us)
     }
     return NULL;
 }
+
+uint64_t delays_next_us(const struct delays *d)
+{
+    uint64_t next_us = UINT64_MAX;
+
+    for (unsigned i = 0; i < DELAY_LEVELS; i++) {
+        struct list_link *first = list_front(&d->level[i]);
+        const struct delay *item = first == NULL ? NULL : CONTAINER_OF(first, struct delay, link);
+
+        next_us = item != NULL && item->due_us < next_us ? item->due_us : next_us;
+    }
+    return next_us;
+}

@@ -39,5 +39,7 @@ static inline bool delay_runs(const struct delay *item)
 }
 /* Stops and returns one that is due; NULL = none. */
 struct delay *delays_due(struct delays *d, uint64_t now_us);
+/* When the next one is due; UINT64_MAX = none runs. */
+uint64_t delays_next_us(const struct delays *d);
 
 #endif

@@ -538,7 +538,9 @@ uint64_t host_rests_until_us(const struct host *h)
     }
     const uint64_t leased_us = h->membership.renew_us < soft_us ? h->membership.renew_us : soft_us;
     const uint64_t alarms_us = alarm_scan_rests_until_us(h);
-    return leased_us < alarms_us ? leased_us : alarms_us;
+    const uint64_t delays_us = delays_next_us(&h->work.delays);
+    const uint64_t own_us = alarms_us < delays_us ? alarms_us : delays_us;
+    return leased_us < own_us ? leased_us : own_us;
 }
 
 /* ---- check and figures ---- */

@@ -12,6 +12,7 @@
 
 enum {
     SLEEP_US = 1000000, /* then the clock is looked at again: the machine may have slept */
+    IDLE_US = 60000000, /* nothing waits for a time */
     GATED_US = 20000,   /* past the lease: how often to look whether it is back */
     SAVE_US = 20000,    /* between two looks at what is still to be flushed */
 };
@@ -56,6 +57,9 @@ static uint64_t idle_us(struct worker *w)
     }
     if (next_us <= w->now_us || w->late_answers.size > 0) {
         return 0;
+    }
+    if (next_us == UINT64_MAX) {
+        return IDLE_US;
     }
     return next_us - w->now_us < SLEEP_US ? next_us - w->now_us : SLEEP_US;
 }

@@ -827,9 +827,53 @@ static void sessions_of_two_gateways_and_of_one_differ(void **state)
     router_free(NULL);
 }
 
+/* Ticks as a gateway's thread does that nobody asks anything, for that long; counts questions. */
+static size_t rest(struct rig *rig, uint64_t ms, size_t *ticks)
+{
+    const uint64_t end_us = rig->now_us + ms * 1000;
+    size_t asked = 0;
+
+    while (rig->now_us < end_us) {
+        const uint64_t until_us = router_rests_until_us(rig->router);
+        bool asks = false;
+
+        assert_true(until_us > rig->now_us);
+        rig->now_us = until_us < rig->now_us + 250000 ? until_us : rig->now_us + 250000;
+        rig_step(rig, (struct router_event){.type = ROUTER_TICK});
+        for (size_t i = 0; i < rig->effects.count; i++) {
+            asks = asks || rig->effects.item[i].type == ROUTER_SEND_COORDINATOR;
+        }
+        if (asks) {
+            asked++;
+            rig_config(rig);
+        }
+        (*ticks)++;
+    }
+    return asked;
+}
+
+static void a_router_that_nobody_asks_ticks_when_the_configuration_is_due(void **state)
+{
+    struct router_config config = router_config_default();
+    size_t ticks = 0;
+    struct rig rig;
+
+    (void)state;
+    rig_init(&rig, &config);
+    assert_int_equal(router_rests_until_us(rig.router), UINT64_MAX); // there is nobody to ask
+    rig_step(&rig, (struct router_event){.type = ROUTER_COORDINATOR_UP, .coordinator = 0});
+    ring_create(&rig.leader.ring, RIG_VNODES, 1, 10);
+    rig_add_member(&rig, 1, 7);
+    rig_config(&rig);
+    assert_in_range(rest(&rig, 10000, &ticks), 20, 21);
+    assert_in_range(ticks, 40, 42);
+    rig_fini(&rig);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
+        cmocka_unit_test(a_router_that_nobody_asks_ticks_when_the_configuration_is_due),
         cmocka_unit_test(moves_lose_nothing_and_run_nothing_twice),
         cmocka_unit_test(with_lost_links_every_request_still_has_an_honest_answer),
         cmocka_unit_test(a_full_router_says_so_and_refuses_what_comes_anyway),

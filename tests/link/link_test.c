@@ -216,6 +216,52 @@ static void ipv6_addresses_are_in_brackets(void **state)
     until(both_up);
 }
 
+static bool two_peers_up(void)
+{
+    return sides[0].up_count == 2;
+}
+
+static bool first_hears_a_frame(void)
+{
+    return sides[0].frames == 1;
+}
+
+/* A side whose peers are to be pinged so seldom that no real time matters. */
+static struct side *patient(size_t index, const char *name)
+{
+    struct side *side = side_prepare(index, ROLE_NODE, name);
+
+    side->config.ping_ms = 100 * 1000;
+    side->config.silence_ms = 500 * 1000;
+    side_open(side);
+    return side;
+}
+
+/* Who has nothing to do but to ping wakes once for peers that were heard at different moments. */
+static void peers_that_are_to_be_pinged_soon_are_pinged_at_one_moment(void **state)
+{
+    struct side *a = patient(0, "n1");
+    const uint64_t begin_us = now_us();
+    const uint64_t ping_us = UINT64_C(100000000);
+
+    (void)state;
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_int_equal(links_rest_until_us(a->links), UINT64_MAX);
+    assert_non_null(links_dial(patient(1, "n2")->links, bound));
+    struct link *second = links_dial(patient(2, "n3")->links, bound);
+    assert_int_equal(links_rest_until_us(sides[2].links), 0); // it is being made
+    until(two_peers_up);
+    run_on(200); // all that was said until now is heard
+    skipped_us += ping_us / 8;
+    assert_int_equal(link_send(second, FRAME_STATE, text("x")), ERR_OK);
+    until(first_hears_a_frame);
+    const uint64_t due_us = links_rest_until_us(a->links);
+    assert_in_range(due_us, begin_us + ping_us, begin_us + ping_us + ping_us / 8);
+    skipped_us += due_us - now_us();
+    poll_side(a);
+    assert_in_range(links_rest_until_us(a->links), due_us + ping_us, now_us() + ping_us);
+}
+
 /* The child of a_killed_peer…: floods whoever listens at `address` until it is killed. */
 static _Noreturn void flood(const char *address)
 {
@@ -246,6 +292,7 @@ int main(int argc, char **argv)
         LINK_CASE(addresses_in_use_or_wrong_are_errors),
         LINK_CASE(a_process_may_dial_itself),
         LINK_CASE(ipv6_addresses_are_in_brackets),
+        LINK_CASE(peers_that_are_to_be_pinged_soon_are_pinged_at_one_moment),
     };
 
     if (argc == 4 && strcmp(argv[1], "peer") == 0) {

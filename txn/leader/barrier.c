@@ -38,10 +38,21 @@ void barrier_fini(struct coordinator *c)
     mem_free(c->barrier.waiting);
 }
 
+/* As many wait as there are nodes: no other renewal comes soon. */
+static bool all_wait(const struct coordinator *c)
+{
+    size_t nodes = 0;
+
+    for (size_t i = 0; i < c->peers.count && nodes <= c->barrier.count; i++) {
+        nodes += c->peers.item[i]->role == ROLE_NODE;
+    }
+    return nodes <= c->barrier.count;
+}
+
 void barrier_start(struct coordinator *c, bool tick)
 {
     if (!c->leading || c->barrier.tag != 0 || c->barrier.count == 0 ||
-        c->now_us < c->proposals.quiet_us || !(c->barrier.urgent || tick)) {
+        c->now_us < c->proposals.quiet_us || !(c->barrier.urgent || tick || all_wait(c))) {
         return;
     }
     c->barrier.urgent = false;

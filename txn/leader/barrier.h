@@ -21,7 +21,8 @@ struct barrier {
 };
 
 /* Start a barrier, one at a time; what comes while it is under way waits for the next. Each asks
- * all coordinators: where nothing that waits is urgent, one starts only at a `tick`. */
+ * all coordinators: where nothing that waits is urgent, one starts only at a `tick`, or when as
+ * many wait as there are nodes. */
 void barrier_start(struct coordinator *c, bool tick);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message, bool urgent);
 /* One of these waits. */

@@ -17,9 +17,10 @@
 #include <string.h>
 
 enum {
-    CLAIM_MS = 1000,  /* the leader says so again */
+    CLAIM_MS = 1000,  /* the leader says so again, */
+    ALONG_MS = 900,   /* … and so soon with what it says anyway */
     SLEPT_PART = 4,   /* of suspect_ms without a step: I slept */
-    RESTS_MS = 150,   /* between two ticks, when nothing goes on: as its beats come, raft/io.h */
+    RESTS_MS = 170,   /* between two ticks, when nothing goes on: as its beats come, raft/io.h */
     FOLLOWS_MS = 200, /* more than between two beats of a leader, with which it ticks along */
 };
 
@@ -176,14 +177,30 @@ static void on_peer_up(struct coordinator *c, const struct coordinator_event *ev
 
 /* A link that could not take the message, or took an older one after it, must not leave a node
  * without a leader: nobody would ask it anything. */
+/* Say again that I lead, if I did not for so long. */
+static void claim(struct coordinator *c, uint32_t after_ms)
+{
+    if (c->leading && c->now_us - c->claim_us >= (uint64_t)after_ms * 1000) {
+        c->claim_us = c->now_us;
+        peers_tell_leader(c, NULL);
+    }
+}
+
 static void on_tick(struct coordinator *c)
 {
     if (mutant(M_READFIRST)) {
         proto_free(planted_readfirst(c)); // reads it anew, when it is time
     }
-    if (c->leading && c->now_us - c->claim_us >= (uint64_t)CLAIM_MS * 1000) {
-        c->claim_us = c->now_us;
-        peers_tell_leader(c, NULL);
+    claim(c, CLAIM_MS);
+}
+
+static void on_done(struct coordinator *c, const struct coordinator_event *event)
+{
+    const bool asked = c->barrier.tag != 0;
+
+    applied_on_done(c, event);
+    if (asked && c->barrier.tag == 0) {
+        claim(c, ALONG_MS); // nodes hear it with their grants
     }
 }
 
@@ -293,7 +310,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
         applied_on_entry(c, event);
         break;
     case COORDINATOR_DONE:
-        applied_on_done(c, event);
+        on_done(c, event);
         break;
     case COORDINATOR_PEER_UP:
         on_peer_up(c, event);

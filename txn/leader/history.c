@@ -7,7 +7,10 @@
 
 #include "txn/state/delta.h"
 
-enum { CHAIN_MAX = 64 }; /* deltas in one answer */
+enum {
+    CHAIN_MAX = 64,    /* deltas in one answer */
+    AGAIN_US = 360000, /* gateways ask twice a second or so */
+};
 
 void history_put(struct coordinator *c, const Rh__Delta *delta)
 {
@@ -92,6 +95,7 @@ void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *a
                            asked->digest1 == view->ring.digest[1];
 
     body.version = view->ring.version;
+    body.again_us = c->leading ? register_next_us(c, peer, AGAIN_US) : 0;
     if (asked->have_version < view->ring.version && asked->have_version != 0) {
         body.n_deltas = history_chain(c, asked->have_version, chain);
         body.deltas = body.n_deltas > 0 ? chain : NULL;

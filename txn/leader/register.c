@@ -20,7 +20,7 @@ enum {
     REGISTER_RETRY_MS = 1000,
     REGISTER_RETRY_MS_MIN = 50,
     RENEWALS = 6,      /* in a lease, by specification §4.1 */
-    RENEW_US = 500000, /* and so often at least */
+    RENEW_US = 480000, /* and so often at least: before a calm leader's third beat, raft/io.h */
     URGENT_PART = 3,   /* of a lease without a grant: the renewal doesn't wait */
     EARLY_PART = 8,    /* of the time between two renewals: so soon after one there is none */
     TOGETHER = 32,     /* nodes that renew at one moment */
@@ -394,20 +394,21 @@ static void judge_clock(const struct coordinator *c, const struct state_node *no
     }
 }
 
-/* When it should renew next, from now on: at the same moment as some others, so that one barrier
- * proves for all of them that I lead; 0 = leases are not in force. */
-static uint32_t next_renewal_us(const struct coordinator *c, const struct state_node *node)
+uint32_t register_next_us(const struct coordinator *c, uint64_t number, uint32_t least_us)
 {
     const uint64_t part_us = c->config.lease_us / RENEWALS;
     const uint64_t every_us = part_us < RENEW_US ? part_us : RENEW_US;
     const uint64_t groups = c->state->node_count / TOGETHER + 1;
-    const uint64_t phase_us = node->slot / TOGETHER % groups * every_us / groups;
+    const uint64_t phase_us = number / TOGETHER % groups * every_us / groups;
 
     if (every_us == 0) {
         return 0;
     }
     const uint64_t left_us = every_us - (c->now_us + every_us - phase_us) % every_us;
-    return (uint32_t)(left_us < every_us / EARLY_PART ? left_us + every_us : left_us);
+    const uint64_t early_us = every_us / EARLY_PART;
+    const uint64_t from_us = least_us > early_us ? least_us : early_us;
+    const uint64_t missing_us = left_us < from_us ? from_us - left_us : 0;
+    return (uint32_t)(left_us + (missing_us + every_us - 1) / every_us * every_us);
 }
 
 static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
@@ -428,7 +429,7 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
     body.clock_parts = seen->clock.parts;
     body.version = c->state->view.ring.version;
     body.pending = pending;
-    body.renew_us = next_renewal_us(c, node);
+    body.renew_us = register_next_us(c, node->slot, 0);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 

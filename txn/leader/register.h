@@ -15,6 +15,10 @@ struct registration {
 
 void register_on_register(struct coordinator *c, struct leader_peer *peer, const Rh__Register *in);
 void register_on_renew(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
+/* When to say next, at least `least_us` from now, what nodes and gateways say regularly: at the
+ * same moment as some others, so that I wake, and prove that I lead, once for all of them.
+ * `number`: what tells who says it from others; 0 = leases are not in force. */
+uint32_t register_next_us(const struct coordinator *c, uint64_t number, uint32_t least_us);
 /* False: this renewal of `node` can wait some milliseconds, for most of its lease is left. */
 bool register_is_urgent(struct coordinator *c, const struct state_node *node, const Rh__Renew *in);
 /* Keep what a node tells of itself, for status. */
