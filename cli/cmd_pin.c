@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "cli/ring_diff.h"
+#include "cli/subcommand.h"
 #include "ring/ring.h"
 #include "wire/control.h"
 
@@ -309,5 +310,7 @@ int cmd_unpin(int argc, char **argv)
 
 int cmd_pin(int argc, char **argv)
 {
-    return argc > 0 && strcmp(argv[0], "list") == 0 ? list(argc - 1, argv + 1) : pin(argc, argv);
+    static const struct subcommand table[] = {{.name = "list", .run = list}, {.run = pin}};
+
+    return subcommand_run("pin", table, argc, argv);
 }

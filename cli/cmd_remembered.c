@@ -5,6 +5,7 @@
 #include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "cli/subcommand.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -161,15 +162,11 @@ static int forget(int argc, char **argv)
 
 int cmd_remembered(int argc, char **argv)
 {
-    if (argc > 0 && strcmp(argv[0], "list") == 0) {
-        return list(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "forget") == 0) {
-        return forget(argc - 1, argv + 1);
-    }
-    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold remembered list [options]\n"
-                  "       ringhold remembered forget [options] KIND/ID…\n");
-    return asked ? 0 : 1;
+    static const struct subcommand table[] = {
+        {"list", list, "[options]"},
+        {"forget", forget, "[options] KIND/ID…"},
+        {0},
+    };
+
+    return subcommand_run("remembered", table, argc, argv);
 }
