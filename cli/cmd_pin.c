@@ -235,7 +235,6 @@ static int pin(int argc, char **argv)
     struct query q;
     char path[256] = "";
     char if_dead[IF_DEAD_SIZE] = "hash";
-    char by[128];
     bool rehearses = false;
     const struct option more[] = {
         option_text("if-dead",
@@ -271,8 +270,7 @@ static int pin(int argc, char **argv)
         (void)fprintf(stderr, "ringhold pin: --if-dead must be hash or wait\n");
         return 1;
     }
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     what.dry_run = rehearses;
     return change(&q, &what, path);
@@ -282,7 +280,6 @@ int cmd_unpin(int argc, char **argv)
 {
     struct query q;
     char path[256] = "";
-    char by[128];
     const struct option more[] = {
         lines_option(path, sizeof path),
         query_reason(&q),
@@ -301,8 +298,7 @@ int cmd_unpin(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     what.remove = true;
     return change(&q, &what, path);

@@ -84,7 +84,6 @@ static int change(int argc, char **argv, bool add)
     Rh__AdminQuarantine what = RH__ADMIN_QUARANTINE__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
-    char by[128];
 
     if (code >= 0) {
         return code;
@@ -92,10 +91,9 @@ static int change(int argc, char **argv, bool add)
     if (!actor_read(&q, command.name, q.arguments[0], &actor, id)) {
         return 1;
     }
-    (void)query_who(by, sizeof by);
     what.actor = &actor;
     what.add = add;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     char name[ACTOR_NAME_SIZE];
     char text[ACTOR_NAME_SIZE + 64];

@@ -133,7 +133,6 @@ static int forget(int argc, char **argv)
     Rh__Actor actor[FORGET_MAX];
     Rh__Actor *actors[FORGET_MAX];
     uint8_t id[FORGET_MAX][ACTOR_ID_MAX];
-    char by[128];
 
     if (code >= 0) {
         return code;
@@ -145,10 +144,9 @@ static int forget(int argc, char **argv)
             return 1;
         }
     }
-    (void)query_who(by, sizeof by);
     what.actors = actors;
     what.n_actors = (size_t)q.argument_count;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     if (!query_do(&q, &what.base, NULL)) {
         return 1;
