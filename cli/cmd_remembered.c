@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ANY_KIND = ACTOR_KIND_MAX + 1, SHOWN = 100, FORGET_MAX = 8 };
+enum { SHOWN = 100, FORGET_MAX = 8 };
 
 /* Show a page. True: there is more, and room for it. */
 static bool add_page(struct rows *r, bool json, const Rh__AdminReply *reply, uint32_t limit,
@@ -63,17 +63,11 @@ static int show(const struct query *q, Rh__AdminRemembered *what, uint32_t limit
 static int list(int argc, char **argv)
 {
     struct query q;
-    char prefix[ACTOR_NAME_ID_SIZE] = "";
-    char of_kind[ACTOR_KIND_WORD_SIZE] = "";
-    uint32_t kind = ANY_KIND;
+    struct actor_filter filter = {.one_kind = false};
     uint32_t limit = SHOWN;
     const struct option more[] = {
-        option_text("kind",
-                    "KIND",
-                    of_kind,
-                    sizeof of_kind,
-                    "only those of this kind, a number or a name (any)"),
-        option_text("prefix", "TEXT", prefix, sizeof prefix, "only ids that begin with it"),
+        actor_kind_option(&filter),
+        actor_prefix_option(&filter),
         option_number("limit",
                       &limit,
                       (struct option_range){0, UINT32_MAX},
@@ -90,26 +84,16 @@ static int list(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminRemembered what = RH__ADMIN_REMEMBERED__INIT;
-    Rh__Actor begin = RH__ACTOR__INIT;
-    uint8_t id[ACTOR_ID_MAX];
 
     if (code >= 0) {
         return code;
     }
-    if (of_kind[0] != '\0' && !actor_read_kind(&q, "remembered list", of_kind, &kind)) {
+    if (!actor_filter_read(&q, command.name, &filter)) {
         return 1;
     }
-    if (prefix[0] != '\0' && !actor_parse_id(prefix, &begin, id)) {
-        (void)fprintf(stderr,
-                      "ringhold remembered list: --prefix: '%s' is not the beginning of an id: "
-                      "bytes as %%XX, at most %d\n",
-                      prefix,
-                      ACTOR_ID_MAX);
-        return 1;
-    }
-    what.any_kind = kind == ANY_KIND;
-    what.kind = what.any_kind ? 0 : kind;
-    what.prefix = begin.id;
+    what.any_kind = !filter.one_kind;
+    what.kind = filter.kind;
+    what.prefix = filter.prefix;
     return show(&q, &what, limit);
 }
 
