@@ -325,14 +325,8 @@ static void add_actors(struct options *t, struct node_args *w)
     (void)options_add(t, option_veiled(actor_option(w)));
     (void)options_add(t, option_veiled(kind_option(w)));
     (void)options_add(t, store_option(w));
-    (void)options_add(t, option_veiled(lua_script_option(&w->lua)));
-    (void)options_add(t, lua_check_option(&w->lua));
-    (void)options_add(t, lua_reload_option(&w->lua));
-    (void)options_add(t, lua_instructions_option(&w->lua));
-    (void)options_add(t, lua_memory_option(&w->lua));
-    (void)options_add(t, hosted_address_option(&w->hosted));
-    (void)options_add(t, hosted_token_option(&w->hosted));
-    (void)options_add(t, hosted_silence_option(&w->hosted));
+    lua_args_add(t, &w->lua);
+    hosted_args_add(t, &w->hosted);
     (void)options_add(t, role_option(w));
     (void)options_add(t, http_address_option(&w->http));
     (void)options_add(t, http_token_option(&w->http));
