@@ -151,13 +151,49 @@ bool actor_read_short(const struct query *q, const char *command, const char *wo
     return read_word(q, command, word, true, actor, id);
 }
 
-bool actor_read_kind(const struct query *q, const char *command, const char *word, uint32_t *kind)
+static bool read_kind(const struct query *q, const char *command, const char *word, uint32_t *kind)
 {
     const struct option_range range = {0, ACTOR_KIND_MAX};
 
     return word[strspn(word, "0123456789")] == '\0'
                ? query_number(command, "--kind", word, range, kind)
                : find_kind(q, command, text_bytes(word), NULL, kind);
+}
+
+struct option actor_kind_option(struct actor_filter *f)
+{
+    return option_text("kind",
+                       "KIND",
+                       f->kind_word,
+                       sizeof f->kind_word,
+                       "only those of this kind, a number or a name (any)");
+}
+
+struct option actor_prefix_option(struct actor_filter *f)
+{
+    return option_text(
+        "prefix", "TEXT", f->prefix_word, sizeof f->prefix_word, "only ids that begin with it");
+}
+
+bool actor_filter_read(const struct query *q, const char *command, struct actor_filter *f)
+{
+    Rh__Actor begin = RH__ACTOR__INIT;
+
+    f->one_kind = f->kind_word[0] != '\0';
+    if (f->one_kind && !read_kind(q, command, f->kind_word, &f->kind)) {
+        return false;
+    }
+    if (f->prefix_word[0] != '\0' && !actor_parse_id(f->prefix_word, &begin, f->id)) {
+        (void)fprintf(stderr,
+                      "ringhold %s: --prefix: '%s' is not the beginning of an id: bytes as %%XX, "
+                      "at most %d\n",
+                      command,
+                      f->prefix_word,
+                      ACTOR_ID_MAX);
+        return false;
+    }
+    f->prefix = begin.id;
+    return true;
 }
 
 bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,

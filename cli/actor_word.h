@@ -17,7 +17,6 @@
 enum {
     ACTOR_ID_MAX = ACTOR_NAME_ID_MAX,
     ACTOR_KIND_MAX = ACTOR_NAME_KIND_MAX,
-    ACTOR_KIND_WORD_SIZE = 128, /* of what --kind is given */
 };
 
 /* Read `word` into `actor`, which borrows `id`. The coordinators are asked if the kind is a name.
@@ -29,12 +28,26 @@ bool actor_read(const struct query *q, const char *command, const char *word, Rh
 bool actor_read_short(const struct query *q, const char *command, const char *word,
                       Rh__Actor *actor, uint8_t id[ACTOR_ID_MAX]);
 
-/* Read a kind alone, a number or a name; likewise. */
-bool actor_read_kind(const struct query *q, const char *command, const char *word, uint32_t *kind);
-
 /* Read an id of that kind, byte for byte, as --kind N ID of earlier versions; likewise. */
 bool actor_read_of_kind(const char *command, uint32_t kind, const char *word, Rh__Actor *actor,
                         uint8_t id[ACTOR_ID_MAX]);
+
+/* Which actors a list shows, by its options --kind and --prefix; zeroed, all. */
+struct actor_filter {
+    char kind_word[128];
+    char prefix_word[ACTOR_NAME_ID_SIZE];
+    /* What actor_filter_read() makes of them: */
+    bool one_kind;
+    uint32_t kind;              /* 0 = of any, unless `one_kind` */
+    ProtobufCBinaryData prefix; /* in `id` */
+    uint8_t id[ACTOR_ID_MAX];
+};
+struct option actor_kind_option(struct actor_filter *f);
+struct option actor_prefix_option(struct actor_filter *f);
+
+/* Read the words. The coordinators are asked if the kind is a name. False after printing what is
+ * wrong: "ringhold COMMAND: …". */
+bool actor_filter_read(const struct query *q, const char *command, struct actor_filter *f);
 
 /* Add the cell of a column ACTOR; for JSON those of ACTOR, KIND and ID, where the id alone has %XX
  * for what is not printable. */

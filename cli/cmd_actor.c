@@ -4,6 +4,7 @@
  */
 #include "base/history.h"
 #include "cli/commands.h"
+#include "cli/subcommand.h"
 #include "cli/values_json.h"
 #include "cli/values_source.h"
 
@@ -383,23 +384,14 @@ static int export(int argc, char **argv)
 
 int cmd_actor(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } verbs[] = {
-        {"get", get}, {"set", set}, {"delete", delete}, {"export", export}, {"import", import}};
+    static const struct subcommand table[] = {
+        {"get", get, "[options] KIND/ID [KEY]"},
+        {"set", set, "[options] KIND/ID KEY [VALUE|-]"},
+        {"delete", delete, "[options] KIND/ID KEY"},
+        {"export", export, "[options] KIND/ID"},
+        {"import", import, "[options] KIND/ID"},
+        {0},
+    };
 
-    for (size_t i = 0; argc > 0 && i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(argv[0], verbs[i].name) == 0) {
-            return verbs[i].run(argc - 1, argv + 1);
-        }
-    }
-    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold actor get [options] KIND/ID [KEY]\n"
-                  "       ringhold actor set [options] KIND/ID KEY [VALUE|-]\n"
-                  "       ringhold actor delete [options] KIND/ID KEY\n"
-                  "       ringhold actor export [options] KIND/ID\n"
-                  "       ringhold actor import [options] KIND/ID\n");
-    return asked ? 0 : 1;
+    return subcommand_run("actor", table, argc, argv);
 }

@@ -14,7 +14,6 @@
 enum {
     SHOWN = 100,
     KEPT_MAX = 1000, /* rows that are kept until all are there: then columns stand right */
-    ANY_KIND = ACTOR_KIND_MAX + 1,
     NODE_NAME_SIZE = 64,
 };
 
@@ -101,18 +100,12 @@ int cmd_actors(int argc, char **argv)
 {
     struct query q;
     char node[NODE_NAME_SIZE] = "";
-    char prefix[ACTOR_NAME_ID_SIZE] = "";
-    char of_kind[ACTOR_KIND_WORD_SIZE] = "";
-    uint32_t kind = ANY_KIND;
+    struct actor_filter wanted = {.one_kind = false};
     uint32_t limit = SHOWN;
     const struct option more[] = {
         option_text("node", "NAME", node, sizeof node, "only those of this node (all nodes)"),
-        option_text("kind",
-                    "KIND",
-                    of_kind,
-                    sizeof of_kind,
-                    "only those of this kind, a number or a name (any)"),
-        option_text("prefix", "TEXT", prefix, sizeof prefix, "only ids that begin with it"),
+        actor_kind_option(&wanted),
+        actor_prefix_option(&wanted),
         option_number("limit",
                       &limit,
                       (struct option_range){0, UINT32_MAX - 1},
@@ -131,29 +124,18 @@ int cmd_actors(int argc, char **argv)
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
     };
     const int code = query_parse(&q, &command, argc, argv);
-    Rh__Actor begin = RH__ACTOR__INIT;
-    uint8_t id[ACTOR_ID_MAX];
 
     if (code >= 0) {
         return code;
     }
-    if (of_kind[0] != '\0' && !actor_read_kind(&q, "actors", of_kind, &kind)) {
-        return 1;
-    }
-    if (prefix[0] != '\0' && !actor_parse_id(prefix, &begin, id)) {
-        (void)fprintf(
-            stderr,
-            "ringhold actors: --prefix: '%s' is not the beginning of an id: bytes as %%XX, "
-            "at most %d\n",
-            prefix,
-            ACTOR_ID_MAX);
+    if (!actor_filter_read(&q, command.name, &wanted)) {
         return 1;
     }
     struct rh_live_filter filter = {.size = sizeof filter,
                                     .limit = limit,
                                     .node = node[0] == '\0' ? NULL : node,
-                                    .prefix = {begin.id.data, begin.id.len},
-                                    .one_kind = kind != ANY_KIND,
-                                    .kind = (uint16_t)kind};
+                                    .prefix = {wanted.prefix.data, wanted.prefix.len},
+                                    .one_kind = wanted.one_kind,
+                                    .kind = (uint16_t)wanted.kind};
     return list(&q, &filter);
 }

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/rows.h"
+#include "cli/subcommand.h"
 #include "daemon/admin.h"
 #include "daemon/link_args.h"
 #include "daemon/options.h"
@@ -277,29 +278,14 @@ static int drop(int argc, char **argv)
 
 int cmd_context(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-        const char *arguments;
-    } verbs[] = {{"add", add, "[options] NAME"},
-                 {"use", use, "NAME|none"},
-                 {"list", list, ""},
-                 {"show", show, "[NAME]"},
-                 {"remove", drop, "NAME"}};
-    const bool asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    FILE *to = asked ? stdout : stderr;
+    static const struct subcommand table[] = {
+        {"add", add, "[options] NAME"},
+        {"use", use, "NAME|none"},
+        {"list", list, ""},
+        {"show", show, "[NAME]"},
+        {"remove", drop, "NAME"},
+        {0},
+    };
 
-    for (size_t i = 0; argc > 0 && i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(argv[0], verbs[i].name) == 0) {
-            return verbs[i].run(argc - 1, argv + 1);
-        }
-    }
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        (void)fprintf(to,
-                      "%s ringhold context %s %s\n",
-                      i == 0 ? "usage:" : "      ",
-                      verbs[i].name,
-                      verbs[i].arguments);
-    }
-    return asked ? 0 : 1;
+    return subcommand_run("context", table, argc, argv);
 }

@@ -37,7 +37,6 @@ static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
     Rh__AdminCoordinators what = RH__ADMIN_COORDINATORS__INIT;
     Rh__VoterRow row[WISHES_MAX];
     Rh__VoterRow *rows[WISHES_MAX];
-    char by[128];
 
     for (size_t i = 0; i < w->count; i++) {
         row[i] = (Rh__VoterRow)RH__VOTER_ROW__INIT;
@@ -47,7 +46,7 @@ static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
     }
     what.voters = rows;
     what.n_voters = w->count;
-    what.by = proto_text(query_who(by, sizeof by));
+    what.by = query_who();
     what.reason = proto_text(q->reason);
     return query_ask(q, &what.base);
 }

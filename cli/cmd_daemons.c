@@ -26,7 +26,6 @@ int cmd_daemons(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     char name[64];
-    char by[128];
     Rh__AdminDaemons what = RH__ADMIN_DAEMONS__INIT;
 
     if (code >= 0) {
@@ -41,8 +40,7 @@ int cmd_daemons(int argc, char **argv)
     }
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     char text[128];
     (void)snprintf(text, sizeof text, "%s: %" PRIu32, name, what.count);

@@ -20,7 +20,6 @@ struct fix {
     uint32_t settle_ms;
     bool yes;
     bool dry_run;
-    char by[160]; /* user@host, for the history */
     size_t done;
     size_t failed;
 };
@@ -68,7 +67,7 @@ static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
     what.incarnation = finding->plan.incarnation;
     what.what = task_of(finding->plan.repair);
     what.txn = finding->plan.txn;
-    what.by = f->by;
+    what.by = query_who();
     what.why = reason_of(f, finding, text);
     return query_ask(&f->q, &what.base);
 }
@@ -80,7 +79,7 @@ static Rh__AdminReply *ask_abort(struct fix *f, const struct finding *finding)
 
     what.txn = finding->plan.txn;
     what.choice = RH__RESOLVE_CHOICE__RESOLVE_ABORT;
-    what.by = f->by;
+    what.by = query_who();
     what.reason = reason_of(f, finding, text);
     return query_ask(&f->q, &what.base);
 }
@@ -93,7 +92,7 @@ static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
 
     memcpy(name, finding->plan.name, sizeof name);
     what.name = name;
-    what.by = f->by;
+    what.by = query_who();
     what.reason = reason_of(f, finding, text);
     return query_number_wish(&f->q, &what.wish, &what.seen) ? query_ask(&f->q, &what.base) : NULL;
 }
@@ -265,6 +264,5 @@ int cmd_fix(int argc, char **argv)
         (void)fprintf(stderr, "ringhold fix: give --yes or --dry-run, not both\n");
         return 1;
     }
-    (void)query_who(f.by, sizeof f.by);
     return fix(&f);
 }

@@ -224,14 +224,12 @@ int coordinators_maintenance(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminMaintenance what = RH__ADMIN_MAINTENANCE__INIT;
-    char by[128];
 
     if (code >= 0) {
         return code;
     }
-    (void)query_who(by, sizeof by);
     what.for_ms = end ? 0 : for_ms;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     return ask(&q, &what);
 }

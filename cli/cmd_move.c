@@ -59,7 +59,6 @@ int cmd_move(int argc, char **argv)
     bool rehearses = false;
     char path[256] = "";
     char if_dead[8] = "hash";
-    char by[128];
     const struct option more[] = {
         option_switch(
             "once", &once, "do not pin it: the planner may move it again, once it is there"),
@@ -99,10 +98,9 @@ int cmd_move(int argc, char **argv)
         (void)fprintf(stderr, "ringhold move: --if-dead must be hash or wait\n");
         return 1;
     }
-    (void)query_who(by, sizeof by);
     what.once = once;
     what.dry_run = rehearses;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     code = read_moves(&q, path, &what) ? ask(&q, &what) : 1;
     move_list_free(&what);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/hosted_options.h"
 #include "cli/lua_options.h"
+#include "cli/subcommand.h"
 #include "daemon/admin.h"
 #include "daemon/fault.h"
 #include "daemon/link_args.h"
@@ -324,14 +325,8 @@ static void add_actors(struct options *t, struct node_args *w)
     (void)options_add(t, option_veiled(actor_option(w)));
     (void)options_add(t, option_veiled(kind_option(w)));
     (void)options_add(t, store_option(w));
-    (void)options_add(t, option_veiled(lua_script_option(&w->lua)));
-    (void)options_add(t, lua_check_option(&w->lua));
-    (void)options_add(t, lua_reload_option(&w->lua));
-    (void)options_add(t, lua_instructions_option(&w->lua));
-    (void)options_add(t, lua_memory_option(&w->lua));
-    (void)options_add(t, hosted_address_option(&w->hosted));
-    (void)options_add(t, hosted_token_option(&w->hosted));
-    (void)options_add(t, hosted_silence_option(&w->hosted));
+    lua_args_add(t, &w->lua);
+    hosted_args_add(t, &w->hosted);
     (void)options_add(t, role_option(w));
     (void)options_add(t, http_address_option(&w->http));
     (void)options_add(t, http_token_option(&w->http));
@@ -474,23 +469,16 @@ static int run_daemon(int argc, char **argv)
 
 int cmd_node(int argc, char **argv)
 {
-    static const struct {
-        const char *word;
-        int (*run)(int argc, char **argv);
-    } others[] = {
-        {"list", cmd_node_list},
-        {"wait", cmd_node_wait},
-        {"add", cmd_node_add},
-        {"drain", cmd_node_drain},
-        {"remove", cmd_node_remove},
-        {"replace", cmd_node_replace},
-        {"weight", cmd_node_weight},
+    static const struct subcommand table[] = {
+        {.name = "list", .run = cmd_node_list},
+        {.name = "wait", .run = cmd_node_wait},
+        {.name = "add", .run = cmd_node_add},
+        {.name = "drain", .run = cmd_node_drain},
+        {.name = "remove", .run = cmd_node_remove},
+        {.name = "replace", .run = cmd_node_replace},
+        {.name = "weight", .run = cmd_node_weight},
+        {.run = run_daemon},
     };
 
-    for (size_t i = 0; argc > 0 && i < sizeof others / sizeof others[0]; i++) {
-        if (strcmp(argv[0], others[i].word) == 0) {
-            return others[i].run(argc - 1, argv + 1);
-        }
-    }
-    return run_daemon(argc, argv);
+    return subcommand_run("node", table, argc, argv);
 }

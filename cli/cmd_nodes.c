@@ -208,12 +208,10 @@ bool node_remove_wish(const struct query *q, const char *node, const char *succe
 {
     Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
     char name[64];
-    char by[128];
 
     (void)snprintf(name, sizeof name, "%s", node);
-    (void)query_who(by, sizeof by);
     what.name = name;
-    what.by = by;
+    what.by = query_who();
     what.reason = proto_text(q->reason);
     what.successor = proto_text(successor);
     return query_number_wish(q, &what.wish, &what.seen) && query_do(q, &what.base, NULL);
@@ -267,7 +265,6 @@ int cmd_node_weight(int argc, char **argv)
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminWeight what = RH__ADMIN_WEIGHT__INIT;
     char name[64];
-    char by[128];
 
     if (code >= 0) {
         return code;
@@ -281,8 +278,7 @@ int cmd_node_weight(int argc, char **argv)
     }
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     char text[128];
     (void)snprintf(text, sizeof text, "%s has weight %" PRIu32, name, what.weight);

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "cli/ring_diff.h"
+#include "cli/subcommand.h"
 #include "ring/ring.h"
 #include "wire/control.h"
 
@@ -234,7 +235,6 @@ static int pin(int argc, char **argv)
     struct query q;
     char path[256] = "";
     char if_dead[IF_DEAD_SIZE] = "hash";
-    char by[128];
     bool rehearses = false;
     const struct option more[] = {
         option_text("if-dead",
@@ -270,8 +270,7 @@ static int pin(int argc, char **argv)
         (void)fprintf(stderr, "ringhold pin: --if-dead must be hash or wait\n");
         return 1;
     }
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     what.dry_run = rehearses;
     return change(&q, &what, path);
@@ -281,7 +280,6 @@ int cmd_unpin(int argc, char **argv)
 {
     struct query q;
     char path[256] = "";
-    char by[128];
     const struct option more[] = {
         lines_option(path, sizeof path),
         query_reason(&q),
@@ -300,8 +298,7 @@ int cmd_unpin(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     what.remove = true;
     return change(&q, &what, path);
@@ -309,5 +306,7 @@ int cmd_unpin(int argc, char **argv)
 
 int cmd_pin(int argc, char **argv)
 {
-    return argc > 0 && strcmp(argv[0], "list") == 0 ? list(argc - 1, argv + 1) : pin(argc, argv);
+    static const struct subcommand table[] = {{.name = "list", .run = list}, {.run = pin}};
+
+    return subcommand_run("pin", table, argc, argv);
 }

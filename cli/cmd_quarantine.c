@@ -7,9 +7,9 @@
 #include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "cli/subcommand.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { TIME_SIZE = 48 };
 
@@ -84,7 +84,6 @@ static int change(int argc, char **argv, bool add)
     Rh__AdminQuarantine what = RH__ADMIN_QUARANTINE__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
-    char by[128];
 
     if (code >= 0) {
         return code;
@@ -92,10 +91,9 @@ static int change(int argc, char **argv, bool add)
     if (!actor_read(&q, command.name, q.arguments[0], &actor, id)) {
         return 1;
     }
-    (void)query_who(by, sizeof by);
     what.actor = &actor;
     what.add = add;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     char name[ACTOR_NAME_SIZE];
     char text[ACTOR_NAME_SIZE + 64];
@@ -118,21 +116,24 @@ static int change(int argc, char **argv, bool add)
     return 0;
 }
 
+static int clear(int argc, char **argv)
+{
+    return change(argc, argv, false);
+}
+
+static int put(int argc, char **argv)
+{
+    return change(argc, argv, true);
+}
+
 int cmd_quarantine(int argc, char **argv)
 {
-    if (argc > 0 && strcmp(argv[0], "list") == 0) {
-        return list(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "clear") == 0) {
-        return change(argc - 1, argv + 1, false);
-    }
-    if (argc > 0 && strcmp(argv[0], "add") == 0) {
-        return change(argc - 1, argv + 1, true);
-    }
-    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold quarantine list [options]\n"
-                  "       ringhold quarantine clear [options] KIND/ID\n"
-                  "       ringhold quarantine add [options] KIND/ID\n");
-    return asked ? 0 : 1;
+    static const struct subcommand table[] = {
+        {"list", list, "[options]"},
+        {"clear", clear, "[options] KIND/ID"},
+        {"add", put, "[options] KIND/ID"},
+        {0},
+    };
+
+    return subcommand_run("quarantine", table, argc, argv);
 }

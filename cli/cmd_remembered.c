@@ -5,12 +5,13 @@
 #include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "cli/subcommand.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ANY_KIND = ACTOR_KIND_MAX + 1, SHOWN = 100, FORGET_MAX = 8 };
+enum { SHOWN = 100, FORGET_MAX = 8 };
 
 /* Show a page. True: there is more, and room for it. */
 static bool add_page(struct rows *r, bool json, const Rh__AdminReply *reply, uint32_t limit,
@@ -62,17 +63,11 @@ static int show(const struct query *q, Rh__AdminRemembered *what, uint32_t limit
 static int list(int argc, char **argv)
 {
     struct query q;
-    char prefix[ACTOR_NAME_ID_SIZE] = "";
-    char of_kind[ACTOR_KIND_WORD_SIZE] = "";
-    uint32_t kind = ANY_KIND;
+    struct actor_filter filter = {.one_kind = false};
     uint32_t limit = SHOWN;
     const struct option more[] = {
-        option_text("kind",
-                    "KIND",
-                    of_kind,
-                    sizeof of_kind,
-                    "only those of this kind, a number or a name (any)"),
-        option_text("prefix", "TEXT", prefix, sizeof prefix, "only ids that begin with it"),
+        actor_kind_option(&filter),
+        actor_prefix_option(&filter),
         option_number("limit",
                       &limit,
                       (struct option_range){0, UINT32_MAX},
@@ -89,26 +84,16 @@ static int list(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminRemembered what = RH__ADMIN_REMEMBERED__INIT;
-    Rh__Actor begin = RH__ACTOR__INIT;
-    uint8_t id[ACTOR_ID_MAX];
 
     if (code >= 0) {
         return code;
     }
-    if (of_kind[0] != '\0' && !actor_read_kind(&q, "remembered list", of_kind, &kind)) {
+    if (!actor_filter_read(&q, command.name, &filter)) {
         return 1;
     }
-    if (prefix[0] != '\0' && !actor_parse_id(prefix, &begin, id)) {
-        (void)fprintf(stderr,
-                      "ringhold remembered list: --prefix: '%s' is not the beginning of an id: "
-                      "bytes as %%XX, at most %d\n",
-                      prefix,
-                      ACTOR_ID_MAX);
-        return 1;
-    }
-    what.any_kind = kind == ANY_KIND;
-    what.kind = what.any_kind ? 0 : kind;
-    what.prefix = begin.id;
+    what.any_kind = !filter.one_kind;
+    what.kind = filter.kind;
+    what.prefix = filter.prefix;
     return show(&q, &what, limit);
 }
 
@@ -132,7 +117,6 @@ static int forget(int argc, char **argv)
     Rh__Actor actor[FORGET_MAX];
     Rh__Actor *actors[FORGET_MAX];
     uint8_t id[FORGET_MAX][ACTOR_ID_MAX];
-    char by[128];
 
     if (code >= 0) {
         return code;
@@ -144,10 +128,9 @@ static int forget(int argc, char **argv)
             return 1;
         }
     }
-    (void)query_who(by, sizeof by);
     what.actors = actors;
     what.n_actors = (size_t)q.argument_count;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     if (!query_do(&q, &what.base, NULL)) {
         return 1;
@@ -161,15 +144,11 @@ static int forget(int argc, char **argv)
 
 int cmd_remembered(int argc, char **argv)
 {
-    if (argc > 0 && strcmp(argv[0], "list") == 0) {
-        return list(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "forget") == 0) {
-        return forget(argc - 1, argv + 1);
-    }
-    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold remembered list [options]\n"
-                  "       ringhold remembered forget [options] KIND/ID…\n");
-    return asked ? 0 : 1;
+    static const struct subcommand table[] = {
+        {"list", list, "[options]"},
+        {"forget", forget, "[options] KIND/ID…"},
+        {0},
+    };
+
+    return subcommand_run("remembered", table, argc, argv);
 }

@@ -4,6 +4,7 @@
  */
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "cli/subcommand.h"
 #include "daemon/json.h"
 #include "daemon/options.h"
 #include "storage/actors/migrate.h"
@@ -14,7 +15,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define STORE_ARGUMENT "FILE|STORE"
 #define STORES                                                                                 \
@@ -318,26 +318,14 @@ static int migrate(int argc, char **argv)
 
 int cmd_store(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } verbs[] = {{"check", check},
-                 {"stats", stats},
-                 {"vacuum", vacuum},
-                 {"backup", backup},
-                 {"migrate", migrate}};
+    static const struct subcommand table[] = {
+        {"check", check, STORE_ARGUMENT},
+        {"stats", stats, "[options] " STORE_ARGUMENT},
+        {"vacuum", vacuum, STORE_ARGUMENT},
+        {"backup", backup, "[options] FILE|sqlite:PATH TARGET"},
+        {"migrate", migrate, "[options]"},
+        {0},
+    };
 
-    for (size_t i = 0; argc > 0 && i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(argv[0], verbs[i].name) == 0) {
-            return verbs[i].run(argc - 1, argv + 1);
-        }
-    }
-    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold store check " STORE_ARGUMENT "\n"
-                  "       ringhold store stats [options] " STORE_ARGUMENT "\n"
-                  "       ringhold store vacuum " STORE_ARGUMENT "\n"
-                  "       ringhold store backup [options] FILE|sqlite:PATH TARGET\n"
-                  "       ringhold store migrate [options]\n");
-    return asked ? 0 : 1;
+    return subcommand_run("store", table, argc, argv);
 }

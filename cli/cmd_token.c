@@ -6,6 +6,7 @@
 #include "base/history.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "cli/subcommand.h"
 #include "daemon/options.h"
 #include "gateway/access/token.h"
 #include "wire/hello.h"
@@ -210,16 +211,11 @@ static int check(int argc, char **argv)
 
 int cmd_token(int argc, char **argv)
 {
-    if (argc >= 1 && strcmp(argv[0], "make") == 0) {
-        return make(argc - 1, argv + 1);
-    }
-    if (argc >= 1 && strcmp(argv[0], "check") == 0) {
-        return check(argc - 1, argv + 1);
-    }
-    const bool asked = argc >= 1 && strcmp(argv[0], "--help") == 0;
+    static const struct subcommand table[] = {
+        {"make", make, "--keys FILE --id ID [options]"},
+        {"check", check, "--keys FILE [options] TOKEN"},
+        {0},
+    };
 
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold token make --keys FILE --id ID [options]\n"
-                  "       ringhold token check --keys FILE [options] TOKEN\n");
-    return asked ? 0 : 1;
+    return subcommand_run("token", table, argc, argv);
 }

@@ -7,6 +7,7 @@
 #include "base/stamp.h"
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "cli/subcommand.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -316,19 +317,12 @@ static int txn_show(int argc, char **argv)
 
 int cmd_txn(int argc, char **argv)
 {
-    if (argc > 0 && strcmp(argv[0], "list") == 0) {
-        return txn_list(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "show") == 0) {
-        return txn_show(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "resolve") == 0) {
-        return txn_resolve(argc - 1, argv + 1);
-    }
-    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
-    (void)fprintf(asked ? stdout : stderr,
-                  "usage: ringhold txn list [options]\n"
-                  "       ringhold txn show [options] NUMBER\n"
-                  "       ringhold txn resolve [options] NUMBER [--commit | --abort | --retry]\n");
-    return asked ? 0 : 1;
+    static const struct subcommand table[] = {
+        {"list", txn_list, "[options]"},
+        {"show", txn_show, "[options] NUMBER"},
+        {"resolve", txn_resolve, "[options] NUMBER [--commit | --abort | --retry]"},
+        {0},
+    };
+
+    return subcommand_run("txn", table, argc, argv);
 }

@@ -97,14 +97,12 @@ int cmd_upgrade(int argc, char **argv)
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminUpgrade what = RH__ADMIN_UPGRADE__INIT;
     struct rows r;
-    char by[128];
 
     if (code >= 0) {
         return code;
     }
-    (void)query_who(by, sizeof by);
     what.finish = finish;
-    what.by = by;
+    what.by = query_who();
     what.reason = q.reason;
     Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {

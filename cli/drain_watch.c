@@ -373,13 +373,11 @@ bool drain_wish(const struct query *q, const char *node, bool cancel)
 {
     Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
     char name[64];
-    char by[128];
 
     (void)snprintf(name, sizeof name, "%s", node);
     what.name = name;
     what.cancel = cancel;
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = proto_text(q->reason);
     return query_number_wish(q, &what.wish, &what.seen) && query_do(q, &what.base, NULL);
 }

@@ -25,31 +25,28 @@ struct hosted_args hosted_args_default(void)
     return (struct hosted_args){.silence_ms = SILENCE_MS};
 }
 
-struct option hosted_address_option(struct hosted_args *w)
+void hosted_args_add(struct options *t, struct hosted_args *w)
 {
-    return option_text("host",
-                       "ADDRESS",
-                       w->address,
-                       sizeof w->address,
-                       "where hosts connect, processes that have the code of kinds declared by "
-                       "--kind N:host=NAME: unix:PATH, or a loopback HOST:PORT with --host-token");
-}
-
-struct option hosted_token_option(struct hosted_args *w)
-{
-    return option_text("host-token",
-                       "FILE",
-                       w->token,
-                       sizeof w->token,
-                       "file with the token that hosts must show (16 bytes or more)");
-}
-
-struct option hosted_silence_option(struct hosted_args *w)
-{
-    return option_time("host-silence",
-                       &w->silence_ms,
-                       (struct option_range){500, SILENCE_MAX_MS},
-                       "a host that does not answer for so long is hung: its actors end (%)");
+    (void)options_add(
+        t,
+        option_text("host",
+                    "ADDRESS",
+                    w->address,
+                    sizeof w->address,
+                    "where hosts connect, processes that have the code of kinds declared by "
+                    "--kind N:host=NAME: unix:PATH, or a loopback HOST:PORT with --host-token"));
+    (void)options_add(t,
+                      option_text("host-token",
+                                  "FILE",
+                                  w->token,
+                                  sizeof w->token,
+                                  "file with the token that hosts must show (16 bytes or more)"));
+    (void)options_add(
+        t,
+        option_time("host-silence",
+                    &w->silence_ms,
+                    (struct option_range){500, SILENCE_MAX_MS},
+                    "a host that does not answer for so long is hung: its actors end (%)"));
 }
 
 static bool is_path(const struct hosted_args *w)

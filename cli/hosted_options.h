@@ -17,10 +17,8 @@ struct hosted_args {
 
 struct hosted_args hosted_args_default(void);
 
-/* Rows of the command's table. */
-struct option hosted_address_option(struct hosted_args *w);
-struct option hosted_token_option(struct hosted_args *w);
-struct option hosted_silence_option(struct hosted_args *w);
+/* Add the rows to the command's table; `w` is borrowed as long as that is used. */
+void hosted_args_add(struct options *t, struct hosted_args *w);
 
 /* Listen for hosts if that is asked for, and let `o` have kinds of theirs. False after printing why
  * not; hosted_args_close() is due all the same. */

@@ -19,44 +19,36 @@ struct lua_args lua_args_default(void)
     return (struct lua_args){.instructions = INSTRUCTIONS_DEFAULT, .memory_mb = MEMORY_DEFAULT_MB};
 }
 
-struct option lua_script_option(struct lua_args *w)
+void lua_args_add(struct options *t, struct lua_args *w)
 {
-    return option_text("lua",
-                       "FILE[=ARGUMENT]",
-                       w->script,
-                       sizeof w->script,
-                       "a Lua script that declares the kinds of actors");
-}
-
-struct option lua_check_option(struct lua_args *w)
-{
-    return option_text("lua-check",
-                       "FILE",
-                       w->check,
-                       sizeof w->check,
-                       "only load the script, print its kinds or its errors, and exit");
-}
-
-struct option lua_reload_option(struct lua_args *w)
-{
-    return option_switch(
-        "lua-reload", &w->reload, "for development: load the script again when its file changes");
-}
-
-struct option lua_instructions_option(struct lua_args *w)
-{
-    return option_number("lua-instructions",
-                         &w->instructions,
-                         (struct option_range){0, UINT32_MAX},
-                         "instructions that a script may run between two waits; 0 = no limit (%)");
-}
-
-struct option lua_memory_option(struct lua_args *w)
-{
-    return option_number("lua-memory-mb",
-                         &w->memory_mb,
-                         (struct option_range){1, MEMORY_MAX_MB},
-                         "MiB of memory for the scripts of one thread (%)");
+    (void)options_add(t,
+                      option_veiled(option_text("lua",
+                                                "FILE[=ARGUMENT]",
+                                                w->script,
+                                                sizeof w->script,
+                                                "a Lua script that declares the kinds of actors")));
+    (void)options_add(t,
+                      option_text("lua-check",
+                                  "FILE",
+                                  w->check,
+                                  sizeof w->check,
+                                  "only load the script, print its kinds or its errors, and exit"));
+    (void)options_add(
+        t,
+        option_switch("lua-reload",
+                      &w->reload,
+                      "for development: load the script again when its file changes"));
+    (void)options_add(
+        t,
+        option_number("lua-instructions",
+                      &w->instructions,
+                      (struct option_range){0, UINT32_MAX},
+                      "instructions that a script may run between two waits; 0 = no limit (%)"));
+    (void)options_add(t,
+                      option_number("lua-memory-mb",
+                                    &w->memory_mb,
+                                    (struct option_range){1, MEMORY_MAX_MB},
+                                    "MiB of memory for the scripts of one thread (%)"));
 }
 
 static struct game_options options_of(const struct lua_args *w, const char *script)

@@ -18,12 +18,8 @@ struct lua_args {
 
 struct lua_args lua_args_default(void);
 
-/* Rows of the command's table. */
-struct option lua_script_option(struct lua_args *w);
-struct option lua_check_option(struct lua_args *w);
-struct option lua_reload_option(struct lua_args *w);
-struct option lua_instructions_option(struct lua_args *w);
-struct option lua_memory_option(struct lua_args *w);
+/* Add the rows to the command's table; `w` is borrowed as long as that is used. */
+void lua_args_add(struct options *t, struct lua_args *w);
 
 /* The mode that --lua-check asks for; -1 if it was not given, else the exit code. */
 int lua_args_check(const struct lua_args *w);

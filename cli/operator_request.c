@@ -16,14 +16,12 @@ Rh__AdminReply *operator_request_send(const struct query *q, const char *command
     Rh__AdminOperatorRequest whole = *what;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
-    char by[128];
 
     if (!actor_read_short(q, command, q->arguments[0], &actor, id)) {
         return NULL;
     }
-    (void)query_who(by, sizeof by);
     whole.actor = &actor;
-    whole.by = by;
+    whole.by = query_who();
     whole.timeout_ms = q->timeout_ms > 2 * ANSWER_COMES_MS ? q->timeout_ms - ANSWER_COMES_MS
                                                            : q->timeout_ms / 2 + 1;
     Rh__AdminReply *reply = query_ask(q, &whole.base);

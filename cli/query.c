@@ -423,8 +423,9 @@ const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33])
     return out;
 }
 
-const char *query_who(char *text, size_t size)
+char *query_who(void)
 {
+    static char text[160];
     const struct passwd *account = getpwuid(geteuid());
     const char *user = getenv("SUDO_USER");
     char host[64] = "";
@@ -434,9 +435,9 @@ const char *query_who(char *text, size_t size)
     }
     user = user == NULL && account != NULL ? account->pw_name : user;
     if (user == NULL) {
-        (void)snprintf(text, size, "uid %u@%s", (unsigned)geteuid(), host);
+        (void)snprintf(text, sizeof text, "uid %u@%s", (unsigned)geteuid(), host);
     } else {
-        (void)snprintf(text, size, "%.64s@%s", user, host);
+        (void)snprintf(text, sizeof text, "%.64s@%s", user, host);
     }
     return text;
 }

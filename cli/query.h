@@ -87,7 +87,8 @@ void query_next(const struct query *q, const char *format, ...)
 /* "9f3c…" of a 128-bit digest; `out` holds 33. */
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);
 
-/* "alice@build-7": who sits here, also behind sudo, for the audit history. Returns `text`. */
-const char *query_who(char *text, size_t size);
+/* Return "alice@build-7", static: who sits here, also behind sudo, for the audit history. Thread:
+ * one. */
+char *query_who(void);
 
 #endif

@@ -34,12 +34,18 @@ static bool begin(struct hosted_actor *p, enum turn_of of, const Rh__Host__NodeS
     return begins;
 }
 
-/* Its host ended, and it has not been told yet. */
-static void fail_before(struct hosted_actor *p)
+/* The callback becomes this turn, or its actor fails: its host ended, and it has not been told yet.
+ * Returns what such a callback returns. */
+static int begin_or_fail(struct hosted_actor *p, enum turn_of of, const Rh__Host__NodeSays *says,
+                         size_t size)
 {
+    if (begin(p, of, says, size)) {
+        return RH_PENDING;
+    }
     p->failed = true;
     (void)atomic_fetch_add(&hosted_of(p)->stats.failed_gone, 1);
     (void)rh_fail(p->actor, "REJECTED the actor's host ended; the request did not run");
+    return RH_FAILED;
 }
 
 static void say(struct hosted_actor *p, const Rh__Host__NodeSays *says)
@@ -197,9 +203,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     message.from = hosted_data(m->from);
     says.body_case = RH__HOST__NODE_SAYS__BODY_MESSAGE;
     says.message = &message;
-    if (!begin(p, TURN_OF_MESSAGE, &says, size)) {
-        fail_before(p);
-    }
+    (void)begin_or_fail(p, TURN_OF_MESSAGE, &says, size);
     if (argument != few) {
         mem_free(argument);
     }
@@ -218,9 +222,7 @@ static void on_timer(struct rh_actor *actor, void *instance, uint64_t timer, voi
     rang.timer = hosted_timer_rang(p, timer);
     says.body_case = RH__HOST__NODE_SAYS__BODY_TIMER;
     says.timer = &rang;
-    if (!begin(p, TURN_OF_TIMER, &says, 0)) {
-        fail_before(p);
-    }
+    (void)begin_or_fail(p, TURN_OF_TIMER, &says, 0);
 }
 
 static int on_alarm(struct rh_actor *actor, void *instance, const struct rh_alarm *a)
@@ -238,11 +240,7 @@ static int on_alarm(struct rh_actor *actor, void *instance, const struct rh_alar
     alarm.every_ms = a->every_ms;
     says.body_case = RH__HOST__NODE_SAYS__BODY_ALARM;
     says.alarm = &alarm;
-    if (!begin(p, TURN_OF_ALARM, &says, a->name.size + a->payload.size)) {
-        fail_before(p);
-        return RH_FAILED;
-    }
-    return RH_PENDING;
+    return begin_or_fail(p, TURN_OF_ALARM, &says, a->name.size + a->payload.size);
 }
 
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
@@ -260,11 +258,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
     session.former = event->former;
     says.body_case = RH__HOST__NODE_SAYS__BODY_SESSION;
     says.session = &session;
-    if (!begin(p, TURN_OF_SESSION, &says, 0)) {
-        fail_before(p);
-        return RH_FAILED;
-    }
-    return RH_PENDING;
+    return begin_or_fail(p, TURN_OF_SESSION, &says, 0);
 }
 
 _Static_assert((int)RH_SESSION_LOST == (int)RH__HOST__SESSION_EVENT__SESSION_LOST &&

@@ -18,8 +18,6 @@
 
 struct rh_test;
 
-enum { TRIAL_ERROR_SIZE = 512 };
-
 /* What is counted of one file or of several. */
 struct trial_count {
     unsigned cases; /* of all files; the next has one more than that as its number */

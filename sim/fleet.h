@@ -221,7 +221,7 @@ struct sim_node {
     bool settles;                  /* the effects of calls are being done */
     struct sim_runtime *runtime;   /* NULL while down, or there are no players */
     struct sim_durables *durables; /* NULL while down */
-    struct sim_teller *teller;     /* likewise, or there are no accounts */
+    struct sim_worker *teller;     /* likewise, or there are no accounts */
     uint64_t store_us;             /* when the newest of its tasks comes to the store … */
     uint64_t stored_us;            /* … and when the newest result comes from there */
     struct host_effects out;

@@ -161,11 +161,6 @@ uint64_t world_gap(struct world *w, uint64_t mean_us)
     return prng_between(&w->prng, 1, 2 * mean_us);
 }
 
-void world_note(struct world *w, uint64_t fact)
-{
-    w->hash = table_mix(w->hash ^ fact);
-}
-
 void world_trace(struct world *w, const char *who, const char *format, ...)
 {
     char *line = w->line[w->line_count++ % WORLD_LINES_KEPT];

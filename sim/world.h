@@ -87,9 +87,6 @@ bool world_chance(struct world *w, uint64_t per_mille);
 /* Time from now to the next of events that come every `mean_us` on average; mean_us > 0. */
 uint64_t world_gap(struct world *w, uint64_t mean_us);
 
-/* Mix a fact into the history's hash. */
-void world_note(struct world *w, uint64_t fact);
-
 /* One line of trace: time, process, what. Call it through TRACE, which costs nothing when off. */
 void world_trace(struct world *w, const char *who, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -108,7 +108,6 @@ static int put(const struct query *q, const Rh__AdminReply *reply, Rh__ResolveCh
 static int ask(const struct query *q, const struct resolve_wish *wish, uint64_t number)
 {
     Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
-    char by[160];
     Rh__AdminReply *reply;
     int code;
 
@@ -118,8 +117,7 @@ static int ask(const struct query *q, const struct resolve_wish *wish, uint64_t 
                   : wish->retry ? RH__RESOLVE_CHOICE__RESOLVE_RETRY
                                 : RH__RESOLVE_CHOICE__RESOLVE_EXPLAIN;
     what.dry_run = wish->dry_run;
-    (void)query_who(by, sizeof by);
-    what.by = by;
+    what.by = query_who();
     what.reason = proto_text(q->reason);
     reply = query_ask(q, &what.base);
     if (reply == NULL) {

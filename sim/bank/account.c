@@ -19,7 +19,7 @@ enum { SEND_SIZE = 16, ANSWER_SIZE = 24, STATE_SIZE = 16 };
 /* In memory. */
 struct owner {
     struct fleet *fleet;
-    const struct sim_teller *teller;
+    const struct sim_worker *teller;
     struct account *account;
     uint64_t sum;
     uint64_t count;
@@ -122,14 +122,14 @@ static int activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
                     void **instance)
 {
     const struct rh_bytes id = rh_id(actor);
-    const struct sim_teller *teller = rh_shared(actor);
+    const struct sim_worker *teller = rh_shared(actor);
     struct owner *o = mem_new(1, sizeof *o);
     struct entry born = {.what = ENTRY_BORN};
 
     (void)state;
     (void)fence;
     o->teller = teller;
-    o->fleet = teller_fleet(teller);
+    o->fleet = teller->fleet;
     o->account = bank_account(o->fleet, bytes_of(id.data, id.size));
     check_incarnation(o->fleet, o->account, rh_incarnation(actor));
     if (!load(actor, o)) {

@@ -20,6 +20,7 @@
 #include "node/runtime/runtime.h"
 #include "sim/bank/vault.h"
 #include "sim/fleet.h"
+#include "sim/worker.h"
 
 enum {
     ACCOUNTS = 6,
@@ -179,11 +180,10 @@ struct bytes account_alarm(uint64_t slot);
 
 /* ---- teller.c: for accounts' code */
 
-struct fleet *teller_fleet(const struct sim_teller *s);
 /* The index of its node's version in ledger.view. */
-size_t teller_view(const struct sim_teller *s);
+size_t teller_view(const struct sim_worker *w);
 /* The wall clock of its node. */
-uint64_t teller_wall_ms(const struct sim_teller *s);
+uint64_t teller_wall_ms(const struct sim_worker *w);
 
 /* ---- sim/check/bank.c */
 

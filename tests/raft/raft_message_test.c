@@ -222,8 +222,7 @@ enum {
     AT_COUNT = 36,
     AT_ENTRY_TERM = 40,
     AT_ENTRY_TYPE = 48,
-    AT_ENTRY_SIZE = 50,
-    AT_LAST_ENTRY_TYPE = 48 + 2 * 14
+    AT_ENTRY_SIZE = 50
 };
 
 static void hostile_fields_are_refused(void **state)
