@@ -173,6 +173,7 @@ static inline enum server_verdict server_take(struct stream_server *s, uint64_t 
     return server_is_behind(s, rid, position, ack) ? SERVER_BEHIND : SERVER_RUN;
 }
 
+_Static_assert((int)STREAM_CHUNK_SIZE <= (int)RECORD_BODY_MAX, "what fits there may be answered");
 /* Where the body of the next answer may be written, for server_answer_there(): so many bytes, 0 =
  * nowhere, and NULL. Good until the next call with this stream. */
 static inline uint8_t *server_room(const struct stream_server *s, size_t *size)

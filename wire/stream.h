@@ -215,13 +215,12 @@ __attribute__((always_inline)) static inline void stream_answer_store(uint8_t *a
  * which borrow from the frame, and must end with it. ERR_CORRUPT: it is none. */
 MUST_CHECK enum err stream_head_get(const struct frame *f, struct stream_head *h,
                                     struct reader *records);
-/* Take the next record off `in`. ERR_CORRUPT: it is unusable, and the reader is bad. */
-MUST_CHECK static inline enum err stream_request_get(struct reader *in, struct stream_request *r);
-MUST_CHECK enum err stream_answer_get(struct reader *in, struct stream_answer *a);
 /* The rest of stream_request_get(), of one that has what few have: its fixed fields were read. */
 MUST_CHECK enum err stream_request_get_other(struct reader *in, struct stream_request *r);
-__attribute__((always_inline)) static inline enum err stream_request_get(struct reader *in,
-                                                                         struct stream_request *r)
+/* Take the next record off `in`. ERR_CORRUPT: it is unusable, and the reader is bad. */
+MUST_CHECK enum err stream_answer_get(struct reader *in, struct stream_answer *a);
+MUST_CHECK __attribute__((always_inline)) static inline enum err
+stream_request_get(struct reader *in, struct stream_request *r)
 {
     const uint8_t *at = in->at;
 
