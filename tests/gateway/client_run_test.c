@@ -97,7 +97,7 @@ static void begin(struct run_rig *rig)
 {
     *rig = (struct run_rig){0};
     gateway_rig_init(&rig->gateway, GATEWAY_RIG_GET, true);
-    rig->gateway.node.servers.config.take = takes;
+    rig->gateway.node.take = takes;
     rig->gateway.clients = 1;
 }
 
