@@ -122,15 +122,16 @@ void check_heard_of(struct fleet *f, const struct sim_coordinator *c, const stru
     heard_us[n - f->node] = f->world.now_us;
 }
 
-/* Else it asks to be registered anew: the incarnation that it had is over. */
-static bool is_serving(const struct sim_node *n)
+/* Else it asks to be registered anew: the incarnation that it had is over. One with a twin is
+ * fenced for that as soon as it has no lease: also if it never had one. */
+static bool is_serving(const struct fleet *f, const struct sim_node *n)
 {
     struct host_stats figures = {0};
 
     if (n->core != NULL) {
         host_stats(n->core, &figures);
     }
-    return figures.serving;
+    return figures.serving && (twin_of(f, n) == NULL || figures.lease_until_us > 0);
 }
 
 /* It was silent for less than half of a lease, or was itself the one that heard nothing. The
@@ -150,7 +151,7 @@ void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct b
             const bool deaf = twin_of(f, n) == NULL && now_us - f->deaf_us[at] < least_wait_us(f);
             const bool silent = now_us - heard_us >= least_wait_us(f) && !deaf;
 
-            if (n->incarnation == command->fence->incarnation && !silent && is_serving(n)) {
+            if (n->incarnation == command->fence->incarnation && !silent && is_serving(f, n)) {
                 world_violate(&f->world,
                               "needless",
                               "%s fences %s, heard of %llu ms ago, and of anybody again since "
