@@ -13,7 +13,8 @@
  *     6 TimeoutNow           u64 term, last index, last term
  *
  * Format 2: a round, u64, stands before what is by type. A leader counts its rounds; a voter
- * repeats the last one that it heard of in the leader's term.
+ * repeats the last one that it heard of in the leader's term. AppendEntries of format 1 without
+ * entries, in a term in which the voter has heard a round: only a refusal is an answer.
  *
  * A message is decoded whole or not at all; nothing in it is believed that
  * libraft would not check itself: sizes, counts, entry types, configurations.

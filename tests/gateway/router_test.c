@@ -870,10 +870,45 @@ static void a_router_that_nobody_asks_ticks_when_the_configuration_is_due(void *
     rig_fini(&rig);
 }
 
+/* When the next question is due, after the one that is answered now with that wish. */
+static uint64_t next_question_us(struct rig *rig, uint32_t again_us)
+{
+    Rh__ConfigAnswer answer = RH__CONFIG_ANSWER__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+
+    answer.version = rig->leader.ring.version;
+    answer.again_us = again_us;
+    control.body_case = RH__CONTROL__BODY_CONFIG;
+    control.config = &answer;
+    rig_step(rig, (struct router_event){.type = ROUTER_CONTROL, .message = &control});
+    return router_rests_until_us(rig->router);
+}
+
+static void a_leader_may_wish_when_it_is_asked_again(void **state)
+{
+    struct router_config config = router_config_default();
+    struct rig rig;
+
+    (void)state;
+    rig_init(&rig, &config);
+    rig_step(&rig, (struct router_event){.type = ROUTER_COORDINATOR_UP, .coordinator = 0});
+    ring_create(&rig.leader.ring, RIG_VNODES, 1, 10);
+    rig_add_member(&rig, 1, 7);
+    rig_config(&rig);
+    const uint64_t asked_us = rig.now_us;
+    rig.now_us += 10000;
+    assert_int_equal(next_question_us(&rig, 0), asked_us + 500000);
+    assert_int_equal(next_question_us(&rig, 400000), asked_us + 410000);
+    assert_int_equal(next_question_us(&rig, 1), asked_us + 250000); // not much more often
+    assert_int_equal(next_question_us(&rig, UINT32_MAX), asked_us + 562500);
+    rig_fini(&rig);
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(a_router_that_nobody_asks_ticks_when_the_configuration_is_due),
+        cmocka_unit_test(a_leader_may_wish_when_it_is_asked_again),
         cmocka_unit_test(moves_lose_nothing_and_run_nothing_twice),
         cmocka_unit_test(with_lost_links_every_request_still_has_an_honest_answer),
         cmocka_unit_test(a_full_router_says_so_and_refuses_what_comes_anyway),
