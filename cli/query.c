@@ -248,16 +248,6 @@ static int parse_in_context(struct query *q, const struct command *command, int 
     return code;
 }
 
-static bool wants_help(int argc, char **argv)
-{
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool query_stamp(const char *command, const char *word, uint64_t *out)
 {
     if (!stamp_parse(word, out)) {
@@ -303,8 +293,8 @@ bool query_bare(const struct query *q)
 int query_parse(struct query *q, const struct command *command, int argc, char **argv)
 {
     // Help says the defaults of everybody, and needs no context.
-    const int code = wants_help(argc, argv) ? parse_with(q, command, argc, argv, NULL, 0)
-                                            : parse_in_context(q, command, argc, argv);
+    const int code = options_want_help(argc, argv) ? parse_with(q, command, argc, argv, NULL, 0)
+                                                   : parse_in_context(q, command, argc, argv);
 
     if (code >= 0) {
         return code;

@@ -76,7 +76,7 @@ static int take_flag(struct options_parse *p, int argc, char **argv)
     return words;
 }
 
-static bool asks_for_help(int argc, char **argv)
+bool options_want_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -124,7 +124,7 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
 {
     struct options_parse p = {.command = command};
 
-    if (asks_for_help(argc, argv)) { // before a flag changes what it says of the defaults
+    if (options_want_help(argc, argv)) { // before a flag changes what it says of the defaults
         options_print_help(command);
         return 0;
     }

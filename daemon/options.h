@@ -148,6 +148,9 @@ enum { OPTIONS_RUN = -1, OPTIONS_CHECK = -2 };
 int options_parse(const struct command *command, int argc, char **argv, const char *arguments[8],
                   int *argument_count);
 
+/* True if one of the words is --help or -h. */
+bool options_want_help(int argc, char **argv);
+
 /* "300ms", "2s", "5min", "1h", "1d". False: it is none, and `ms` is untouched. */
 bool options_duration(const char *text, uint64_t *ms);
 

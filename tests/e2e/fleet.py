@@ -321,6 +321,32 @@ def succeeds(redis, *words):
         return None
 
 
+def answer_of(redis, *words):
+    """A command's answer, or the text of its error."""
+    try:
+        return redis(*words)
+    except RespError as error:
+        return str(error)
+
+
+def refused(redis, *words):
+    """The text of its error; it must be one."""
+    try:
+        answer = redis(*words)
+    except RespError as error:
+        return str(error)
+    raise AssertionError(f"{words}: {answer} is no error")
+
+
+def started(fleet, *names):
+    """One coordinator, these nodes and a gateway g1, settled."""
+    fleet.coordinators(1)
+    for name in names:
+        fleet.node(name)
+    fleet.gateway("g1")
+    fleet.settled(names)
+
+
 def nothing_held(fleet):
     """Nodes tell what they hold with their renewals: those of before the fleet settled may be the last that came."""
     until("no node holds anything", lambda: not sum(n["held"] for n in fleet.status()["nodes"]))

@@ -12,7 +12,7 @@ smoke_host_node.py, whose Game says how a node and its host are started.
 """
 import os
 
-from fleet import Resp, RespError, until
+from fleet import Resp, refused, succeeds, until
 
 
 class TradeGame:
@@ -37,11 +37,7 @@ class TradeGame:
         return self.redis("CALL", id, payload)
 
     def error(self, id, payload):
-        try:
-            answer = self(id, payload)
-        except RespError as error:
-            return str(error)
-        raise AssertionError(f"{id} {payload}: {answer} is no error")
+        return refused(self.redis, "CALL", id, payload)
 
     def bound(self, id):
         client = Resp(self.gateway)
@@ -76,6 +72,26 @@ def gives_and_pushes(game):
     # Many at once, of many actors.
     game.redis.send(*[("CALL", f"p{i % 50}", "add coin 1") for i in range(1000)])
     assert [game.redis.read() for _ in range(1000)] == [str(i // 50 + 1) for i in range(1000)]
+
+
+def comes_back_when_killed(game, times=1):
+    """The host of node n1 ends amidst a request, is started again, and is killed so many times."""
+    process = game.fleet.process
+    assert game("ann", "add sword 2") == "2"
+    assert game("ann", "join lobby") == "joined"
+    # The code of a player ends the whole process amidst a request.
+    assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
+    assert process("host-n1").wait() == 3
+    game.has_ended("ann")
+    waits = Resp(game.gateway)
+    waits.send(("CALL", "ann", "bag"))  # for the host that comes
+    game.host("n1")
+    assert waits.read() == "sword=2"
+    until("the room is there, afresh", lambda: succeeds(game, "@4/lobby", "who") == ", 0 said")
+    for _ in range(times):
+        process("host-n1").kill().wait()
+        game.host("n1")
+        until("it answers", lambda: succeeds(game, "ann", "bag") == "sword=2")
 
 
 def stands_still(pid):

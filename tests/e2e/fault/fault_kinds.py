@@ -8,10 +8,10 @@ has is refused at once.
 import itertools
 import signal
 import sys
-import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, healthy, main, succeeds, until
+from fleet import Fleet, Resp, answer_of, healthy, main, succeeds, until
+from rounds import Rounds
 
 OLD = ["--actor", "kv"]
 NEW = [*OLD, "--kind", "3:kv", "--kind", "7@singleton:echo"]
@@ -19,39 +19,17 @@ NAMES = ["n1", "n2", "n3"]
 SHORT = ["--lease", "1s", "--election-ms", "300"]
 
 
-def refusal(redis, *words):
-    try:
-        return redis(*words)
-    except RespError as error:
-        return str(error)
-
-
-class Counter(threading.Thread):
+class Counter(Rounds):
     """INCRs of some ids in turn, by one client: each answer is the one before and one more."""
 
     def __init__(self, address, prefix):
-        super().__init__(daemon=True)
-        self.redis = Resp(address, timeout=120)
-        self.ids = [f"{prefix}{i}" for i in range(60)]
-        self.rounds = 0
-        self.stopping = False
-        self.failed = None
+        super().__init__(address, [f"{prefix}{i}" for i in range(60)])
 
-    def run(self):
-        try:
-            while not self.stopping:
-                self.rounds += 1
-                for name in self.ids:
-                    value = self.redis("INCR", name)
-                    assert value == self.rounds, f"{name} is {value} in round {self.rounds}"
-        except Exception as error:  # told by the thread that waits for it
-            self.failed = error
-
-    def done(self):
-        self.stopping = True
-        self.join(120)
-        assert not self.is_alive() and self.failed is None, self.failed
-        return self.rounds * len(self.ids)
+    def ask(self):
+        self.rounds += 1
+        for name in self.ids:
+            value = self.redis("INCR", name)
+            assert value == self.rounds, f"{name} is {value} in round {self.rounds}"
 
 
 def a_deploy_adds_a_kind_node_by_node(binary):
@@ -62,7 +40,7 @@ def a_deploy_adds_a_kind_node_by_node(binary):
         gateway = fleet.gateway("g1", ["--deadline-ms", "60000"])
         hasty = Resp(fleet.gateway("g2", ["--deadline-ms", "300"]).resp)
         fleet.settled(NAMES)
-        assert refusal(hasty, "INCR", "@3/x").startswith("NOKIND")  # at once: nobody has it
+        assert answer_of(hasty, "INCR", "@3/x").startswith("NOKIND")  # at once: nobody has it
         loads = [Counter(gateway.resp, "a"), Counter(gateway.resp, "@3/b")]
         loads[0].start()
         for name in NAMES:
@@ -74,7 +52,7 @@ def a_deploy_adds_a_kind_node_by_node(binary):
                 loads[1].start()
                 # Ids of the old nodes wait, and are refused by name at their deadline.
                 late = map("@3/late{}".format, itertools.count())
-                until("one waits", lambda: (refusal(hasty, "GET", next(late)) or "").startswith("NOKIND"))
+                until("one waits", lambda: (answer_of(hasty, "GET", next(late)) or "").startswith("NOKIND"))
                 # A singleton is where it is hosted, though other nodes are older.
                 assert until("it lives", lambda: succeeds(hasty, "CALL", "@7/echo", "hi"), 20) == "hi"
                 where = fleet.ask("where", "7/echo")

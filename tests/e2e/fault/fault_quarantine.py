@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, healthy, main, succeeds, until
+from fleet import Fleet, Resp, answer_of, healthy, main, succeeds, until
 
 STRIKES = 3
 NEIGHBOURS = [f"id{i}" for i in range(200)]
@@ -42,13 +42,6 @@ def beside(fleet, name):
     return next(i for i in (f"beside{n}" for n in itertools.count()) if vnode_of(fleet, i) == home)
 
 
-def refusal(redis, *words):
-    try:
-        return redis(*words)
-    except RespError as error:
-        return str(error)
-
-
 def dies_of(fleet, node, words, resp, name):
     """Told to die it ends its node, which is started again and serves."""
     Resp(resp).send(("CALL", name, "die"))
@@ -73,7 +66,7 @@ def three_deaths_are_quarantine(binary):
         assert "0/boss" in fleet.tell("status")
         redis = Resp(resp)
         for _ in range(5):
-            assert refusal(redis, "CALL", "boss", "die").startswith("QUARANTINED")
+            assert answer_of(redis, "CALL", "boss", "die").startswith("QUARANTINED")
         until("they are counted", lambda: fleet.status()["nodes"][0]["quarantined"] >= 5)
         # Its vnode serves: whoever else is in it, and all others.
         for name in [beside(fleet, "boss"), *NEIGHBOURS]:
@@ -105,12 +98,12 @@ def it_is_found_out_on_whatever_node_it_kills(binary):
             until("strikes", lambda n=deaths: rows(fleet).get("0/boss", {}).get("strikes") == n)
         assert deaths == STRIKES
         fleet.settled()
-        assert refusal(redis, "CALL", "boss", "x").startswith("QUARANTINED")
+        assert answer_of(redis, "CALL", "boss", "x").startswith("QUARANTINED")
         # Wherever its vnode goes.
         owner = fleet.ask("where", "0/boss")["node"]
         fleet.tell("node", "drain", owner, "--wait", "60")
         assert fleet.ask("where", "0/boss")["node"] != owner
-        assert refusal(redis, "CALL", "boss", "x").startswith("QUARANTINED")
+        assert answer_of(redis, "CALL", "boss", "x").startswith("QUARANTINED")
         assert all(p.running for p in (fleet.process(f"n{i}") for i in (1, 2, 3)))
         healthy(fleet)
 
@@ -123,7 +116,7 @@ def a_poison_request_kills_two_nodes_at_most(binary):
         nodes = [fleet.node(f"n{i}", ["--actor", plugin(fleet), "--threads", "2"]) for i in range(1, 5)]
         resp = fleet.gateway("g1", ["--deadline-ms", "60000"]).resp
         fleet.settled()
-        told = refusal(Resp(resp), "GET", "poison")
+        told = answer_of(Resp(resp), "GET", "poison")
         assert told.startswith("UNKNOWN"), told
         dead = [n for n in nodes if not n.running]
         assert len(dead) == 2, [n.name for n in dead]
@@ -133,10 +126,10 @@ def a_poison_request_kills_two_nodes_at_most(binary):
         assert rows(fleet)["0/poison"]["strikes"] == 2, rows(fleet)
         assert [e["why"] for e in fleet.ask("events") if e["command"] == "reassign"].count(
             "the second death of a request to 0/poison") == 1
-        told = refusal(Resp(resp), "GET", "poison")  # the third death; its copy is refused
+        told = answer_of(Resp(resp), "GET", "poison")  # the third death; its copy is refused
         assert told.startswith("UNKNOWN"), told
         for _ in range(5):
-            told = refusal(Resp(resp), "GET", "poison")
+            told = answer_of(Resp(resp), "GET", "poison")
             assert told.startswith("QUARANTINED"), told
         assert list(rows(fleet)) == ["0/poison"], "nobody else was asked"
         for name in NEIGHBOURS:
@@ -172,7 +165,7 @@ def an_operator_may_put_one_in(binary):
         redis = Resp(resp)
         assert redis("CALL", "a b", "x") == "fine"
         fleet.tell("quarantine", "add", "0/a%20b")
-        until("it is refused", lambda: refusal(redis, "CALL", "a b", "x").startswith("QUARANTINED"))
+        until("it is refused", lambda: answer_of(redis, "CALL", "a b", "x").startswith("QUARANTINED"))
         assert redis("CALL", "a", "x") == "fine"
         for words, why in ((("add", "a b"), "is not KIND/ID"), (("clear", "0/b"), "not in quarantine")):
             code, _, err = fleet.run("quarantine", *words, "--coordinators", fleet.addresses)

@@ -9,42 +9,27 @@ and once at the end: they sleep on the state that came with their last move.
 import os
 import signal
 import sys
-import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 from fleet import Fleet, Resp, flat, healthy, main, until
+from rounds import Rounds
 
 NAMES = ["n1", "n2", "n3"]
 OLD, BRIDGE, NEXT = "tally", "tally_bridge", "tally_next"
 
 
-class Counter(threading.Thread):
+class Counter(Rounds):
     """Asks some ids in turn, by one client."""
 
     def __init__(self, address, prefix):
-        super().__init__(daemon=True)
-        self.redis = Resp(address, timeout=120)
-        self.ids = [f"{prefix}{i}" for i in range(80)]
-        self.rounds = 0
-        self.stopping = False
-        self.failed = None
+        super().__init__(address, [f"{prefix}{i}" for i in range(80)])
 
-    def run(self):
-        try:
-            while not self.stopping:
-                self.redis.send(*[("CALL", name, "") for name in self.ids])
-                answers = [int(self.redis.read()) for _ in self.ids]
-                self.rounds += 1
-                wrong = [(n, a) for n, a in zip(self.ids, answers) if a != self.rounds]
-                assert not wrong, f"round {self.rounds}: {wrong[:3]}"
-        except Exception as error:  # told by the thread that waits for it
-            self.failed = error
-
-    def done(self):
-        self.stopping = True
-        self.join(120)
-        assert not self.is_alive() and self.failed is None, self.failed
-        return self.rounds * len(self.ids)
+    def ask(self):
+        self.redis.send(*[("CALL", name, "") for name in self.ids])
+        answers = [int(self.redis.read()) for _ in self.ids]
+        self.rounds += 1
+        wrong = [(n, a) for n, a in zip(self.ids, answers) if a != self.rounds]
+        assert not wrong, f"round {self.rounds}: {wrong[:3]}"
 
 
 class Deploy:

@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, main, number_of, pairs, until
+from fleet import Fleet, Resp, answer_of, main, number_of, pairs, until
 from stores import Counting, Postgres, Redis, Sqlite, missing
 
 LEASE = 2
@@ -56,13 +56,6 @@ def sleeps(process):
     return before & in_timers(process)
 
 
-def answer(redis, *words):
-    try:
-        return redis(*words)
-    except RespError as error:
-        return str(error)
-
-
 def refuses_the_late_write(kind):
     def case(binary):
         with Fleet(binary) as fleet, kind() as store:
@@ -87,7 +80,7 @@ def refuses_the_late_write(kind):
             code = victim.wait()
             late = [(node, token) for node, token in store.refusals() if token == before[1]]
             after = store.row(key)
-            said = answer(slow, "CALL", key, "GET")  # the answer of SLOW, which was asked first
+            said = answer_of(slow, "CALL", key, "GET")  # the answer of SLOW, which was asked first
             load.finish()
             print(f"# before {before}, refused {store.refusals()}, after {after}; n2 ended with {code}; "
                   f"its client: {said}; load: {load.words()}")
@@ -117,7 +110,7 @@ def outlives_its_server(kind):
             maybe = 0
             # Its node may not have seen yet that a connection is gone: then nobody knows whether this
             # counts, the actor takes it that it does, and makes it true later.
-            while not (said := answer(redis, "CALL", "quiet", "INCR")).startswith("AWAY"):
+            while not (said := answer_of(redis, "CALL", "quiet", "INCR")).startswith("AWAY"):
                 assert said.startswith("UNKNOWN") and maybe < 50, said
                 maybe += 1
             assert redis("CALL", "quiet", "GET") == f"{1 + maybe}"  # what is in memory needs no server
@@ -199,7 +192,7 @@ def the_guard_finds_two_fleets(kind):
             assert owner.startswith("blue@") and owner.endswith(f":{blue.process('blue').popen.pid}")
             assert int(generation) == store.row("k")[1]
             # The second one has no greater generation: refused, and the holder hears of it.
-            refused = answer(at[green], "CALL", "k", "INCR")
+            refused = answer_of(at[green], "CALL", "k", "INCR")
             until("blue hears of it", lambda: at[blue]("CALL", "k", "CONFLICTS") == "1")
             assert blue.process("blue").log_has(f'conflict: "k": my lock of generation {generation} was asked for')
             assert green.process("green").log_has("the lock is that of \"blue@"), green.process("green").tail()
@@ -213,11 +206,11 @@ def the_guard_finds_two_fleets(kind):
                 green.process("green").kill().wait()
                 green.node("green", ["--actor", store.actor(binary)])
                 green.settled(["green"], deadline=90)
-            taken = until("green takes over", lambda: answer(at[green], "CALL", "k", "INCR"))
+            taken = until("green takes over", lambda: answer_of(at[green], "CALL", "k", "INCR"))
             # Nobody asks for it at blue: it ends all the same, and is counted. The next one has no right, either,
             # which it hears when its connections are there again.
             until("blue's actor ends", lambda: deposed(admin) == 1)
-            until("blue's next one is refused", lambda: answer(at[blue], "CALL", "k", "GET").startswith("FENCED"))
+            until("blue's next one is refused", lambda: answer_of(at[blue], "CALL", "k", "GET").startswith("FENCED"))
             assert deposed(admin) == 1 and blue.process("blue").log_has(f"deposed actor=0/k kind={kind.example}")
             assert store.lock("k").startswith("green@") and store.row("k")[0] == 3, (taken, store.row("k"))
             print(f"# refused: {refused}; then taken over: {store.lock('k')}, count {taken}")

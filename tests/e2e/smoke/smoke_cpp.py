@@ -9,7 +9,7 @@ import tempfile
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import packets
-from fleet import Fleet, Resp, RespError, healthy, main, succeeds, until
+from fleet import Fleet, Resp, healthy, main, refused, succeeds, until
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 
@@ -82,7 +82,7 @@ def each_function_does_what_it_says(binary):
             assert ask("alarm hello") == "0"
             until("it rings", lambda: ask("get rang") == "hello")
             for wrong, error in (("drop", "DROPPED nobody answered"), ("x", "ERR what?"), ("throw", "ERR it broke here")):
-                assert refused(redis, wrong) == error, wrong
+                assert refused(redis, "CALL", "ann", wrong) == error, wrong
             assert ask("remember") == "afresh"  # what threw has begun afresh
             assert ask("get given") == "bob"  # and what was answered is still there
             player = packets.Client(tuple(g.fields["frames"].rsplit(":", 1)))
@@ -90,13 +90,6 @@ def each_function_does_what_it_says(binary):
             assert player.push()[1] == b"welcome"
             assert ask("push hi") == "0" and player.push()[1] == b"hi"
             player.close()
-
-
-def refused(redis, text):
-    try:
-        return redis("CALL", "ann", text)
-    except RespError as error:
-        return str(error)
 
 
 def nothing_compiles_it(_):

@@ -11,8 +11,8 @@ import sys
 import tempfile
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, free_port, healthy, main, succeeds, until
-from trade_game import TradeGame, gives_and_pushes
+from fleet import Fleet, free_port, healthy, main, succeeds, until
+from trade_game import TradeGame, comes_back_when_killed, gives_and_pushes
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 LIBRARY = os.path.join(ROOT, "hosts", "node")
@@ -68,20 +68,7 @@ def players_give_and_rooms_push(binary):
 def a_host_that_is_killed_comes_back(binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, tcp=True)
-        assert game("ann", "add sword 2") == "2"
-        assert game("ann", "join lobby") == "joined"
-        # The code of a player ends the whole process amidst a request.
-        assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
-        assert fleet.process("host-n1").wait() == 3
-        game.has_ended("ann")
-        waits = Resp(game.gateway)
-        waits.send(("CALL", "ann", "bag"))  # for the host that comes
-        game.host("n1")
-        assert waits.read() == "sword=2"
-        until("the room is there, afresh", lambda: succeeds(game, "@4/lobby", "who") == ", 0 said")
-        fleet.process("host-n1").kill().wait()
-        game.host("n1")
-        until("it answers", lambda: succeeds(game, "ann", "bag") == "sword=2")
+        comes_back_when_killed(game)
         # The node is killed: its host finds the next one at the same place.
         fleet.process("n1").kill().wait()
         game.node("n1")

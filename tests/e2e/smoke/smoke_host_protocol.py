@@ -14,8 +14,8 @@ import tempfile
 import urllib.request
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, free_port, healthy, main, succeeds, until
-from trade_game import TradeGame, gives_and_pushes, stands_still
+from fleet import Fleet, free_port, healthy, main, succeeds, until
+from trade_game import TradeGame, comes_back_when_killed, gives_and_pushes, stands_still
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 GO = os.path.join(ROOT, "hosts", "go")
@@ -59,21 +59,7 @@ def players_give_and_rooms_push(program, binary):
 def a_host_that_is_killed_comes_back(program, binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, program)
-        assert game("ann", "add sword 2") == "2"
-        assert game("ann", "join lobby") == "joined"
-        # The code of a player ends the whole process amidst a request.
-        assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
-        assert fleet.process("host-n1").wait() == 3
-        game.has_ended("ann")
-        waits = Resp(game.gateway)
-        waits.send(("CALL", "ann", "bag"))  # for the host that comes
-        game.host("n1")
-        assert waits.read() == "sword=2"
-        until("the room is there, afresh", lambda: succeeds(game, "@4/lobby", "who") == ", 0 said")
-        for _ in range(3):
-            fleet.process("host-n1").kill().wait()
-            game.host("n1")
-            until("it answers", lambda: succeeds(game, "ann", "bag") == "sword=2")
+        comes_back_when_killed(game, 3)
         assert game.figure("n1", 'ringhold_node_hosts_ended_total{reason="closed"}') == 4
         assert fleet.process("n1").running
         healthy(fleet)

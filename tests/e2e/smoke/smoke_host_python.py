@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, free_port, healthy, main, succeeds, until
-from trade_game import TradeGame, gives_and_pushes, stands_still
+from fleet import Fleet, free_port, healthy, main, succeeds, until
+from trade_game import TradeGame, comes_back_when_killed, gives_and_pushes, stands_still
 
 LIBRARY = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "hosts", "python"))
 FOUND = {"PYTHONPATH": LIBRARY, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -71,21 +71,7 @@ def players_give_and_rooms_push(binary):
 def a_host_that_is_killed_comes_back(binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, "n1")
-        assert game("ann", "add sword 2") == "2"
-        assert game("ann", "join lobby") == "joined"
-        # The code of a player ends the whole process amidst a request.
-        assert game.error("bob", "crash") == "UNKNOWN outcome: the actor's host ended amidst it"
-        assert fleet.process("host-n1").wait() == 3
-        game.has_ended("ann")
-        waits = Resp(game.gateway)
-        waits.send(("CALL", "ann", "bag"))  # for the host that comes
-        game.host("n1")
-        assert waits.read() == "sword=2"
-        until("the room is there, afresh", lambda: succeeds(game, "@4/lobby", "who") == ", 0 said")
-        for _ in range(3):
-            fleet.process("host-n1").kill().wait()
-            game.host("n1")
-            until("it answers", lambda: succeeds(game, "ann", "bag") == "sword=2")
+        comes_back_when_killed(game, 3)
         # One turn that hangs ends its actor alone, and the pings are answered.
         assert game.error("@4/cellar", "hang").startswith("UNKNOWN outcome")
         assert game("ann", "bag") == "sword=2"

@@ -7,21 +7,13 @@ import signal
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, main, succeeds, until
+from fleet import Fleet, Resp, main, refused, succeeds, until
 
 SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "examples", "lua")
 
 
 def sample(name):
     return os.path.normpath(os.path.join(SAMPLES, name))
-
-
-def refused(redis, *words):
-    try:
-        answer = redis(*words)
-    except RespError as error:
-        return str(error)
-    raise AssertionError(f"{words}: {answer} is no error")
 
 
 class Game:

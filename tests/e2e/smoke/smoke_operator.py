@@ -9,20 +9,12 @@ import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import packets
-from fleet import Fleet, Resp, main, number_of, until
+from fleet import Fleet, Resp, main, number_of, started, until
 from hostile import ROLES, Peer
 
 
 def shares(fleet):
     return {n["node"]: n["share_ppm"] for n in fleet.status()["nodes"]}
-
-
-def started(fleet, *names):
-    fleet.coordinators(1)
-    for name in names:
-        fleet.node(name)
-    fleet.gateway("g1")
-    fleet.settled(names)
 
 
 def refused(fleet, *words):

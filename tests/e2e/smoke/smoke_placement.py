@@ -7,7 +7,7 @@ import sys
 import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, main, started, until
 
 KEYS = ["boss"] + [f"k{i}" for i in range(7)]
 
@@ -32,14 +32,6 @@ class Load(threading.Thread):
         for key, told in self.told.items():
             assert told == list(range(1, len(told) + 1)), (key, told[-20:])  # none lost, none doubled
         return sum(len(told) for told in self.told.values())
-
-
-def started(fleet, *names):
-    fleet.coordinators(1)
-    for name in names:
-        fleet.node(name)
-    fleet.gateway("g1")
-    fleet.settled(names)
 
 
 def where(fleet, key):

@@ -5,7 +5,7 @@ import socket
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, main, pairs, succeeds, until
+from fleet import Fleet, Resp, main, pairs, refused, succeeds, until
 
 KICKED, REPLACED = 1007, 1
 NO_SESSION = 14
@@ -65,14 +65,6 @@ def figures(redis):
 
 def events(redis, name):
     return redis("CALL", name, "events")
-
-
-def refused(redis, *words):
-    try:
-        redis(*words)
-    except RespError as e:
-        return str(e)
-    raise AssertionError(f"{words} succeeded")
 
 
 def one_session_at_a_time(binary):

@@ -7,15 +7,7 @@ import sys
 import threading
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, number_of, until
-
-
-def started(fleet, *names):
-    fleet.coordinators(1)
-    for name in names:
-        fleet.node(name)
-    fleet.gateway("g1")
-    fleet.settled(names)
+from fleet import Fleet, Resp, main, number_of, started, until
 
 
 def nodes(fleet):

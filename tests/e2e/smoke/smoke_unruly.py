@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Actors that hang, defer for ever, talk nonsense, answer twice: nobody else suffers, and people can see who it is."""
-import json
 import os
 import sys
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, RespError, main, until
+from fleet import Fleet, Resp, RespError, main, refused, until
 
 WORKERS = "4"
 OK, INVALID, GONE, NO_KIND = 0, 1, 2, 11
@@ -25,14 +24,6 @@ def call(redis, name, payload):
     return redis("CALL", name, payload)
 
 
-def error_of(redis, name, payload):
-    try:
-        call(redis, name, payload)
-    except RespError as e:
-        return str(e)
-    raise AssertionError("it succeeded")
-
-
 def answer(redis):
     """What it says, or why not."""
     try:
@@ -49,8 +40,8 @@ def misbehaving_costs_nobody_else(binary):
         assert call(redis, "b", "self") == str(INVALID)
         assert call(redis, "c", "unknown") == str(NO_KIND)
         assert call(redis, "c", "nowhere") == str(OK)  # nobody waits for what becomes of it
-        assert "broken" in error_of(redis, "d", "fail")
-        assert "quit" in error_of(redis, "e", "quit")
+        assert "broken" in refused(redis, "CALL", "d", "fail")
+        assert "quit" in refused(redis, "CALL", "e", "quit")
         # Its deactivate, which replies as well, has been called before it is known that it ended.
         until("it ended", lambda: node.log_has("reply_at_end actor=0/e kind=unruly"))
         assert call(redis, "f", "late") == str(GONE)
@@ -78,8 +69,8 @@ def who_hangs_is_named(binary):
         node, gateway = start(fleet, "--deadline-ms", "1000")
         fleet.settled(["n1"])  # what waited for an owner would not run
         redis = Resp(gateway.resp)
-        assert error_of(redis, "late one", "defer").startswith("TIMEOUT")
-        assert error_of(redis, "stuck one", "hang").startswith("TIMEOUT")
+        assert refused(redis, "CALL", "late one", "defer").startswith("TIMEOUT")
+        assert refused(redis, "CALL", "stuck one", "hang").startswith("TIMEOUT")
 
         def hot(what):
             rows = fleet.ask("top", "--hot")
