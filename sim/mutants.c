@@ -107,7 +107,6 @@ static enum profile hunting_ground(enum mutant m)
         [M_FORMERIMAGE] = PROFILE_MIXED,
         [M_NEWERSTATE] = PROFILE_CHANGES,
         [M_RUNENDED] = PROFILE_SESSIONS,
-        [M_NOPOLL] = PROFILE_CHANGES,
         [M_CONVOY] = PROFILE_CALM,
         [M_BASE] = PROFILE_CHANGES,
         [M_REGRESS] = PROFILE_CHANGES,
@@ -275,6 +274,7 @@ static const struct {
     {"M_NOTALONE", "no store here is a file: store_tools_test.c plants it"},
     {"M_HALFCOPY", "no store here is a file: store_tools_test.c plants it"},
     {"M_OLDSTORE", "the store here has no line: remote_store_test.c plants it"},
+    {"M_NOPOLL", "one seed in some hundred shows it: host_story_test.c plants it"},
     {"M_RESTLESS",
      "a leader that stays long enough is rare here: tests/txn/coordinator_test.c plants it"},
     {"M_UNFOUNDED",
@@ -321,7 +321,7 @@ static bool is_elsewhere(enum mutant m)
            m == M_REBINDONCE || m == M_PROBEONCE || m == M_PROBESAGAIN || m == M_RELAY ||
            m == M_EARLIERCOUNTS || m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED ||
            m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS ||
-           m == M_SECONDWISH || m == M_STOPFORGOTTEN;
+           m == M_SECONDWISH || m == M_STOPFORGOTTEN || m == M_NOPOLL || m == M_RESTLESS;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

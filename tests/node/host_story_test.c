@@ -568,7 +568,8 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_SEENUNTOLD,
+    static const enum mutant all[] = {M_NOPOLL,
+                                      M_SEENUNTOLD,
                                       M_PUTOFFRUNS,
 #define X(name, text) name,
                                       MUTANT_IDENTITY_LIST(X)
