@@ -95,6 +95,8 @@ def decode_values(kind, wire, raw):
         return [raw]
     if kind == "fixed64":
         return list(struct.unpack(f"<{len(raw) // 8}Q", raw))
+    if kind == "fixed32":
+        return list(struct.unpack(f"<{len(raw) // 4}I", raw))
     if kind in ("uint32", "uint64", "bool"):
         values, at = [], 0
         while at < len(raw):
