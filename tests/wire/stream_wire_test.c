@@ -115,7 +115,7 @@ static void a_request_has_these_bytes(void **state)
     const struct stream_request r = whole_request();
     const size_t size = stream_request_size(&r);
     uint8_t *bytes = mem_new(1, size);
-    struct stream_request back;
+    struct stream_request back = {0};
 
     (void)state;
     stream_request_store(bytes, &r);
@@ -148,7 +148,7 @@ static void one_that_is_asked_again_may_have_another_s_name(void **state)
     struct stream_request r = {.rid = 1, .again = true, .id = text("k")};
     uint8_t bytes[64];
     struct reader in = {.at = bytes, .left = 40};
-    struct stream_request back;
+    struct stream_request back = {0};
 
     (void)state;
     assert_int_equal(stream_request_size(&r), 40);
@@ -178,7 +178,7 @@ static void a_plain_request_takes_39_bytes_more_than_it_says(void **state)
     const struct stream_request r = {.rid = 1, .id = text("k")};
     uint8_t bytes[40];
     struct reader in = {.at = bytes, .left = sizeof bytes};
-    struct stream_request back;
+    struct stream_request back = {0};
 
     (void)state;
     assert_int_equal(stream_request_size(&r), sizeof bytes);
@@ -193,7 +193,7 @@ static void refused_request(size_t at, uint8_t value)
     const struct stream_request r = whole_request();
     uint8_t bytes[128] = {0};
     struct reader in = {.at = bytes, .left = stream_request_size(&r)};
-    struct stream_request back;
+    struct stream_request back = {0};
 
     stream_request_store(bytes, &r);
     bytes[at] = value;
@@ -205,7 +205,7 @@ static void a_damaged_request_is_refused(void **state)
     const struct stream_request r = {.rid = 1, .id = text("k")};
     uint8_t bytes[40];
     struct reader in = {.at = bytes, .left = sizeof bytes};
-    struct stream_request back;
+    struct stream_request back = {0};
 
     (void)state;
     stream_request_store(bytes, &r);
@@ -229,7 +229,7 @@ static void a_traced_request_is_not_plain(void **state)
     uint8_t body[2 + TRACE_CONTEXT_SIZE] = "hi";
     struct stream_request r = {.rid = 1, .id = text("k"), .body = text("hi")};
     uint8_t bytes[128];
-    struct stream_request back;
+    struct stream_request back = {0};
     struct trace_context c = {.flags = TRACE_SAMPLED};
 
     (void)state;
