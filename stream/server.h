@@ -215,7 +215,7 @@ static inline void server_answer(struct stream_server *s, const struct stream_an
 
 /* A request went on, and will come back. `p` is the caller's, and stays until server_relay(). */
 void server_passed(struct stream_server *s, struct server_passed *p);
-/* It came back: the entry is what the next hop says, with a fence if that refuses (relay). */
+/* One came back: the entry is what the next hop says, with a fence if that refuses (relay). */
 void server_relay(struct stream_server *s, struct server_passed *p, const struct stream_answer *a);
 
 /* ---- leaving (R16) */
