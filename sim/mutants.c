@@ -79,6 +79,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_RUNOVER] = PROFILE_LEASE,
         [M_MONO] = PROFILE_LEASE,
         [M_FENCEPEND] = PROFILE_PAUSES,
+        [M_AHEAD] = PROFILE_PAUSES,
         [M_NOTOKEN] = PROFILE_CLOCKS,
         [M_READ1ST] = PROFILE_CLOCKS,
         [M_ATT1] = PROFILE_COPIES,
