@@ -150,24 +150,30 @@ void balance_tell(struct fleet *f, const struct sim_node *n, Rh__Renew *renew)
 
 /* ---- the checker ---- */
 
-/* It has so little that it gets what there is, whether that rests or not. Its share is of those
- * that stay: who leaves has none. */
-static bool is_welcome(const struct fleet *f, uint16_t slot)
+/* A node that has so little gets what there is, whether that rests or not: what it is given by one
+ * plan takes several transactions, so it arrives until it has its share. Shares are of those that
+ * stay: who leaves has none. */
+static void note_arrivals(struct fleet *f)
 {
     const struct state *s = &f->raft.truth;
-    const struct state_node *target = state_node(s, slot);
-    uint64_t own = 0;
+    const struct ring *ring = &s->view.ring;
+    uint64_t *own = mem_new(RING_NODES_MAX + 1, sizeof *own);
     uint64_t weight = 0;
 
-    for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
-        const struct ring_vnode *v = &s->view.ring.vnode[i];
-
-        own += v->owner == slot ? ring_end(&s->view.ring, v) - v->from : 0;
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        own[ring->vnode[i].owner] += ring_end(ring, &ring->vnode[i]) - ring->vnode[i].from;
     }
     for (size_t i = 0; i < s->node_count; i++) {
         weight += s->node[i].leaving || s->node[i].barred ? 0 : s->node[i].weight;
     }
-    return target == NULL || own * 2 * weight < (uint64_t)s->view.ring.cell_count * target->weight;
+    for (size_t i = 0; i < s->node_count; i++) {
+        const struct state_node *node = &s->node[i];
+        const uint64_t has = own[node->slot] * weight;
+        const uint64_t share = (uint64_t)ring->cell_count * node->weight;
+
+        f->arrives[node->slot] = has * 2 < share || (f->arrives[node->slot] && has < share);
+    }
+    mem_free(own);
 }
 
 static uint64_t lead_us(const struct fleet *f)
@@ -182,7 +188,7 @@ static void check_begun(struct fleet *f, const struct state_txn *t)
         const struct ring_vnode *v = ring_find(&f->raft.truth.view.ring, op->vnode);
 
         if (op->kind == RING_MOVE && v != NULL && f->rest_us[v->from] > f->world.now_us &&
-            f->rest_lead_us == lead_us(f) && !is_welcome(f, (uint16_t)op->to)) {
+            f->rest_lead_us == lead_us(f) && !f->arrives[op->to]) {
             world_violate(&f->world, "rest", "vnode %u moves for its load again", v->id);
         }
     }
@@ -219,12 +225,16 @@ void balance_committed(struct fleet *f, const Rh__Command *command,
     }
     if (f->rest_us == NULL) {
         f->rest_us = mem_new(RING_CELLS_MAX, sizeof *f->rest_us);
+        f->arrives = mem_new(RING_NODES_MAX + 1, sizeof *f->arrives);
     }
     if (f->rest_lead_us != lead_us(f)) {
         f->rest_lead_us = lead_us(f); // who comes to lead knows of no rest
         for (uint32_t cell = 0; cell < f->raft.truth.view.ring.cell_count; cell++) {
             f->rest_us[cell] = 0;
         }
+    }
+    if (begins || delta != NULL) {
+        note_arrivals(f);
     }
     if (begins && t != NULL && rebalance_is_for_load(t)) {
         check_begun(f, t);
@@ -235,6 +245,7 @@ void balance_committed(struct fleet *f, const Rh__Command *command,
 
 void balance_free(struct fleet *f)
 {
+    mem_free(f->arrives);
     mem_free(f->rest_us);
     f->rest_us = NULL;
 }
