@@ -145,12 +145,19 @@ static void on_store(void *store, struct store_task *task)
     store_ask(s->fleet, s->node, task);
 }
 
-void sim_durable_stored(struct fleet *f, struct sim_node *n, struct store_task *task)
+void sim_durable_tick(const struct sim_node *n)
 {
-    struct sim_durables *s = n->durables;
+    const struct sim_durables *s = n->durables;
 
+    if (s != NULL && !node_is_past_the_end(s->fleet, n)) {
+        runtime_tick(s->runtime, sim_clock_read(&n->process.clock, s->fleet->world.now_us));
+    }
+}
+
+void sim_durable_stored(const struct sim_node *n, struct store_task *task)
+{
     runtime_stored(task);
-    runtime_tick(s->runtime, sim_clock_read(&n->process.clock, f->world.now_us));
+    sim_durable_tick(n);
 }
 
 /* ---- life ---- */

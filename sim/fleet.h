@@ -598,6 +598,8 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
                  struct bytes bytes);
 /* Nothing may leave it now: its lease is over, or as good as over. */
 bool node_is_gated(const struct fleet *f, const struct sim_node *n);
+/* The lease's hard end is over, when nothing of an actor may run. */
+bool node_is_past_the_end(const struct fleet *f, const struct sim_node *n);
 /* Feed one event; its time is set here. */
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event);
 /* The two halves of node_step(), around what the host does: read the clocks; do the effects.
@@ -716,7 +718,9 @@ void sim_durable_begin(struct instance *i);
 void sim_durable_run(const struct instance *i, uint64_t uid);
 void sim_durable_end(struct instance *i);
 /* Take a task that the store has done. */
-void sim_durable_stored(struct fleet *f, struct sim_node *n, struct store_task *task);
+void sim_durable_stored(const struct sim_node *n, struct store_task *task);
+/* Do what is due, if the lease lets its actors run. */
+void sim_durable_tick(const struct sim_node *n);
 
 /* ---- durable actors that are whole: sim/bank/ ---- */
 

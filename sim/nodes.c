@@ -53,6 +53,7 @@ static void on_tick(void *context, const struct world_event *event)
     node_calls_tick(f, n);
     sim_runtime_tick(f, n);
     sim_teller_tick(n);
+    sim_durable_tick(n);
     node_step(f, n, (struct host_event){.type = HOST_TICK});
 }
 
@@ -475,8 +476,7 @@ static void on_watch(void *context, const struct world_event *event)
     if (n->core == NULL || f->world.checker != NULL) {
         return;
     }
-    if (host_running(n->core) > 0 &&
-        sim_clock_read(&n->process.clock, f->world.now_us) >= host_hard_end_us(n->core)) {
+    if (host_running(n->core) > 0 && node_is_past_the_end(f, n)) {
         TRACE(&f->world, n->process.name, "is ended by its watchdog");
         node_crash(f, n);
         return;
@@ -500,6 +500,12 @@ bool node_is_gated(const struct fleet *f, const struct sim_node *n)
 {
     return n->core == NULL ||
            sim_clock_read(&n->process.clock, f->world.now_us) >= host_gate_us(n->core);
+}
+
+bool node_is_past_the_end(const struct fleet *f, const struct sim_node *n)
+{
+    return n->core == NULL ||
+           sim_clock_read(&n->process.clock, f->world.now_us) >= host_hard_end_us(n->core);
 }
 
 void node_go_on(struct fleet *f, struct sim_node *n)

@@ -86,7 +86,6 @@ static void send(struct parcel *p, uint64_t *last_us, world_run run, struct worl
 static void on_back(void *context, const struct world_event *event)
 {
     struct parcel *p = context;
-    struct fleet *f = p->fleet;
     struct sim_node *n = p->node;
     struct store_task *task = p->task;
 
@@ -100,7 +99,7 @@ static void on_back(void *context, const struct world_event *event)
     p->task = NULL;
     parcel_free(p);
     if (of_entity) {
-        sim_durable_stored(f, n, task);
+        sim_durable_stored(n, task);
     } else {
         sim_teller_stored(n, task);
     }

@@ -44,8 +44,19 @@ static void life_end(struct sim_worker *w, struct rh_actor *r)
     mem_free(l);
 }
 
+void sim_worker_tick(struct sim_worker *w)
+{
+    w->rests = node_is_past_the_end(w->fleet, w->node);
+    if (!w->rests) {
+        runtime_tick(w->runtime, sim_worker_clock(w));
+    }
+}
+
 void sim_worker_perform(struct sim_worker *w, const struct submission *what, struct bytes bytes)
 {
+    if (w->rests && what->verb != VERB_DISCARD) {
+        sim_worker_tick(w); // as worker_begins_in_time(): what was due meanwhile comes first
+    }
     if (what->verb == VERB_ACTIVATE) {
         life_begin(w, what->activation);
     }

@@ -33,6 +33,7 @@ struct sim_worker {
     struct sim_completed *last;
     uint64_t told_us;  /* when the newest arrives there */
     uint64_t takes_us; /* what is done now takes so long; set by the caller */
+    bool rests;        /* something may be due since before the lease's hard end */
     bool closing;
     /* Arrived: true if that is all. NULL = the host and its calls are told of everything. */
     bool (*arrived)(struct sim_worker *w, const struct sim_completed *t);
@@ -47,6 +48,10 @@ uint64_t sim_worker_clock(const struct sim_worker *w);
 
 /* Do what the host submits. */
 void sim_worker_perform(struct sim_worker *w, const struct submission *what, struct bytes bytes);
+
+/* Have the runtime do what is due; as in the shipped worker, nothing of that runs past the lease's
+ * hard end: what the store said meanwhile is taken at a later tick. */
+void sim_worker_tick(struct sim_worker *w);
 
 /* Send a completion of the runtime on its way to the host. */
 void sim_worker_tell(struct sim_worker *w, const struct completion *c);

@@ -76,7 +76,7 @@ static void tick(struct sim_worker *w)
 {
     w->takes_us = bank_between(w->fleet, 0, w->fleet->bank->lag_us);
     runtime_set_wall(w->runtime, sim_worker_clock(w), wall_us(w));
-    runtime_tick(w->runtime, sim_worker_clock(w));
+    sim_worker_tick(w);
 }
 
 void sim_teller_tick(struct sim_node *n)

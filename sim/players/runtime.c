@@ -147,7 +147,7 @@ void sim_runtime_tick(struct fleet *f, struct sim_node *n)
         s->idle_us = f->world.now_us;
     }
     s->worker.takes_us = 0;
-    runtime_tick(s->worker.runtime, sim_worker_clock(&s->worker));
+    sim_worker_tick(&s->worker);
     while (presence_gone(&s->presence, sim_worker_clock(&s->worker), &gateway)) {
         runtime_gateway_gone(s->worker.runtime, gateway);
     }
