@@ -135,16 +135,20 @@ bool past_doubts(const struct fleet *f, uint64_t number)
     return f->past_era != 0 && number >> 40 <= f->past_era;
 }
 
-bool past_hides(const struct fleet *f, const struct sim_ask *a)
+static bool is_redrawn(const struct fleet *f, uint64_t number)
 {
-    const uint64_t number = f->ledger.view[a->view].version;
-
     for (size_t i = 0; i < f->redrawn_count; i++) {
         if (number > f->redrawn[i].low && number <= f->redrawn[i].high) {
             return true;
         }
     }
     return false;
+}
+
+bool past_hides(const struct fleet *f, const struct sim_ask *a)
+{
+    // What its client knew counts, too: a gateway that it came to later may know less.
+    return is_redrawn(f, f->ledger.view[a->view].version) || is_redrawn(f, a->first);
 }
 
 /* Drawn by itself, so that the others stay as they were. */

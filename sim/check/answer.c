@@ -120,13 +120,14 @@ static bool may_be_unknown(struct fleet *f, const struct sim_ask *a)
         return true;
     }
     // A copy of it is refused for a circle of calls, and another one was lost, or is yet to come: a
-    // former owner held it, and passed it on when the actor had moved and its caller had asked
-    // there. Or the refusal of another copy is: on a link that came up later, this one overtook it.
+    // former owner held it, and passes it on when it hears that the actor has moved; its caller
+    // heard so first, and asked there. Or the refusal of another copy is yet to come: on a link
+    // that came up later, this one overtook it.
     for (unsigned i = 0; i < f->nodes && a->parent != 0 && f->ledger.circles > 0; i++) {
         lost = lost || ((a->nodes >> i & 1) != 0 && lost_at(f, a, i));
     }
     if (a->parent != 0 && f->ledger.circles > 0 && !lost) {
-        lost = check_is_under_way(f, a);
+        lost = (a->nodes & (a->nodes - 1)) != 0 || check_is_under_way(f, a);
     }
     lost = lost || stream_is_over(f, a) || ran_in_an_elder_era(f, a);
     // A gateway that jumps over a removal finds another node in the slot it had sent to.
