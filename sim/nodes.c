@@ -484,15 +484,20 @@ static void on_watch(void *context, const struct world_event *event)
     watch(f, n);
 }
 
-/* It sleeps until the hard end as known now, and looks again then. */
+/* It sleeps until the hard end as known now, and looks again then. That may come to be earlier: a
+ * lease that was extended is granted as short as before. */
 static void watch(struct fleet *f, struct sim_node *n)
 {
     const uint64_t end_us = host_hard_end_us(n->core);
 
-    if (n->watch_us != 0 || end_us == UINT64_MAX || host_running(n->core) == 0) {
+    if (end_us == UINT64_MAX || host_running(n->core) == 0) {
         return;
     }
-    n->watch_us = sim_clock_when(&n->process.clock, end_us, f->world.now_us) + 1;
+    const uint64_t at_us = sim_clock_when(&n->process.clock, end_us, f->world.now_us) + 1;
+    if (n->watch_us != 0 && n->watch_us <= at_us) {
+        return;
+    }
+    n->watch_us = at_us;
     node_later(f, n, n->watch_us, (struct world_event){.run = on_watch, .gate = &n->process.gate});
 }
 

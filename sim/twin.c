@@ -39,6 +39,7 @@ static void start(struct fleet *f, struct sim_node *twin, struct sim_node *first
     const bool elsewhere = world_chance(&f->world, 500);
 
     twin->first = first;
+    first->twinned = true;
     twin->weight = first->weight;
     twin->boots = first->boots;
     twin->wipes = first->wipes;

@@ -147,8 +147,10 @@ void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct b
         for (unsigned i = 0; i < f->nodes; i++) {
             const struct sim_node *n = &f->node[i];
             const uint64_t heard_us = f->heard_us[at][i];
-            // A twin that asks for its name has it fenced as soon as may be.
-            const bool deaf = twin_of(f, n) == NULL && now_us - f->deaf_us[at] < least_wait_us(f);
+            // A twin that asks for its name has it fenced as soon as may be: also one that is dead
+            // by now, whose message comes late.
+            const bool twinned = n->twinned || twin_of(f, n) != NULL;
+            const bool deaf = !twinned && now_us - f->deaf_us[at] < least_wait_us(f);
             const bool silent = now_us - heard_us >= least_wait_us(f) && !deaf;
 
             if (n->incarnation == command->fence->incarnation && !silent && is_serving(f, n)) {
