@@ -84,15 +84,23 @@ static bool is_linked(const struct fleet *f, unsigned at, unsigned other)
     return at == other || (end != NULL && end->other_life == end->other->life);
 }
 
-static void add_wish(struct fleet *f, unsigned at)
+/* Who leads by what is long over may count voters whose folders have gone since: no machine has
+ * that id, and nobody answers. */
+static bool is_gone(const struct fleet *f, uint64_t id)
+{
+    return group_machine(f, id) == FLEET_COORDINATORS_MAX;
+}
+
+static void add_wish(struct fleet *f, uint64_t id, const char *address)
 {
     struct sim_group *g = f->group;
-    const struct group_member *m = &g->member[at];
+    const unsigned at = group_machine(f, id);
     struct generation_wish *w = &g->wish[g->wish_count++];
 
-    *w = (struct generation_wish){.id = m->id, .linked = is_linked(f, g->asked, at)};
-    w->empty = w->linked && waits(m);
-    group_address(f, at, w->address, sizeof w->address);
+    *w = (struct generation_wish){.id = id,
+                                  .linked = !is_gone(f, id) && is_linked(f, g->asked, at)};
+    w->empty = w->linked && waits(&g->member[at]);
+    (void)snprintf(w->address, sizeof w->address, "%s", address);
 }
 
 /* Those who stay: the lost ones leave first, then any. */
@@ -106,9 +114,10 @@ static void add_voters(struct fleet *f, const struct generation *now, size_t lea
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < count && leave > 0; i++) {
             const size_t k = first + i < count ? first + i : first + i - count;
-            const unsigned at = group_machine(f, now->voter[k].id);
+            const uint64_t id = now->voter[k].id;
+            const bool lost = is_gone(f, id) || g->member[group_machine(f, id)].lost;
 
-            if (!leaves[k] && (pass == 1 || g->member[at].lost)) {
+            if (!leaves[k] && (pass == 1 || lost)) {
                 leaves[k] = true;
                 leave--;
             }
@@ -116,7 +125,7 @@ static void add_voters(struct fleet *f, const struct generation *now, size_t lea
     }
     for (size_t i = 0; i < now->voter_count; i++) {
         if (!leaves[i]) {
-            add_wish(f, group_machine(f, now->voter[i].id));
+            add_wish(f, now->voter[i].id, now->voter[i].address);
         }
     }
 }
@@ -145,7 +154,10 @@ static void wish(struct fleet *f, unsigned at)
     add_voters(f, &now, leave);
     for (unsigned i = 0; i < FLEET_COORDINATORS_MAX && g->wish_count < g->target; i++) {
         if (waits(&g->member[i])) {
-            add_wish(f, i);
+            char address[GENERATION_ADDRESS_MAX + 1];
+
+            group_address(f, i, address, sizeof address);
+            add_wish(f, g->member[i].id, address);
         }
     }
     const enum err e =
