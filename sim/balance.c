@@ -150,9 +150,9 @@ void balance_tell(struct fleet *f, const struct sim_node *n, Rh__Renew *renew)
 
 /* ---- the checker ---- */
 
-/* A node that has so little gets what there is, whether that rests or not: what it is given by one
- * plan takes several transactions, so it arrives until it has its share. Shares are of those that
- * stay: who leaves has none. */
+/* A node that has so little gets what there is, whether that rests or not. One plan may take
+ * several transactions, so it arrives until it has its share, or gives something. Shares are of
+ * those that stay: who leaves has none. */
 static void note_arrivals(struct fleet *f)
 {
     const struct state *s = &f->raft.truth;
@@ -202,6 +202,9 @@ static void note_moved(struct fleet *f, const Rh__Delta *delta, bool for_load)
         const struct ring_vnode *v =
             delta->ops[i]->kind == RING_MOVE ? ring_find(ring, delta->ops[i]->vnode) : NULL;
 
+        if (v != NULL && for_load) {
+            f->arrives[delta->ops[i]->from] = false; // who gives has enough
+        }
         for (uint32_t cell = v == NULL ? 0 : v->from; v != NULL && cell < ring_end(ring, v);
              cell++) {
             f->rest_us[cell] = for_load ? f->world.now_us + REST_SURE_US : 0;
@@ -247,5 +250,6 @@ void balance_free(struct fleet *f)
 {
     mem_free(f->arrives);
     mem_free(f->rest_us);
+    f->arrives = NULL;
     f->rest_us = NULL;
 }

@@ -244,7 +244,7 @@ struct sim_node {
     uint32_t version;          /* of the states of this life; 0 = they have none */
     bool lacks;                /* this life has not all kinds of its role */
     struct sim_node *first;    /* a twin's: whom it says to be */
-    bool twinned;              /* a twin of it was started */
+    uint64_t twinned_us;       /* its last twin became another's then; 0 = it had none */
     bool copied;               /* a twin's: it stands beside that one */
     uint32_t weight;
     bool wanted;              /* it shall run: restart it after a crash */

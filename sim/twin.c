@@ -38,8 +38,10 @@ static void start(struct fleet *f, struct sim_node *twin, struct sim_node *first
 {
     const bool elsewhere = world_chance(&f->world, 500);
 
+    if (twin->first != NULL) {
+        twin->first->twinned_us = f->world.now_us;
+    }
     twin->first = first;
-    first->twinned = true;
     twin->weight = first->weight;
     twin->boots = first->boots;
     twin->wipes = first->wipes;

@@ -10,8 +10,10 @@
 #include "wire/control.h"
 #include <string.h>
 
-/* The last part of a lease, in which nothing begins (node/books/lease.h). */
-enum { SOFT_PART = 5 };
+enum {
+    SOFT_PART = 5, /* the last part of a lease, in which nothing begins (node/books/lease.h) */
+    TWIN_LATE_US = 3000000, /* what a dead twin asked for comes so late, at most */
+};
 
 /* ---- who is dead, as the leader can't know */
 
@@ -134,6 +136,15 @@ static bool is_serving(const struct fleet *f, const struct sim_node *n)
     return figures.serving && (twin_of(f, n) == NULL || figures.lease_until_us > 0);
 }
 
+/* A twin that asks for its name has it fenced as soon as may be: also one that is dead by now,
+ * whose message is late. */
+static bool has_twin(const struct fleet *f, const struct sim_node *n)
+{
+    const bool had = n->twinned_us != 0 && f->world.now_us - n->twinned_us < TWIN_LATE_US;
+
+    return had || twin_of(f, n) != NULL;
+}
+
 /* It was silent for less than half of a lease, or was itself the one that heard nothing. The
  * leader waits for the whole of the longest, and more. */
 void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct bytes bytes)
@@ -147,10 +158,7 @@ void check_fence_wish(struct fleet *f, const struct sim_coordinator *c, struct b
         for (unsigned i = 0; i < f->nodes; i++) {
             const struct sim_node *n = &f->node[i];
             const uint64_t heard_us = f->heard_us[at][i];
-            // A twin that asks for its name has it fenced as soon as may be: also one that is dead
-            // by now, whose message comes late.
-            const bool twinned = n->twinned || twin_of(f, n) != NULL;
-            const bool deaf = !twinned && now_us - f->deaf_us[at] < least_wait_us(f);
+            const bool deaf = !has_twin(f, n) && now_us - f->deaf_us[at] < least_wait_us(f);
             const bool silent = now_us - heard_us >= least_wait_us(f) && !deaf;
 
             if (n->incarnation == command->fence->incarnation && !silent && is_serving(f, n)) {

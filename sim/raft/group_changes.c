@@ -97,8 +97,8 @@ static void add_wish(struct fleet *f, uint64_t id, const char *address)
     const unsigned at = group_machine(f, id);
     struct generation_wish *w = &g->wish[g->wish_count++];
 
-    *w = (struct generation_wish){.id = id,
-                                  .linked = !is_gone(f, id) && is_linked(f, g->asked, at)};
+    *w =
+        (struct generation_wish){.id = id, .linked = !is_gone(f, id) && is_linked(f, g->asked, at)};
     w->empty = w->linked && waits(&g->member[at]);
     (void)snprintf(w->address, sizeof w->address, "%s", address);
 }
