@@ -150,9 +150,9 @@ void balance_tell(struct fleet *f, const struct sim_node *n, Rh__Renew *renew)
 
 /* ---- the checker ---- */
 
-/* A node that has so little gets what there is, whether that rests or not. One plan may take
- * several transactions, so it arrives until it has its share, or gives something. Shares are of
- * those that stay: who leaves has none. */
+/* A node that has less than half of its share gets whatever there is, also what rests. One plan may
+ * take several transactions, so the node arrives until it has its share, or gives something. Only
+ * nodes that stay have a share. */
 static void note_arrivals(struct fleet *f)
 {
     const struct state *s = &f->raft.truth;

@@ -429,7 +429,7 @@ struct fleet {
     struct prng loads;          /* … of what they say, which this draws, … */
     uint64_t *rest_us;          /* … owned; by cell: what moved for that rests until then … */
     uint64_t rest_lead_us;      /* … if its leader was elected then */
-    bool *arrives;              /* … owned; by slot: what moves to it may rest */
+    bool *arrives;              /* … owned; by slot: vnodes that rest may move to it */
     uint64_t balanced;          /* moves for that */
     bool versioned;        /* states have versions, and each life of a node one of its own … */
     bool versions_rest;    /* … until all have the newest */

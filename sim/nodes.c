@@ -484,8 +484,8 @@ static void on_watch(void *context, const struct world_event *event)
     watch(f, n);
 }
 
-/* It sleeps until the hard end as known now, and looks again then. That may come to be earlier: a
- * lease that was extended is granted as short as before. */
+/* It sleeps until the hard end as known now, and looks again then. A grant may move the end to an
+ * earlier time, when a maintenance that had extended the lease is over. */
 static void watch(struct fleet *f, struct sim_node *n)
 {
     const uint64_t end_us = host_hard_end_us(n->core);

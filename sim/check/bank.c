@@ -598,8 +598,8 @@ static bool later_began(const struct sim_bank *b, const struct bank_ask *a)
 
 /* The store did not say, or two of its owners died with it, or may have (decision 090). Of one that
  * reads, or waits for others, it is not told to which commit that happened. A gateway that its
- * customer left gave it up, and had run what is behind it: if it ran before that, and its owner
- * died, the next one knows only that. */
+ * customer left gave it up, and had run what is behind it. If it ran before that, and its owner
+ * died then, the next owner knows only of what is behind it: the gap of decision 090. */
 static bool may_be_unknown(const struct fleet *f, const struct bank_ask *a)
 {
     const bool any = (a->verb == BANK_CALL || a->verb == BANK_READ) &&
