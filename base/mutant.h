@@ -263,7 +263,7 @@
     X(M_SAMELIFE, "an actor that starts again at its node is the incarnation of before")
 
 /* Of durable actors: the simulator, tests/node/runtime_durable_test.c, runtime_alarms_test.c,
- * runtime_sends_test.c, alarms_test.c, outbox_test.c, operate_test.c, and
+ * runtime_sends_test.c, alarms_test.c, outbox_test.c, operate_test.c, host_story_test.c, and
  * tests/storage/actor_store_test.c, remote_store_test.c and store_tools_test.c, with --mutants. */
 #define MUTANT_DURABLE_LIST(X)                                                           \
     X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
@@ -282,6 +282,8 @@
     X(M_OLDSTORE, "a store that went back in time is not noticed")                       \
     X(M_ANSWERAPART, "an answer is saved by another commit than what goes with it")      \
     X(M_ANSWERGONE, "of the answers of an actor the last one alone is kept")             \
+    X(M_LATELOST, "what is asked behind a later request is LOST, and nobody looks")      \
+    X(M_LATERUNS, "what is asked behind a later request runs behind it")                 \
     X(M_TAKENLOST, "that a send was taken is not saved")                                 \
     X(M_ALARMSTAYS, "alarms stay behind when their actor moves")                         \
     X(M_TAKENEARLY, "a send is taken before anything came of it")

@@ -56,6 +56,14 @@ struct request_name {
     uint64_t number;
 };
 
+/* Whether the request of a name may have run before, where that counts: it may not run twice. */
+enum asked {
+    ASKED_FIRST,
+    ASKED_AGAIN, /* elsewhere: what is saved of it is its answer, else it runs */
+    ASKED_LATE,  /* a later one of its asker has begun: what is saved is its answer, else nobody
+                    knows, and it does not run (decision 118) */
+};
+
 /* Specification §2. A session is one client connection; sequence numbers grow within a session.
  * `prev` links the requests of one (session, entity): the owner runs seq when its predecessor
  * ran (last >= prev) or was given up (prev < base). Equal to the model's seq == max(last+1, base)

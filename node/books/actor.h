@@ -76,8 +76,8 @@ struct running {
     uint8_t copy; /* the last that came: it is answered */
     bool request; /* else it is a turn */
     bool read;
-    bool traced; /* an operator follows it */
-    bool again;  /* it may have run before, elsewhere, and may not run twice */
+    bool traced;   /* an operator follows it */
+    uint8_t asked; /* enum asked */
 };
 
 /* Lent to an actor that is not just idle. */

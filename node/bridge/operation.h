@@ -101,7 +101,7 @@ struct submission {
     uint8_t why;            /* DISCARD, RETIRE */
     bool has_state;         /* ACTIVATE */
     bool brief;             /* the bridge's: it takes microseconds */
-    bool again;             /* RUN: it may have run before, of that name */
+    uint8_t asked;          /* RUN, which has a name: enum asked */
     uint32_t head_size;     /* ACTIVATE, RUN */
     int status;             /* ANSWER */
     uint32_t state_version; /* ACTIVATE: of the state */
@@ -145,7 +145,7 @@ struct runtime_message {
     struct bytes body; /* of REQUEST_CALL: it starts with the caller */
     uint8_t flags;     /* enum request_flags */
     uint8_t chain_count;
-    bool again; /* it may have run before, of that name */
+    uint8_t asked; /* enum asked, of that name */
     struct request_name name;
     const uint64_t *chain;             /* of positions: whose calls led here */
     const struct trace_context *trace; /* with REQUEST_TRACED; it is no part of the body here */

@@ -88,8 +88,7 @@ void admit_refuse(struct host *h, struct admission *in, enum answer_code code, u
 /* It may have run at a node that is dead. Whether it did is known where answers are saved. */
 static bool may_be_told(const struct host *h, const struct request_record *r)
 {
-    return (r->flags & REQUEST_IDEMPOTENT) != 0 ||
-           (host_kind_of(h, r->kind)->how->durable && (r->flags & REQUEST_SESSION) == 0);
+    return (r->flags & REQUEST_IDEMPOTENT) != 0 || copy_may_be_saved(h, r);
 }
 
 /* Nobody ever will know. */

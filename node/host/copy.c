@@ -44,8 +44,9 @@ static void send_saved(struct host *h, const struct order_answer *s, struct admi
     admit_done(h, in);
 }
 
-/* A copy of a request that ran (hole 37). True: it is a read that may run again: nothing of its
- * session did since, and what it answered was too large to keep. */
+/* A copy of a request that ran, or of one behind which another ran (hole 37). True: it is a read
+ * that may run again: nothing of its session did since, and what it answered was too large to keep;
+ * or its actor is asked what is saved of it, and doesn't run it (decision 118). */
 static bool on_duplicate(struct host *h, struct order *order, struct admission *in)
 {
     const struct request_record *r = in->r;
@@ -71,12 +72,29 @@ static bool on_duplicate(struct host *h, struct order *order, struct admission *
     if ((r->flags & REQUEST_IDEMPOTENT) != 0 && r->seq == order->last) {
         return true;
     }
-    if (mutant(M_UNKEPT)) {
+    if (mutant(M_UNKEPT) || (copy_may_be_saved(h, r) && !mutant(M_LATELOST))) {
         return true;
     }
     h->requests.answers_lost++;
     admit_refuse(h, in, ANSWER_LOST, 0);
     return false;
+}
+
+bool copy_may_be_saved(const struct host *h, const struct request_record *r)
+{
+    return (r->flags & (REQUEST_IDEMPOTENT | REQUEST_SESSION)) == 0 &&
+           host_kind_of(h, r->kind)->how->durable;
+}
+
+enum asked copy_asked(const struct order *order, const struct request_record *r)
+{
+    if ((r->flags & REQUEST_IDEMPOTENT) != 0) {
+        return ASKED_FIRST;
+    }
+    if (order != NULL && r->seq <= order->last) {
+        return ASKED_LATE;
+    }
+    return r->again ? ASKED_AGAIN : ASKED_FIRST;
 }
 
 bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, uint64_t position)
@@ -87,6 +105,9 @@ bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, u
     case ORDER_DUPLICATE:
         if (!on_duplicate(h, order, in)) {
             return false;
+        }
+        if (copy_asked(order, in->r) == ASKED_LATE && !mutant(M_UNKEPT)) {
+            return true; // whatever ran where its arc was before: it runs nowhere
         }
         break;
     case ORDER_FENCED: // hole 44: the client is at another gateway now

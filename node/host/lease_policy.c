@@ -310,7 +310,7 @@ void lease_policy_on_returned(struct host *h, struct actor *a, const struct comp
     s->ticket = a->work == NULL ? 0 : a->work->running.ticket;
     if (s->verb == VERB_RUN) {
         s->name = running_name(&a->work->running);
-        s->again = a->work->running.again;
+        s->asked = a->work->running.asked;
     }
     if (s->verb == VERB_ACTIVATE) {
         const struct image *image = actor_image(a);

@@ -90,6 +90,12 @@ void admit_tick(struct host *h);
 /* Answer, drop or refuse what must not run (any more). True: it may run or has to wait. `order` is
  * its session's record, NULL = none. */
 bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, uint64_t position);
+/* What the request is answered is saved with what it does, for its kind is durable (decision 090).
+ * One that may run again is not saved. */
+bool copy_may_be_saved(const struct host *h, const struct request_record *r);
+/* Return whether the request, which is about to be given to its actor, may have run before. `order`
+ * as above. */
+enum asked copy_asked(const struct order *order, const struct request_record *r);
 /* Keep it for copies that come yet. */
 void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
                       bool read);

@@ -139,11 +139,13 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
     const struct request_record *r = in->r;
     struct order *order = in->mark.by != NULL ? NULL : run_order(h, a, found, r);
     const uint64_t before = order == NULL ? 0 : order->last;
+    const enum asked asked = copy_asked(order, r);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
     ASSERT(lease_policy_may_start(h)); // hole 30
     if (order != NULL) {
-        ASSERT(run_may(order, r) && !order->running);
+        ASSERT(run_may(order, r) || copy_may_be_saved(h, r)); // that one is ASKED_LATE
+        ASSERT(!order->running);
         order->last = r->seq > order->last ? r->seq : order->last;
         order->running = true;
     }
@@ -165,7 +167,7 @@ struct actor_work *run_begin(struct host *h, struct actor *a, struct order *foun
         .request = true,
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
         .traced = trace_is(r),
-        .again = r->again && (r->flags & REQUEST_IDEMPOTENT) == 0,
+        .asked = (uint8_t)asked,
     };
     retire_used(a, h->now_ms);
     a->turned = false;
@@ -184,7 +186,7 @@ void run_submit(struct host *h, struct actor *a, struct order *found, const stru
     e->submission.ticket = work->running.ticket;
     e->submission.flags = r->flags;
     e->submission.name = running_name(&work->running);
-    e->submission.again = work->running.again;
+    e->submission.asked = work->running.asked;
     e->submission.head_size = (uint32_t)(r->chain_count * sizeof *r->chain);
     if (e->submission.head_size > 0) {
         host_emit_bytes(h, e, bytes_of(r->chain, e->submission.head_size));
@@ -532,7 +534,9 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
         return;
     }
     running->order->running = false;
-    copy_save_answer(h, running->order, &answer, running->read);
+    if (running->asked != ASKED_LATE) {
+        copy_save_answer(h, running->order, &answer, running->read);
+    }
     admit_send_answer(h, running->peer, &answer);
 }
 

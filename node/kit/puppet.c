@@ -91,7 +91,7 @@ static void run(struct rh_test *t, struct puppet *s)
     const struct runtime_message message = {.ticket = l->ticket,
                                             .body = buffer_bytes(&l->body),
                                             .flags = l->flags,
-                                            .again = l->again,
+                                            .asked = l->again ? ASKED_AGAIN : ASKED_FIRST,
                                             .name = {.asker = 1, .number = l->ticket}};
 
     (void)t;

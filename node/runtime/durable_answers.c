@@ -18,17 +18,21 @@ static void answer_interrupted(struct rh_actor *a)
     actor_ran(a, code, buffer_bytes(&a->runtime->body));
 }
 
-static void answer_known(struct rh_actor *a, struct request_name name)
+static void answer_known(struct rh_actor *a, const struct runtime_message *m)
 {
     struct durable *d = a->extra->durable;
     struct bytes body = {0};
     uint8_t code = ANSWER_OK;
     const enum answer_known known =
-        answers_find(&d->answers, name, a->runtime->now_us, &code, &body);
+        answers_find(&d->answers, m->name, a->runtime->now_us, &code, &body);
+    const bool runs = known == ANSWER_NONE && (m->asked != ASKED_LATE || mutant(M_LATERUNS));
 
-    d->knows = known != ANSWER_NONE;
+    d->knows = !runs;
     switch (known) {
     case ANSWER_NONE:
+        if (!runs) {
+            actor_ran(a, ANSWER_LOST, (struct bytes){0});
+        }
         return;
     case ANSWER_KEPT:
         actor_ran(a, (enum answer_code)code, body);
@@ -50,8 +54,8 @@ void durable_enter_request(struct rh_actor *a, const struct runtime_message *m)
     durable_enter(a);
     d->begun = false;
     d->name = once ? m->name : (struct request_name){0};
-    if (once && m->again) {
-        answer_known(a, m->name);
+    if (once && m->asked != ASKED_FIRST) {
+        answer_known(a, m);
     }
 }
 

@@ -25,7 +25,7 @@ static struct runtime_message message_of(const struct submission *s, struct byte
 {
     return (struct runtime_message){.ticket = s->ticket,
                                     .flags = s->flags,
-                                    .again = s->again,
+                                    .asked = s->asked,
                                     .name = s->name,
                                     .body = submission_rest(s, all),
                                     .chain_count = submission_chain(s, all, chain),

@@ -82,7 +82,6 @@ struct bank_ask {
     uint8_t flags;
     bool answered;  /* or nobody waits for it any more */
     bool replied;   /* it was answered */
-    bool begun;     /* its actor began it */
     bool ran;       /* the store has it */
     bool never;     /* it was said that nothing of it was saved */
     uint64_t ended; /* CALL: the entry of its end; 0 = there is none, … */

@@ -132,7 +132,8 @@ static const char *wish_name(const struct submission *what)
         return "begins";
     case VERB_RUN:
         return (what->flags & REQUEST_SESSION) != 0 ? "runs a send"
-               : what->again                        ? "runs a request, perhaps again"
+               : what->asked == ASKED_LATE          ? "is asked what it knows of a request"
+               : what->asked == ASKED_AGAIN         ? "runs a request, perhaps again"
                                                     : "runs a request";
     case VERB_TURN:
         return "has a turn";
@@ -176,7 +177,7 @@ bool sim_teller_takes(struct fleet *f, struct sim_node *n, const struct host_eff
     runtime_set_wall(w->runtime, sim_worker_clock(w), wall_us(w));
     w->takes_us = bank_between(f, 0, f->faults.run_max_us);
     if (bridge_submit(w->runtime, &account_ops, w, e, &what)) {
-        if (what.verb == VERB_RUN && what.again) {
+        if (what.verb == VERB_RUN && what.asked != ASKED_FIRST) {
             note_again(w, &what, bytes);
         }
         sim_worker_perform(w, &what, bytes);

@@ -504,12 +504,7 @@ void check_bank_doubt(struct fleet *f, const struct store_task *t)
 
 void check_bank_runs(struct fleet *f, const struct account *a, uint64_t id, bool has)
 {
-    struct bank_ask *ask = bank_find(f, id);
-
     TRACE(&f->world, a->id, "runs %" PRIu64, id);
-    if (ask != NULL) {
-        ask->begun = true;
-    }
     if (has) {
         world_violate(&f->world, "bank", "%s runs %" PRIu64 ", which is in its journal", a->id, id);
     }
@@ -582,33 +577,17 @@ static size_t deaths_since(const struct sim_bank *b, const struct bank_ask *a)
     return count;
 }
 
-/* Its customer asked the same account for something later, and that began to run. */
-static bool later_began(const struct sim_bank *b, const struct bank_ask *a)
-{
-    for (size_t i = 0; i < b->ask_count; i++) {
-        const struct bank_ask *other = &b->ask[i];
-
-        if (other->customer == a->customer && other->life == a->life &&
-            other->account == a->account && other->number > a->number && other->begun) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The store did not say, or two of its owners died with it, or may have (decision 090). Of one that
  * reads, or waits for others, it is not told to which commit that happened. A gateway that its
- * customer left gave it up, and had run what is behind it. If it ran before that, and its owner
- * died then, the next owner knows only of what is behind it: the gap of decision 090. */
+ * customer left gave it up, and had run what is behind it: then it did not run. */
 static bool may_be_unknown(const struct fleet *f, const struct bank_ask *a)
 {
     const bool any = (a->verb == BANK_CALL || a->verb == BANK_READ) &&
                      f->bank->account[a->account].doubts > a->doubts;
 
-    const size_t deaths = deaths_since(f->bank, a);
-    const bool passed = a->resumed && (!a->ran || (deaths > 0 && later_began(f->bank, a)));
+    const bool passed = a->resumed && !a->ran;
 
-    return a->in_doubt || any || passed || deaths > 1;
+    return a->in_doubt || any || passed || deaths_since(f->bank, a) > 1;
 }
 
 void check_bank_reply(struct fleet *f, struct bank_ask *a, enum reply_code code, struct bytes body)

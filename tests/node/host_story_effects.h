@@ -266,8 +266,12 @@ static inline void print_submission(const struct host_effect *e, struct bytes b)
     if (s->verb == VERB_RUN) {
         print_body(submission_rest(s, b));
     }
-    if (s->verb == VERB_RUN && s->again) {
-        (void)fprintf(out, " again=%" PRIu64 "/%" PRIu64, s->name.asker, s->name.number);
+    if (s->verb == VERB_RUN && s->asked != ASKED_FIRST) {
+        (void)fprintf(out,
+                      " %s=%" PRIu64 "/%" PRIu64,
+                      s->asked == ASKED_LATE ? "late" : "again",
+                      s->name.asker,
+                      s->name.number);
     }
     if (s->verb == VERB_ACTIVATE) {
         (void)fprintf(out, " token=%" PRIu64, s->fence);

@@ -571,6 +571,7 @@ int main(int argc, char **argv)
     static const enum mutant all[] = {M_NOPOLL,
                                       M_SEENUNTOLD,
                                       M_PUTOFFRUNS,
+                                      M_LATELOST,
 #define X(name, text) name,
                                       MUTANT_IDENTITY_LIST(X)
 #undef X

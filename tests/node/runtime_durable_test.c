@@ -245,11 +245,11 @@ static void close_account(struct account *a)
 }
 
 /* A request with a name; what it was answered at once, or "". */
-static const char *ask(struct account *a, const char *payload, uint64_t number, bool again)
+static const char *ask(struct account *a, const char *payload, uint64_t number, enum asked asked)
 {
     const struct runtime_message message = {.ticket = 1,
                                             .body = bytes_of(payload, strlen(payload)),
-                                            .again = again,
+                                            .asked = (uint8_t)asked,
                                             .name = {77, number}};
 
     a->t.text[0] = '\0';
@@ -697,23 +697,47 @@ static void what_is_asked_again_is_answered_and_does_not_run(void **state)
 
     (void)state;
     open_account(&a);
-    (void)ask(&a, "undo and", 4, false);
+    (void)ask(&a, "undo and", 4, ASKED_FIRST);
     saves(&a);
-    (void)ask(&a, "send", 5, false);
+    (void)ask(&a, "send", 5, ASKED_FIRST);
     memory_store_do(&a.store); // it is saved, and nobody heard
     const uint64_t kept = atomic_load(&a.figures.of[FIGURE_ANSWERS]);
     assert_true(kept > 0 && atomic_load(&a.figures.of[FIGURE_ANSWER_BYTES]) > 0);
     comes_again(&a);
     assert_int_equal(atomic_load(&a.figures.of[FIGURE_ANSWERS]), kept);
     a.t.told[VERB_CALL] = 0;
-    assert_string_equal(ask(&a, "send", 5, true), "sent");
+    assert_string_equal(ask(&a, "send", 5, ASKED_AGAIN), "sent");
     assert_int_equal(a.t.code, ANSWER_OK);
     assert_int_equal(a.t.told[VERB_CALL], 0);
     assert_int_equal(memory_store_waiting(&a.store), 0);
-    assert_string_equal(ask(&a, "send", 5, true), "sent"); // and again
-    (void)ask(&a, "new", 6, true);                         // that never ran
+    assert_string_equal(ask(&a, "send", 5, ASKED_AGAIN), "sent"); // and again
+    (void)ask(&a, "new", 6, ASKED_AGAIN);                         // that never ran
     saves(&a);
     assert_string_equal(memory_store_text(&a.store, "k"), "new");
+    close_account(&a);
+}
+
+static void what_is_asked_late_is_answered_or_lost(void **state)
+{
+    struct account a;
+
+    (void)state;
+    open_account(&a);
+    (void)ask(&a, "one", 5, ASKED_FIRST);
+    memory_store_do(&a.store); // it is saved, and nobody heard
+    comes_again(&a);
+    (void)ask(&a, "two", 7, ASKED_FIRST);
+    saves(&a);
+    (void)ask(&a, "send", 5, ASKED_LATE);
+    assert_int_equal(a.t.code, ANSWER_OK);
+    (void)ask(&a, "three", 6, ASKED_LATE); // that never ran, and would run behind 7
+    assert_int_equal(a.t.code, ANSWER_LOST);
+    assert_int_equal(memory_store_waiting(&a.store), 0);
+    assert_string_equal(memory_store_text(&a.store, "k"), "two");
+    (void)ask(&a, "four", 8, ASKED_FIRST);
+    saves(&a);
+    assert_int_equal(a.t.code, ANSWER_OK);
+    assert_string_equal(memory_store_text(&a.store, "k"), "four");
     close_account(&a);
 }
 
@@ -723,10 +747,10 @@ static void what_changed_nothing_is_not_saved_and_runs_again(void **state)
 
     (void)state;
     open_account(&a);
-    assert_string_equal(ask(&a, "undo", 5, false), "ERR not enough");
-    assert_string_equal(ask(&a, "get k", 6, false), "");
+    assert_string_equal(ask(&a, "undo", 5, ASKED_FIRST), "ERR not enough");
+    assert_string_equal(ask(&a, "get k", 6, ASKED_FIRST), "");
     assert_int_equal(memory_store_waiting(&a.store), 0);
-    assert_string_equal(ask(&a, "undo", 5, true), "ERR not enough");
+    assert_string_equal(ask(&a, "undo", 5, ASKED_AGAIN), "ERR not enough");
     assert_int_equal(a.store.table[CHANGE_ANSWER].there, 0);
     close_account(&a);
 }
@@ -738,12 +762,12 @@ static void who_told_others_has_changed_something(void **state)
 
     (void)state;
     open_account(&a);
-    (void)ask(&a, "tell", 5, false);
+    (void)ask(&a, "tell", 5, ASKED_FIRST);
     assert_int_equal(a.t.told[VERB_CALL], 0);
     saves(&a);
     assert_int_equal(a.t.told[VERB_CALL], 1);
     comes_again(&a);
-    (void)ask(&a, "tell", 5, true);
+    (void)ask(&a, "tell", 5, ASKED_AGAIN);
     assert_int_equal(a.t.told[VERB_CALL], 1);
     close_account(&a);
 }
@@ -754,7 +778,7 @@ static void what_may_run_again_does(void **state)
     const struct runtime_message message = {.ticket = 1,
                                             .flags = REQUEST_IDEMPOTENT,
                                             .body = bytes_of("one", 3),
-                                            .again = true,
+                                            .asked = ASKED_AGAIN,
                                             .name = {77, 5}};
 
     (void)state;
@@ -777,12 +801,12 @@ static void what_was_amidst_its_work_is_interrupted(void **state)
         struct account a;
 
         open_account(&a);
-        (void)ask(&a, words[i], 5, false);
+        (void)ask(&a, words[i], 5, ASKED_FIRST);
         assert_int_equal(a.t.told[VERB_CALL], 0);
         saves(&a);
         assert_int_equal(a.t.told[VERB_CALL], 1);
         comes_again(&a);
-        assert_memory_equal(ask(&a, words[i], 5, true), "INTERRUPTED ", 12);
+        assert_memory_equal(ask(&a, words[i], 5, ASKED_AGAIN), "INTERRUPTED ", 12);
         assert_int_equal(a.t.code, ANSWER_APP_ERROR);
         assert_int_equal(a.t.told[VERB_CALL], 1);
         close_account(&a);
@@ -796,7 +820,7 @@ static void what_went_on_after_a_commit_has_its_answer_saved(void **state)
 
     (void)state;
     open_account(&a);
-    (void)ask(&a, "ask", 5, false);
+    (void)ask(&a, "ask", 5, ASKED_FIRST);
     saves(&a);
     const struct call_answer answer = {
         .number = a.t.call.number, .status = RH_OK, .payload = bytes_of("gold", 4)};
@@ -804,7 +828,7 @@ static void what_went_on_after_a_commit_has_its_answer_saved(void **state)
     assert_int_equal(a.t.told[VERB_RUN], 0);
     saves(&a);
     assert_string_equal(a.t.text, "gold");
-    (void)ask(&a, "later", 6, false);
+    (void)ask(&a, "later", 6, ASKED_FIRST);
     saves(&a);
     assert_int_equal(rh_reply_later(a.token, rh_text("there")), RH_OK);
     tick(&a);
@@ -812,8 +836,8 @@ static void what_went_on_after_a_commit_has_its_answer_saved(void **state)
     saves(&a);
     assert_string_equal(a.t.text, "there");
     comes_again(&a);
-    assert_string_equal(ask(&a, "ask", 5, true), "gold");
-    assert_string_equal(ask(&a, "later", 6, true), "there");
+    assert_string_equal(ask(&a, "ask", 5, ASKED_AGAIN), "gold");
+    assert_string_equal(ask(&a, "later", 6, ASKED_AGAIN), "there");
     close_account(&a);
 }
 
@@ -824,7 +848,7 @@ static void an_early_end_is_saved_behind_the_beginning(void **state)
 
     (void)state;
     open_account(&a);
-    (void)ask(&a, "later", 6, false);
+    (void)ask(&a, "later", 6, ASKED_FIRST);
     assert_int_equal(rh_reply_later(a.token, rh_text("there")), RH_OK);
     tick(&a);
     saves(&a);
@@ -833,7 +857,7 @@ static void an_early_end_is_saved_behind_the_beginning(void **state)
     assert_string_equal(a.t.text, "there");
     assert_int_equal(memory_store_waiting(&a.store), 0);
     comes_again(&a);
-    assert_string_equal(ask(&a, "later", 6, true), "there");
+    assert_string_equal(ask(&a, "later", 6, ASKED_AGAIN), "there");
     close_account(&a);
 }
 
@@ -844,11 +868,11 @@ static void of_what_was_forgotten_nobody_knows(void **state)
     (void)state;
     open_account(&a);
     for (uint64_t i = 1; i <= (uint64_t)ANSWERS_MAX + 1; i++) {
-        (void)ask(&a, "one", i, false);
+        (void)ask(&a, "one", i, ASKED_FIRST);
         saves(&a);
     }
     comes_again(&a);
-    assert_string_equal(ask(&a, "one", 1, true), "");
+    assert_string_equal(ask(&a, "one", 1, ASKED_AGAIN), "");
     assert_int_equal(a.t.code, ANSWER_LOST);
     close_account(&a);
 }
@@ -860,12 +884,12 @@ static void what_is_deposed_saves_no_answer(void **state)
 
     (void)state;
     open_account(&a);
-    (void)ask(&a, "one", 5, false);
+    (void)ask(&a, "one", 5, ASKED_FIRST);
     a.store.fence = FENCE + 2;
     saves(&a);
     assert_memory_equal(a.t.text, "STORE_FENCED ", 13);
     comes_again(&a);
-    assert_string_equal(ask(&a, "two", 5, true), ""); // it runs
+    assert_string_equal(ask(&a, "two", 5, ASKED_AGAIN), ""); // it runs
     saves(&a);
     assert_string_equal(memory_store_text(&a.store, "k"), "two");
     close_account(&a);
@@ -877,10 +901,10 @@ static void who_failed_saves_no_answer(void **state)
 
     (void)state;
     open_account(&a);
-    (void)ask(&a, "answer and fail", 5, false);
+    (void)ask(&a, "answer and fail", 5, ASKED_FIRST);
     assert_int_equal(memory_store_waiting(&a.store), 0);
     comes_again(&a);
-    (void)ask(&a, "one", 5, true);
+    (void)ask(&a, "one", 5, ASKED_AGAIN);
     saves(&a);
     assert_string_equal(memory_store_text(&a.store, "k"), "one");
     close_account(&a);
@@ -1012,6 +1036,7 @@ static int all_cases(void)
         cmocka_unit_test(it_moves_by_the_store),
         cmocka_unit_test(what_only_reads_is_answered_at_once),
         cmocka_unit_test(what_is_asked_again_is_answered_and_does_not_run),
+        cmocka_unit_test(what_is_asked_late_is_answered_or_lost),
         cmocka_unit_test(what_changed_nothing_is_not_saved_and_runs_again),
         cmocka_unit_test(who_told_others_has_changed_something),
         cmocka_unit_test(what_may_run_again_does),
@@ -1032,7 +1057,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant all[] = {M_ANSWERFIRST, M_NOSAVEDANSWER};
+    static const enum mutant all[] = {M_ANSWERFIRST, M_NOSAVEDANSWER, M_LATERUNS};
 
     return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

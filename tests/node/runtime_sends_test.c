@@ -488,10 +488,10 @@ static void who_does_not_sleep_says_so_whatever_becomes_of_a_commit(void **state
     close_purse(&ann);
 }
 
-static void runs(struct purse *p, bool again)
+static void runs(struct purse *p, enum asked asked)
 {
     const struct runtime_message message = {
-        .ticket = 1, .body = bytes_of("earn", 4), .again = again, .name = {77, 5}};
+        .ticket = 1, .body = bytes_of("earn", 4), .asked = (uint8_t)asked, .name = {77, 5}};
 
     runtime_run(p->t.actor, &message);
 }
@@ -503,7 +503,7 @@ static void a_saved_answer_waits_for_no_commit(void **state)
 
     (void)state;
     open_purse(&ann);
-    runs(&ann, false);
+    runs(&ann, ASKED_FIRST);
     saves(&ann);
     (void)runtime_rig_call(&ann.t, "give bob");
     saves(&ann);
@@ -511,7 +511,7 @@ static void a_saved_answer_waits_for_no_commit(void **state)
     hears(&ann, true);
     assert_int_equal(memory_store_waiting(&ann.store), 1);
     const size_t before = ann.t.answers;
-    runs(&ann, true);
+    runs(&ann, ASKED_AGAIN);
     assert_int_equal(ann.t.answers, before + 1);
     assert_int_equal(ann.t.code, ANSWER_OK);
     memory_store_refuse(&ann.store, STORE_UNAVAILABLE);

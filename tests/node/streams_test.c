@@ -1049,7 +1049,7 @@ static void of_what_nobody_saved_nobody_knows(void **state)
     put_request(&r, answer_count, VERSION);
     const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN);
     assert_non_null(e);
-    assert_false(e->submission.again);
+    assert_int_equal(e->submission.asked, ASKED_FIRST);
     assert_int_equal(ran, 0); // not at once
 }
 
@@ -1062,7 +1062,7 @@ static void who_saves_answers_is_told_the_name(void **state)
     const uint64_t first = ask(SAVED, "anna", answer_count);
     const struct host_effect *e = effect_of(HOST_SUBMIT, VERB_RUN);
     assert_non_null(e);
-    assert_false(e->submission.again);
+    assert_int_equal(e->submission.asked, ASKED_FIRST);
     assert_int_equal(e->submission.name.asker, GATEWAY);
     assert_int_equal(e->submission.name.number, first);
     complete(a, (struct completion){.verb = VERB_RUN, .ticket = e->submission.ticket});
@@ -1070,7 +1070,7 @@ static void who_saves_answers_is_told_the_name(void **state)
     put_request(&r, answer_count, VERSION);
     e = effect_of(HOST_SUBMIT, VERB_RUN);
     assert_non_null(e);
-    assert_true(e->submission.again);
+    assert_int_equal(e->submission.asked, ASKED_AGAIN);
     assert_int_equal(e->submission.name.asker, GATEWAY);
     assert_int_equal(e->submission.name.number, r.rid);
     // It was not begun in time, and is given back and begun later: by the same name.
@@ -1081,7 +1081,7 @@ static void who_saves_answers_is_told_the_name(void **state)
                                  .bytes = text("anna")});
     e = effect_of(HOST_SUBMIT, VERB_RUN);
     assert_non_null(e);
-    assert_true(e->submission.again);
+    assert_int_equal(e->submission.asked, ASKED_AGAIN);
     assert_int_equal(e->submission.name.number, r.rid);
 }
 
