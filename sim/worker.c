@@ -7,6 +7,14 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
+struct late_answer {
+    uint64_t number;
+    int status;
+    size_t size;
+};
+
 uint64_t sim_worker_clock(const struct sim_worker *w)
 {
     return sim_clock_read(&w->node->process.clock, w->fleet->world.now_us);
@@ -44,10 +52,50 @@ static void life_end(struct sim_worker *w, struct rh_actor *r)
     mem_free(l);
 }
 
+static void hand_out(struct sim_worker *w, const struct call_answer *answer)
+{
+    runtime_set_now(w->runtime, sim_worker_clock(w));
+    runtime_answer(w->runtime, answer);
+}
+
+static void hand_out_late(struct sim_worker *w)
+{
+    struct buffer all = w->late_answers;
+    struct late_answer late;
+
+    w->late_answers = (struct buffer){0};
+    for (size_t at = 0; at < all.size; at += sizeof late + late.size) {
+        memcpy(&late, all.data + at, sizeof late);
+        hand_out(
+            w,
+            &(struct call_answer){.number = late.number,
+                                  .status = late.status,
+                                  .payload = bytes_of(all.data + at + sizeof late, late.size)});
+    }
+    buffer_fini(&all);
+}
+
+void sim_worker_answer(struct sim_worker *w, const struct call_answer *answer)
+{
+    const struct late_answer late = {answer->number, answer->status, answer->payload.size};
+
+    if (w->rests) {
+        sim_worker_tick(w); // what was due meanwhile comes first
+    }
+    if (!node_is_past_the_end(w->fleet, w->node)) {
+        hand_out(w, answer);
+        return;
+    }
+    w->rests = true;
+    buffer_put(&w->late_answers, &late, sizeof late);
+    buffer_put(&w->late_answers, answer->payload.data, answer->payload.size);
+}
+
 void sim_worker_tick(struct sim_worker *w)
 {
     w->rests = node_is_past_the_end(w->fleet, w->node);
     if (!w->rests) {
+        hand_out_late(w);
         runtime_tick(w->runtime, sim_worker_clock(w));
     }
 }
@@ -183,6 +231,7 @@ void sim_worker_close(struct sim_worker *w)
     w->closing = true;
     runtime_close(w->runtime, RH_STOP);
     sim_completed_free_all(&w->first);
+    buffer_fini(&w->late_answers);
     while (w->life != NULL) {
         struct sim_life *next = w->life->next;
 

@@ -31,9 +31,10 @@ struct sim_worker {
     struct sim_life *life;       /* owned */
     struct sim_completed *first; /* owned: on its way to the host */
     struct sim_completed *last;
-    uint64_t told_us;  /* when the newest arrives there */
-    uint64_t takes_us; /* what is done now takes so long; set by the caller */
-    bool rests;        /* something may be due since before the lease's hard end */
+    uint64_t told_us;           /* when the newest arrives there */
+    uint64_t takes_us;          /* what is done now takes so long; set by the caller */
+    bool rests;                 /* something may be due since before the lease's hard end */
+    struct buffer late_answers; /* that came meanwhile: struct late_answer and payload, by turns */
     bool closing;
     /* Arrived: true if that is all. NULL = the host and its calls are told of everything. */
     bool (*arrived)(struct sim_worker *w, const struct sim_completed *t);
@@ -52,6 +53,9 @@ void sim_worker_perform(struct sim_worker *w, const struct submission *what, str
 /* Have the runtime do what is due; as in the shipped worker, nothing of that runs past the lease's
  * hard end: what the store said meanwhile is taken at a later tick. */
 void sim_worker_tick(struct sim_worker *w);
+
+/* Hand the answer of a call out; past the hard end that is done at a later tick. */
+void sim_worker_answer(struct sim_worker *w, const struct call_answer *answer);
 
 /* Send a completion of the runtime on its way to the host. */
 void sim_worker_tell(struct sim_worker *w, const struct completion *c);

@@ -54,7 +54,7 @@ struct order {
     struct strand_link idle; /* in the book's list, longest idle first */
     uint32_t epoch;
     uint32_t more;    /* its struct order_more; 0 = none */
-    bool running : 1; /* one of its requests runs: seq `last` */
+    bool running : 1; /* one of its requests runs */
     bool used : 1;    /* `touched_ms` is set */
     bool own : 1;     /* the newest answer is saved here */
     uint8_t own_code; /* enum answer_code */

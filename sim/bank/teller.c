@@ -108,8 +108,7 @@ void sim_teller_answer(struct sim_node *n, const struct call_answer *answer)
     struct sim_worker *w = n->teller;
 
     w->takes_us = 0;
-    runtime_set_now(w->runtime, sim_worker_clock(w));
-    runtime_answer(w->runtime, answer);
+    sim_worker_answer(w, answer);
 }
 
 void sim_teller_due(struct fleet *f, struct sim_node *n, const struct host_effect *e,
