@@ -265,27 +265,29 @@
 /* Of durable actors: the simulator, tests/node/runtime_durable_test.c, runtime_alarms_test.c,
  * runtime_sends_test.c, alarms_test.c, outbox_test.c, operate_test.c, host_story_test.c, and
  * tests/storage/actor_store_test.c, remote_store_test.c and store_tools_test.c, with --mutants. */
-#define MUTANT_DURABLE_LIST(X)                                                           \
-    X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved") \
-    X(M_OUTBOXLOST, "what an owner before has not delivered is not sent again")          \
-    X(M_SENDTWICE, "what comes again of an outbox is taken again")                       \
-    X(M_NOFENCESTORE, "the store does not compare the fence of who writes")              \
-    X(M_HALFBATCH, "what an operator changes is kept in part when it is refused")        \
-    X(M_NOTALONE, "values are changed in a file that somebody else has open")            \
-    X(M_HALFCOPY, "a store of which only a part was copied is opened by nodes")          \
-    X(M_ALARMLOST, "a fired alarm is gone though its callback failed")                   \
-    X(M_ALARMEARLY, "an alarm goes off before its time")                                 \
-    X(M_ALARMAPART, "an alarm is set by another commit than what goes with it")          \
-    X(M_ALARMASLEEP, "an alarm does not wake who sleeps")                                \
-    X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")               \
-    X(M_LATECOMMIT, "a commit that was told to be undone can be done later")             \
-    X(M_OLDSTORE, "a store that went back in time is not noticed")                       \
-    X(M_ANSWERAPART, "an answer is saved by another commit than what goes with it")      \
-    X(M_ANSWERGONE, "of the answers of an actor the last one alone is kept")             \
-    X(M_LATELOST, "what is asked behind a later request is LOST, and nobody looks")      \
-    X(M_LATERUNS, "what is asked behind a later request runs behind it")                 \
-    X(M_TAKENLOST, "that a send was taken is not saved")                                 \
-    X(M_ALARMSTAYS, "alarms stay behind when their actor moves")                         \
+#define MUTANT_DURABLE_LIST(X)                                                            \
+    X(M_ANSWERFIRST, "a durable actor's answer leaves before what it tells of is saved")  \
+    X(M_OUTBOXLOST, "what an owner before has not delivered is not sent again")           \
+    X(M_SENDTWICE, "what comes again of an outbox is taken again")                        \
+    X(M_NOFENCESTORE, "the store does not compare the fence of who writes")               \
+    X(M_HALFBATCH, "what an operator changes is kept in part when it is refused")         \
+    X(M_NOTALONE, "values are changed in a file that somebody else has open")             \
+    X(M_HALFCOPY, "a store of which only a part was copied is opened by nodes")           \
+    X(M_ALARMLOST, "a fired alarm is gone though its callback failed")                    \
+    X(M_ALARMEARLY, "an alarm goes off before its time")                                  \
+    X(M_ALARMAPART, "an alarm is set by another commit than what goes with it")           \
+    X(M_ALARMASLEEP, "an alarm does not wake who sleeps")                                 \
+    X(M_NOSAVEDANSWER, "a commit does not hold the answer of its request")                \
+    X(M_LATECOMMIT, "a commit that was told to be undone can be done later")              \
+    X(M_OLDSTORE, "a store that went back in time is not noticed")                        \
+    X(M_ANSWERAPART, "an answer is saved by another commit than what goes with it")       \
+    X(M_ANSWERGONE, "of the answers of an actor the last one alone is kept")              \
+    X(M_LATELOST, "what is asked behind a later request is LOST, and nobody looks")       \
+    X(M_LATERUNS, "what is asked behind a later request runs behind it")                  \
+    X(M_COPYUNSEEN, "what guards against copies is not kept longer for a copy that came") \
+    X(M_LATEREFUSED, "what is asked late, and refused, did not run")                      \
+    X(M_TAKENLOST, "that a send was taken is not saved")                                  \
+    X(M_ALARMSTAYS, "alarms stay behind when their actor moves")                          \
     X(M_TAKENEARLY, "a send is taken before anything came of it")
 
 /* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */

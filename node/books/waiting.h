@@ -37,6 +37,7 @@ struct waiting {
     struct stream_mark mark;
     size_t size;                  /* bytes it takes of the room */
     uint32_t vnode;               /* that it is counted with, and one; 0 = none */
+    bool late;                    /* it is ASKED_LATE: it ran, or never will */
     struct request_record record; /* id and body point into `data` */
     uint8_t data[];
 };

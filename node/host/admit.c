@@ -15,8 +15,12 @@ enum { MS = 1000 };
 
 struct admission admission_of(struct waiting *w)
 {
-    return (struct admission){
-        .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w, .mark = w->mark};
+    return (struct admission){.r = &w->record,
+                              .peer = w->peer,
+                              .deadline_us = w->deadline_us,
+                              .w = w,
+                              .mark = w->mark,
+                              .late = w->late};
 }
 
 void requests_init(struct requests *r)
@@ -66,17 +70,19 @@ void admit_done(struct host *h, struct admission *in)
 
 void admit_refuse(struct host *h, struct admission *in, enum answer_code code, uint64_t aux)
 {
+    const bool lost = in->late && !mutant(M_LATEREFUSED);
     const struct answer_record answer = {
         .gateway = in->r->gateway,
         .session = in->r->session,
         .seq = in->r->seq,
         .version = h->topology.view.ring.version,
-        .aux = aux,
-        .code = (uint8_t)code,
+        .aux = lost ? 0 : aux,
+        .code = (uint8_t)(lost ? ANSWER_LOST : code),
         .copy = in->r->copy,
     };
 
-    times_answered(h, in->r->kind, admission_came_us(in, h->now_us), code);
+    requests_lose(&h->requests, lost);
+    times_answered(h, in->r->kind, admission_came_us(in, h->now_us), (enum answer_code)answer.code);
     if (in->mark.by != NULL) {
         streams_refuse(h, &in->mark, host_position(h, in->r->kind, in->r->id), code, aux);
     } else {
@@ -103,7 +109,7 @@ static void answer_lost(struct host *h, struct admission *in)
         .copy = in->r->copy,
     };
 
-    h->requests.answers_lost++;
+    requests_lose(&h->requests, true);
     times_answered(h, in->r->kind, admission_came_us(in, h->now_us), ANSWER_LOST);
     if (in->mark.by != NULL) {
         streams_end(h, &in->mark, &answer);
@@ -138,6 +144,7 @@ bool admit_park(struct host *h, struct queue *q, struct admission *in)
         in->w = waiting_new(&h->requests.room, in->r, in->peer, in->deadline_us);
         waiting_charge(&h->requests.room, in->w, vnode);
         in->w->mark = in->mark;
+        in->w->late = in->late;
         in->w->came_us = h->now_us;
         in->r = &in->w->record;
     }

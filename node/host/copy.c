@@ -54,6 +54,10 @@ static bool on_duplicate(struct host *h, struct order *order, struct admission *
         order->running ? &order_actor(&h->orders, order)->work->running : NULL;
     struct order_answer saved;
 
+    // Who asks again may do so once more as long after this as after the first time.
+    if (!mutant(M_COPYUNSEEN)) {
+        order_touch(&h->orders, order, h->now_us);
+    }
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
     order_set_base(&h->orders, order, r->base);
     if (running != NULL && running->seq == r->seq) {
@@ -75,7 +79,7 @@ static bool on_duplicate(struct host *h, struct order *order, struct admission *
     if (mutant(M_UNKEPT) || (copy_may_be_saved(h, r) && !mutant(M_LATELOST))) {
         return true;
     }
-    h->requests.answers_lost++;
+    requests_lose(&h->requests, true);
     admit_refuse(h, in, ANSWER_LOST, 0);
     return false;
 }
@@ -107,6 +111,10 @@ bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, u
             return false;
         }
         if (copy_asked(order, in->r) == ASKED_LATE && !mutant(M_UNKEPT)) {
+            in->late = true;
+            if (in->w != NULL) {
+                in->w->late = true;
+            }
             return true; // whatever ran where its arc was before: it runs nowhere
         }
         break;

@@ -34,6 +34,11 @@ static inline void requests_drop(struct requests *r, enum dropped why)
 {
     r->dropped[why]++;
 }
+/* `lost`: nobody knows (any more) what the request was answered. */
+static inline void requests_lose(struct requests *r, bool lost)
+{
+    r->answers_lost += lost ? 1 : 0;
+}
 static inline void requests_accept(struct requests *r)
 {
     r->accepted++;
@@ -55,6 +60,7 @@ struct admission {
     uint64_t position; /* 0 = not known yet */
     bool passes;       /* the hold lets it */
     bool follows;      /* one of its position was forwarded, and is unanswered */
+    bool late;         /* it is ASKED_LATE: whatever ends it, nobody may hear that it did not run */
 };
 struct admission admission_of(struct waiting *w); /* w is in no queue */
 /* Return when the request came to this node, which is `now_us` if it has not waited. */

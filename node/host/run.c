@@ -534,7 +534,9 @@ static void answer_ran(struct host *h, const struct actor *a, const struct compl
         return;
     }
     running->order->running = false;
-    if (running->asked != ASKED_LATE) {
+    if (running->asked == ASKED_LATE) {
+        requests_lose(&h->requests, answer.code == ANSWER_LOST);
+    } else {
         copy_save_answer(h, running->order, &answer, running->read);
     }
     admit_send_answer(h, running->peer, &answer);
@@ -556,25 +558,28 @@ static void end_run(struct host *h, struct actor *a, struct order *order)
     }
 }
 
-/* It did not run after all: its sender hears so, and may send it again. */
+/* It did not run after all: its sender hears so, and may send it again. One that is late ran
+ * before, or never will: whoever doesn't know of that would take a refusal for the whole truth. */
 static void undo(struct host *h, struct actor *a, enum answer_code code, uint64_t aux)
 {
     struct running *running = &a->work->running;
     struct order *order = running->order;
+    const bool lost = running->asked == ASKED_LATE && !mutant(M_LATEREFUSED);
     const struct answer_record answer = {
         .gateway = running->gateway,
         .session = running->session,
         .seq = running->seq,
         .version = h->topology.view.ring.version,
-        .aux = aux,
-        .code = (uint8_t)code,
+        .aux = lost ? 0 : aux,
+        .code = (uint8_t)(lost ? ANSWER_LOST : code),
         .copy = running->copy,
     };
 
     h->work.running--;
     requests_finish(&h->requests);
-    times_answered(h, a->kind, running->came_us, code);
-    traced_end(h, running->ticket, code);
+    requests_lose(&h->requests, lost);
+    times_answered(h, a->kind, running->came_us, (enum answer_code)answer.code);
+    traced_end(h, running->ticket, (enum answer_code)answer.code);
     if (running->mark.by != NULL) {
         streams_refuse(h, &running->mark, actor_position(a), code, aux);
     } else {

@@ -572,6 +572,8 @@ int main(int argc, char **argv)
                                       M_SEENUNTOLD,
                                       M_PUTOFFRUNS,
                                       M_LATELOST,
+                                      M_LATEREFUSED,
+                                      M_COPYUNSEEN,
 #define X(name, text) name,
                                       MUTANT_IDENTITY_LIST(X)
 #undef X
