@@ -92,7 +92,7 @@ struct bank_ask {
     uint64_t number;
     uint64_t first;
     uint64_t known;  /* entries of that account that anybody had heard of when it was asked */
-    uint64_t doubts; /* commits of that account in doubt, till then */
+    uint64_t doubts; /* the account's, till then */
     size_t view;     /* index in ledger.view of the version by which it was asked */
     uint64_t asked_us;
 };
@@ -111,7 +111,7 @@ struct account {
     uint64_t *sum; /* owned; by entry - 1 */
     size_t sum_cap;
     uint64_t heard;  /* entries that somebody was told of */
-    uint64_t doubts; /* commits of which the store did not say whether it has them */
+    uint64_t doubts; /* so often an owner heard that nobody knows of a commit */
 };
 
 /* Asks through one gateway at a time, and may number what it asks itself. */

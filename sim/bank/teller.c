@@ -99,6 +99,9 @@ void sim_teller_stored(struct sim_node *n, struct store_task *task)
         store_task_free(task);
         return;
     }
+    if (task->result == STORE_UNKNOWN) { // who reads meanwhile may hear so, too
+        bank_account(n->teller->fleet, bytes_of(task->id, task->id_size))->doubts++;
+    }
     runtime_stored(task);
     tick(n->teller);
 }

@@ -490,7 +490,6 @@ void check_bank_doubt(struct fleet *f, const struct store_task *t)
     struct store_change c;
     struct entry e;
 
-    bank_account(f, bytes_of(t->id, t->id_size))->doubts++;
     while (changes_next(&all, &c)) {
         struct bank_ask *a = c.of == CHANGE_VALUE && entry_get(c.key, c.bytes, &e)
                                  ? bank_find(f, e.what == ENTRY_END ? e.amount : e.id)
