@@ -97,7 +97,7 @@ static void pace(struct daemon *d)
     const uint64_t until_us = pace_is_open(&d->pace) ? rests_until_us(d) : 0;
 
     if (until_us == 0 && d->pace.rests) {
-        d->pace.ticked_us = clock_boottime_us(); // more comes: nodes renew at the same moment
+        pace_stirs(&d->pace, clock_boottime_us()); // more comes: nodes renew at the same moment
     }
     if (pace_is_open(&d->pace) && pace_is_to_set(&d->pace, until_us)) {
         uv_update_time(&d->loop);
@@ -109,8 +109,7 @@ static void pace(struct daemon *d)
 /* Awake as it is, it need not wake again for the next tick. */
 static bool tick_along(struct daemon *d)
 {
-    const bool along =
-        d->pace.rests && pace_is_along(&d->pace, clock_boottime_us()) && rests_until_us(d) != 0;
+    const bool along = pace_is_along(&d->pace, clock_boottime_us()) && rests_until_us(d) != 0;
 
     if (along) {
         tick(d);

@@ -145,7 +145,7 @@ static void on_prepare(uv_prepare_t *prepare)
     struct thread *t = prepare->data;
 
     (void)thread_now(t);
-    if (t->pace.rests && pace_is_along(&t->pace, t->listener.now_us)) {
+    if (pace_is_along(&t->pace, t->listener.now_us)) {
         tick(t); // awake as it is, it need not wake again for that
     }
     do {

@@ -220,7 +220,7 @@ static void on_turn_end(uv_prepare_t *handle)
 {
     struct shell *s = handle->data;
 
-    if (s->pace.rests && pace_is_along(&s->pace, clock_boottime_us())) {
+    if (pace_is_along(&s->pace, clock_boottime_us())) {
         tick(s); // awake as it is, it need not wake again for that
     }
     dispatcher_send(s);
