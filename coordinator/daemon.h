@@ -83,9 +83,13 @@ struct daemon {
     struct replica *replica;
     struct state state;
     struct state_db *db;
-    uint64_t applied_index; /* of the last entry; state.db may be behind */
-    bool changed;           /* by more than the index: a command was applied */
-    uint64_t committed_us;  /* when state.db was last brought up to date */
+    uint64_t applied_index;   /* of the last entry; state.db may be behind */
+    struct {                  /* the last command, until its rows are in state.db's transaction */
+        Rh__Command *command; /* owned; NULL = they are */
+        struct state_result result;
+    } unwritten;
+    bool changed;          /* by more than the index: a command was applied */
+    uint64_t committed_us; /* when state.db was last brought up to date */
     struct watermark *watermark;
     struct coordinator *machine;
     struct table peers;

@@ -61,10 +61,22 @@ static void inject_applied(const struct daemon *d, const Rh__Command *command,
 #endif
 }
 
+/* The rows of the last command. Nothing may have changed the state since it was applied. */
+static void write_rows(struct daemon *d)
+{
+    if (d->unwritten.command == NULL) {
+        return;
+    }
+    state_db_apply(d->db, &d->state, d->unwritten.command, &d->unwritten.result);
+    state_result_fini(&d->unwritten.result);
+    command_free(d->unwritten.command);
+    d->unwritten.command = NULL;
+}
+
 static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes bytes)
 {
     struct daemon *d = context;
-    struct state_result result = {0};
+    struct state_result *result = &d->unwritten.result;
     Rh__Command *command = command_get(bytes);
 
     if (command == NULL) {
@@ -77,29 +89,29 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
                   index);
         exit(70);
     }
-    state_apply(&d->state, command, &result);
-    state_db_apply(d->db, &d->state, command, &result);
+    write_rows(d);
+    state_apply(&d->state, command, result);
+    d->unwritten.command = command;
     d->changed = true;
-    inject_applied(d, command, &result);
+    inject_applied(d, command, result);
     struct coordinator_event event = {.type = COORDINATOR_APPLIED,
                                       .tag = tag,
                                       .index = index,
                                       .command = command,
-                                      .result = &result};
+                                      .result = result};
     daemon_step(d, &event);
-    state_result_fini(&result);
-    command_free(command);
 }
 
 static void on_applied(void *context, uint64_t index)
 {
     struct daemon *d = context;
 
-    // Outcomes first: ids are held until they come. The next entry of the log, its thread and the
-    // plans of what begins next wait for nobody who waits.
+    // Outcomes first: ids are held until they come. The rows of the entry, the next one of the log,
+    // its thread and the plans of what begins next wait for nobody who waits.
     if (d->links != NULL) {
         links_flush(d->links);
     }
+    write_rows(d);
     d->applied_index = index; // state.db gets it soon: daemon_commit_state()
     watermark_put(d->watermark, d->state.number, index);
     daemon_heed_state(d);
