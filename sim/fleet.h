@@ -456,7 +456,7 @@ struct fleet {
     uint64_t floods;
     uint64_t resumed; /* sessions, through another gateway */
     uint64_t restores;
-    uint64_t taken_over; /* the version of the last take-over */
+    uint64_t taken_over; /* the version of the first take-over; 0 = there was none */
     bool past;           /* the coordinators run on old copies of their files … */
     bool past_seen;      /* … and the operator was told */
     uint64_t past_era; /* the last in which they did: its numbers may have two meanings; 0 = none */

@@ -51,7 +51,6 @@ void check_trouble(const struct fleet *f, struct sim_node *n)
 /* All that the moved vnodes' actors had is gone with their node. */
 static void lose_moved(struct fleet *f, const Rh__CommandReassign *command, uint64_t version)
 {
-    f->taken_over = version;
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         struct entity *e = &f->ledger.entity[i];
         const ring_hit hit =

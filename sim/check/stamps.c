@@ -61,6 +61,9 @@ void check_stamps(struct fleet *f, const Rh__Command *command, const struct stat
                          l->former_version < ring->version && l->former_restores == f->restores &&
                          !past_doubts(f, ring->version);
 
+    for (size_t i = 0; f->taken_over == 0 && i < ring->vnode_count; i++) {
+        f->taken_over = ring->vnode[i].cold;
+    }
     for (size_t i = 0; follows && i < ring->vnode_count; i++) {
         const struct ring_vnode *now = &ring->vnode[i];
         const uint32_t to = i + 1 < ring->vnode_count ? now[1].from : ring->cell_count;
