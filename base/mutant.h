@@ -206,6 +206,7 @@
  */
 #define MUTANT_PROMISE_LIST(X)                                                             \
     X(M_OLDCOPY, "a leader goes on though nodes know more than it")                        \
+    X(M_JUDGEDLATE, "who told more than was drawn is judged by what was drawn since then") \
     X(M_STOPFORGOTTEN, "who dies while it stops is forgotten as if it had been removed")   \
     X(M_SECONDWISH, "an operator's question that crosses its answer is a second wish")     \
     X(M_TOOSURE, "a restarted leader draws numbers before it has heard who may know more") \
@@ -217,6 +218,7 @@
     X(M_NAME, "whoever says an incarnation is it, whatever its name")              \
     X(M_ANYSOURCE, "state of a transaction is taken from any link")                \
     X(M_OLDPREPARE, "a PREPARE below one in the book that has its cells is taken") \
+    X(M_DRAWNTWICE, "a PREPARE of a known number is that one, whatever it moves")  \
     X(M_MERGEDIN, "what came waits for a vnode that names its transaction")        \
     X(M_LISTEDPART, "what was listed in part and came warm is not listed")         \
     X(M_ENDEDIMAGE, "what went ahead of a hold stands though its actor ended")     \

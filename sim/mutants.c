@@ -240,6 +240,8 @@ static const struct {
     {"M_BACKUPLEASE",
      "a coordinator that restarts waits for the nodes, too: coordinator_story_test.c plants it"},
     {"M_STOPFORGOTTEN", "no checker asks who is listed: coordinator_story_test.c plants it"},
+    {"M_JUDGEDLATE", "a number is seldom drawn meanwhile: coordinator_story_test.c plants it"},
+    {"M_DRAWNTWICE", "a number is seldom drawn twice: tests/node/host_story_test.c plants it"},
     {"M_SECONDWISH", "no operator here has a rival: coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},

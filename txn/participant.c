@@ -160,13 +160,31 @@ static bool arcs_are_sound(const struct prepare *prepare)
     return true;
 }
 
+/* A number is drawn once. For something else it is drawn anew, by coordinators whose files went
+ * back (hole 54). */
+static bool arcs_equal(const struct prepare *a, const struct prepare *b)
+{
+    bool equal = a->base == b->base && a->arc_count == b->arc_count;
+
+    for (size_t i = 0; equal && i < a->arc_count; i++) {
+        const struct part_arc *x = &a->arc[i];
+        const struct part_arc *y = &b->arc[i];
+
+        equal = x->from == y->from && x->to == y->to && x->out == y->out && x->peer == y->peer;
+    }
+    return equal;
+}
+
 enum part_verdict participant_examine(const struct participant *p, const struct prepare *prepare,
                                       uint64_t version)
 {
     const struct part *superseded = participant_find(p, prepare->supersedes);
 
-    if (participant_find(p, prepare->txn) != NULL) {
-        return VERDICT_AGAIN;
+    const struct part *same = participant_find(p, prepare->txn);
+
+    if (same != NULL) {
+        return arcs_equal(&same->prepare, prepare) || mutant(M_DRAWNTWICE) ? VERDICT_AGAIN
+                                                                           : VERDICT_REFUSE;
     }
     if (!mutant(M_REPLAY) &&
         (is_taken(p, prepare->txn) ||

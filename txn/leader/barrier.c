@@ -72,6 +72,7 @@ void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *messa
     own->waiting = mem_resize(own->waiting, (own->count + 1) * sizeof *own->waiting);
     control_put(&bytes, message);
     own->waiting[own->count].peer = peer;
+    own->waiting[own->count].drawn = past_drawn(c);
     own->waiting[own->count].message = control_get(buffer_bytes(&bytes));
     buffer_fini(&bytes);
     if (own->waiting[own->count].message != NULL) {
@@ -91,9 +92,12 @@ bool barrier_has(const struct coordinator *c, Rh__Control__BodyCase body)
 }
 
 /* A message that came before the barrier which is now done. */
-static void decide(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
+static void decide(struct coordinator *c, struct leader_peer *peer,
+                   const struct waiting_message *waiting)
 {
-    if (past_shows(c, peer, message)) {
+    const Rh__Control *message = waiting->message;
+
+    if (past_shows(c, peer, message, &waiting->drawn)) {
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_REGISTER_) {
@@ -122,7 +126,7 @@ void barrier_done(struct coordinator *c, enum err error)
         struct leader_peer *peer = peers_find(c, c->barrier.waiting[i].peer);
 
         if (peer != NULL) {
-            decide(c, peer, c->barrier.waiting[i].message);
+            decide(c, peer, &c->barrier.waiting[i]);
         }
     }
     drop(c, count);

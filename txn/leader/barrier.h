@@ -6,9 +6,11 @@
 #define TXN_LEADER_BARRIER_H
 
 #include "txn/leader/coordinator.h"
+#include "txn/leader/past.h"
 
 struct waiting_message {
     uint64_t peer;
+    struct drawn drawn;   /* when it came */
     Rh__Control *message; /* owned */
 };
 

@@ -76,18 +76,24 @@ void past_note(struct coordinator *c, enum past_teller teller, const char *name,
         of[teller].effect);
 }
 
-bool past_knows_more(const struct coordinator *c, const Rh__Control *message)
+struct drawn past_drawn(const struct coordinator *c)
+{
+    return (struct drawn){.version = c->state->view.ring.version, .number = c->state->number};
+}
+
+bool past_knows_more(const struct drawn *drawn, const Rh__Control *message)
 {
     const bool tells = message->body_case == RH__CONTROL__BODY_RENEW ||
                        message->body_case == RH__CONTROL__BODY_POLL ||
                        message->body_case == RH__CONTROL__BODY_GET_CONFIG;
 
-    return tells && (version_of(message) > c->state->view.ring.version ||
-                     number_of(message) > c->state->number);
+    return tells && (version_of(message) > drawn->version || number_of(message) > drawn->number);
 }
 
-bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message)
+bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message,
+                const struct drawn *drawn)
 {
+    const struct drawn now = past_drawn(c);
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
     const uint64_t version = version_of(message);
     const uint64_t number = number_of(message);
@@ -95,7 +101,7 @@ bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Contr
     if (mutant(M_OLDCOPY)) {
         return false;
     }
-    if (!past_knows_more(c, message)) {
+    if (!past_knows_more(mutant(M_JUDGEDLATE) ? &now : drawn, message)) {
         if (node != NULL && message->body_case == RH__CONTROL__BODY_RENEW) {
             past_denied(c, node);
         }

@@ -24,14 +24,25 @@ struct past {
     uint64_t denied[RING_NODES_MAX + 1]; /* by slot: incarnation that knows nothing newer */
 };
 
+/* What was drawn here up to a moment. */
+struct drawn {
+    uint64_t version;
+    uint64_t number; /* of a transaction */
+};
+
+/* past_drawn() returns what is drawn by now. */
+struct drawn past_drawn(const struct coordinator *c);
 /* past_born() notes that this process begins now. */
 void past_born(struct coordinator *c);
 /* The sender of `message` knows what is not here: this is an older copy, or I don't know yet that I
  * fell. */
-bool past_knows_more(const struct coordinator *c, const Rh__Control *message);
+bool past_knows_more(const struct drawn *drawn, const Rh__Control *message);
 
-/* The message tells that this database is an older copy: nothing is promised on it. */
-bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message);
+/* The message, which came when no more was drawn than `drawn`, tells that this database is an older
+ * copy: nothing is promised on it. What I drew since then may be the very number that it tells of,
+ * for something else. */
+bool past_shows(struct coordinator *c, struct leader_peer *peer, const Rh__Control *message,
+                const struct drawn *drawn);
 /* past_note() keeps that `name` knows a number that was never drawn here. */
 void past_note(struct coordinator *c, enum past_teller teller, const char *name, uint64_t knows);
 /* True if somebody showed that the database is one of the past: no number is drawn in this era, for
