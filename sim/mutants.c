@@ -328,7 +328,8 @@ static bool is_elsewhere(enum mutant m)
            m == M_REBINDONCE || m == M_PROBEONCE || m == M_PROBESAGAIN || m == M_RELAY ||
            m == M_EARLIERCOUNTS || m == M_NOTETWICE || m == M_SEENUNTOLD || m == M_UNASKED ||
            m == M_COLDLOST || m == M_LATEREFUSAL || m == M_SLEEPERASKED || m == M_PUTOFFRUNS ||
-           m == M_SECONDWISH || m == M_STOPFORGOTTEN || m == M_NOPOLL || m == M_RESTLESS;
+           m == M_JUDGEDLATE || m == M_SECONDWISH || m == M_STOPFORGOTTEN || m == M_NOPOLL ||
+           m == M_RESTLESS;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

@@ -627,7 +627,10 @@ bool raft_model_put_back(struct raft_model *r, size_t keep)
     struct state state;
 
     replay_entries(r, keep, &state);
-    if (!state.begun) {
+    // Of longer leases than the backup has a restore is told by who restores. Files of before it
+    // don't know of them, so no coordinator could.
+    const bool forgets = state.view.era < r->truth.view.era && state.lease_us < r->truth.lease_us;
+    if (!state.begun || forgets) {
         state_fini(&state);
         return false;
     }
