@@ -6,14 +6,7 @@
 #include "sim/worker.h"
 
 #include "base/mem.h"
-
-#include <string.h>
-
-struct late_answer {
-    uint64_t number;
-    int status;
-    size_t size;
-};
+#include "node/runtime/late_answers.h"
 
 uint64_t sim_worker_clock(const struct sim_worker *w)
 {
@@ -60,35 +53,28 @@ static void hand_out(struct sim_worker *w, const struct call_answer *answer)
 
 static void hand_out_late(struct sim_worker *w)
 {
-    struct buffer all = w->late_answers;
-    struct late_answer late;
+    struct buffer late = w->late_answers;
+    struct bytes left = buffer_bytes(&late);
+    struct call_answer answer;
 
     w->late_answers = (struct buffer){0};
-    for (size_t at = 0; at < all.size; at += sizeof late + late.size) {
-        memcpy(&late, all.data + at, sizeof late);
-        hand_out(
-            w,
-            &(struct call_answer){.number = late.number,
-                                  .status = late.status,
-                                  .payload = bytes_of(all.data + at + sizeof late, late.size)});
+    while (late_answers_next(&left, &answer)) {
+        hand_out(w, &answer);
     }
-    buffer_fini(&all);
+    buffer_fini(&late);
 }
 
 void sim_worker_answer(struct sim_worker *w, const struct call_answer *answer)
 {
-    const struct late_answer late = {answer->number, answer->status, answer->payload.size};
-
     if (w->rests) {
         sim_worker_tick(w); // what was due meanwhile comes first
     }
-    if (!node_is_past_the_end(w->fleet, w->node)) {
+    if (node_is_past_the_end(w->fleet, w->node)) {
+        w->rests = true;
+        late_answers_put(&w->late_answers, answer);
+    } else {
         hand_out(w, answer);
-        return;
     }
-    w->rests = true;
-    buffer_put(&w->late_answers, &late, sizeof late);
-    buffer_put(&w->late_answers, answer->payload.data, answer->payload.size);
 }
 
 void sim_worker_tick(struct sim_worker *w)

@@ -34,7 +34,7 @@ struct sim_worker {
     uint64_t told_us;           /* when the newest arrives there */
     uint64_t takes_us;          /* what is done now takes so long; set by the caller */
     bool rests;                 /* something may be due since before the lease's hard end */
-    struct buffer late_answers; /* that came meanwhile: struct late_answer and payload, by turns */
+    struct buffer late_answers; /* that came meanwhile */
     bool closing;
     /* Arrived: true if that is all. NULL = the host and its calls are told of everything. */
     bool (*arrived)(struct sim_worker *w, const struct sim_completed *t);

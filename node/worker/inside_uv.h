@@ -17,13 +17,6 @@ enum {
     WORKER_PROFILE_US = 50, /* less time than that is not noted in a counter */
 };
 
-/* The answer of a call that came after the lease's end. */
-struct late_answer {
-    uint64_t number;
-    int status;
-    size_t size;
-};
-
 struct worker {
     struct worker_config config;
     pthread_t thread;
@@ -50,7 +43,7 @@ struct worker {
     bool looked;                /* the clock was read just now, and nobody has run since */
     struct at_once *at_once;    /* what worker_run_one() does, unless something else was said; or
                                    NULL */
-    struct buffer late_answers; /* struct late_answer and payload, one after the other */
+    struct buffer late_answers; /* late_answers_put() */
 
     /* The protocol thread's own. */
     struct batch *making; /* NULL = none */

@@ -8,8 +8,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mutant.h"
-
-#include <string.h>
+#include "node/runtime/late_answers.h"
 
 enum { TICK_US = 5000 }; /* timers wait no longer behind messages */
 
@@ -50,38 +49,31 @@ static void discard(struct worker *w, const struct submission *s)
     w->saving = false;
 }
 
-static void answer(struct worker *w, uint64_t number, int status, struct bytes payload)
-{
-    const struct call_answer a = {.number = number, .status = status, .payload = payload};
-
-    runtime_answer(w->runtime, &a);
-}
-
 /* Code of an actor that is deferred: not past the hard end, even if the watchdog lets it be. */
 static void answer_in_time(struct worker *w, const struct submission *s, struct bytes payload)
 {
-    const struct late_answer late = {s->ticket, s->status, payload.size};
+    const struct call_answer answer = {
+        .number = s->ticket, .status = s->status, .payload = payload};
 
-    if (!worker_is_past_the_end(w)) {
+    if (worker_is_past_the_end(w)) {
+        late_answers_put(&w->late_answers, &answer);
+    } else {
         runtime_perform(w->runtime, s, payload);
-        return;
     }
-    buffer_put(&w->late_answers, &late, sizeof late);
-    buffer_put(&w->late_answers, payload.data, payload.size);
 }
 
 static void hand_out_late(struct worker *w)
 {
-    struct buffer all = w->late_answers;
-    struct late_answer late;
+    struct buffer late = w->late_answers;
+    struct bytes left = buffer_bytes(&late);
+    struct call_answer answer;
 
     w->late_answers = (struct buffer){0};
-    for (size_t at = 0; at < all.size; at += sizeof late + late.size) {
-        memcpy(&late, all.data + at, sizeof late);
-        answer(w, late.number, late.status, bytes_of(all.data + at + sizeof late, late.size));
+    while (late_answers_next(&left, &answer)) {
+        runtime_answer(w->runtime, &answer);
         worker_leave(w);
     }
-    buffer_fini(&all);
+    buffer_fini(&late);
 }
 
 static void begin(struct worker *w, const struct queued *q)
