@@ -160,9 +160,8 @@ static bool arcs_are_sound(const struct prepare *prepare)
     return true;
 }
 
-/* A number is drawn once. For something else it is drawn anew, by coordinators whose files went
- * back (hole 54). */
-static bool arcs_equal(const struct prepare *a, const struct prepare *b)
+/* Else coordinators whose files went back have drawn its number a second time (hole 54). */
+static bool moves_the_same(const struct prepare *a, const struct prepare *b)
 {
     bool equal = a->base == b->base && a->arc_count == b->arc_count;
 
@@ -179,12 +178,11 @@ enum part_verdict participant_examine(const struct participant *p, const struct 
                                       uint64_t version)
 {
     const struct part *superseded = participant_find(p, prepare->supersedes);
-
     const struct part *same = participant_find(p, prepare->txn);
 
     if (same != NULL) {
-        return arcs_equal(&same->prepare, prepare) || mutant(M_DRAWNTWICE) ? VERDICT_AGAIN
-                                                                           : VERDICT_REFUSE;
+        return moves_the_same(&same->prepare, prepare) || mutant(M_DRAWNTWICE) ? VERDICT_AGAIN
+                                                                               : VERDICT_OTHER;
     }
     if (!mutant(M_REPLAY) &&
         (is_taken(p, prepare->txn) ||

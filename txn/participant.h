@@ -80,7 +80,14 @@ struct participant {
     size_t part_count;
 };
 
-enum part_verdict { VERDICT_STALE, VERDICT_AGAIN, VERDICT_FETCH, VERDICT_REFUSE, VERDICT_BEGIN };
+enum part_verdict {
+    VERDICT_STALE,
+    VERDICT_AGAIN,
+    VERDICT_OTHER, /* the book has another one under its number */
+    VERDICT_FETCH,
+    VERDICT_REFUSE,
+    VERDICT_BEGIN,
+};
 
 /* Take the message's fields. False if no node could mean it: no arcs, too many, or cells outside
  * `cells`. On true prepare_fini() frees it. */

@@ -195,10 +195,13 @@ static void examine(struct host *h, int coordinator, struct prepare *prepare)
         txn_vote(h, hold_of(participant_find(&h->txns.participant, prepare->txn)), coordinator);
         break;
     case VERDICT_REFUSE:
+        tell_refused(h, coordinator, prepare->txn, "too many transactions or invalid arcs");
+        break;
+    case VERDICT_OTHER:
         tell_refused(h,
                      coordinator,
                      prepare->txn,
-                     "too many transactions, invalid arcs, or a number that was drawn before");
+                     "its number was drawn before (docs/recovery.md#went-back)");
         break;
     case VERDICT_FETCH:
         host_want_version(h, prepare->base);

@@ -148,9 +148,9 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
         peers_told(c, peer, message->get_config);
         history_answer(c, peer->id, message->get_config);
-        // One gateway's word says what many would, and takes no place of those who want a lease.
         const struct drawn drawn = past_drawn(c);
 
+        // One gateway's word says what many would, and takes no place of those who want a lease.
         if (c->leading && past_knows_more(&drawn, message) &&
             (peer->role == ROLE_NODE || !barrier_has(c, RH__CONTROL__BODY_GET_CONFIG))) {
             barrier_wait(c, peer->id, message, true);

@@ -34,8 +34,8 @@ struct drawn {
 struct drawn past_drawn(const struct coordinator *c);
 /* past_born() notes that this process begins now. */
 void past_born(struct coordinator *c);
-/* The sender of `message` knows what is not here: this is an older copy, or I don't know yet that I
- * fell. */
+/* The sender of `message` knows of more than `drawn`, which was drawn here: this is an older copy,
+ * or I don't know yet that I fell. */
 bool past_knows_more(const struct drawn *drawn, const Rh__Control *message);
 
 /* The message, which came when no more was drawn than `drawn`, tells that this database is an older
