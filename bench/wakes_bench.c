@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the threads of a call between two nodes take that has nothing to do: how fast such calls
- * could be at most. Two processes; in each a thread that waits for its socket and for its workers,
- * and these, which wait for it. A message for all calls that are open goes from the one worker of
- * the first process to both workers of the second, and back. So a round passes six wake-ups one
- * after the other, as bench/calls has them with actors of a kind that is not brief.
+ * What the threads of a call between two nodes cost if the call itself costs nothing: what calls
+ * are compared with. There are two processes; in each a thread that waits for its socket and for
+ * its workers, and these, which wait for it. A message for all calls that are open goes from the
+ * one worker of the first process to both workers of the second, and back. So a round passes six
+ * wake-ups one after the other, as bench/calls has them with actors of a kind that is not brief.
  *
  *     wakes_bench COUNT DEPTH
  *
