@@ -72,11 +72,16 @@ class Page:
         return told
 
     def fleet_is(self, trend=0):
-        status, _, told = self.get(f"/fleet?trend={trend}" if trend else "/fleet")
-        return told if status == 200 else {}
+        """What the page shows as soon as the leader answers it in time; it says 503 meanwhile."""
+
+        def shown():
+            status, _, told = self.get(f"/fleet?trend={trend}" if trend else "/fleet")
+            return told if status == 200 else None
+
+        return until("the leader answers the page", shown)
 
     def node(self, name):
-        return next((n for n in self.fleet_is().get("nodes", []) if n["name"] == name), None)
+        return next((n for n in self.fleet_is()["nodes"] if n["name"] == name), None)
 
     def answers(self, headers=()):
         text = self.get("/metrics", headers)[2]
