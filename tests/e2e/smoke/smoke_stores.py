@@ -71,13 +71,13 @@ class Pair:
             threading.Thread(target=pump, daemon=True).start()
 
     def hang_up(self, *ends):
+        if self.losing:  # said first: whoever notices the end may ask for it at once
+            self.proxy.cut.set()
         for end in ends:
             try:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # it is closed
-        if self.losing:
-            self.proxy.cut.set()
 
     def to_server(self):
         while data := self.receive(self.client):
