@@ -67,7 +67,7 @@ def the_ledger_is_clean_through_a_drain_and_a_killed_gateway(binary):
             fleet.node(name, bots_kind(fleet))
         g1, first = gateway(fleet, "g1")
         g2, second = gateway(fleet, "g2")
-        words = ("--n", "200", "--time", "4s", "--check", "count", "--script", script(fleet))
+        words = ("--n", "200", "--time", "15s", "--check", "count", "--script", script(fleet))
         run = played(fleet, f"{first},{second}", *words)
         until("they are in", lambda: figures(g1)["bound_clients"] + figures(g2)["bound_clients"] >= 150)
         fleet.tell("node", "drain", "n1")
