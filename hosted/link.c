@@ -154,9 +154,11 @@ static void end(struct hosted_link *l, Rh__Host__Reason reason, const char *text
              reason_words[reason],
              l->actors.count,
              text);
-    hosted_turns_part(l);
+    // Counted first: whoever hears from another thread that its actor failed finds it in the
+    // figures.
     (void)atomic_fetch_add(&h->stats.ended[reason], 1);
     (void)atomic_fetch_sub(&h->stats.hosts, was_welcome ? 1 : 0);
+    hosted_turns_part(l);
     h->on_output(h->context); // to be closed
 }
 
