@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,23 +28,65 @@ extern char **environ;
 
 enum { READY_MS = 20000, STOP_MS = 8000, LOG_SHOWN_SIZE = 3000 };
 
-/* A port that is free now. The system does not give it away again at once. */
-static uint16_t free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t size = sizeof address;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    uint16_t port = 0;
+/* Blocks of ports for coordinators, above those of tests/e2e/fleet.py and below those that the
+ * kernel gives to connections: so the port of a coordinator that was killed is nobody else's
+ * meanwhile. */
+enum { PORTS_FIRST = 32000, PORT_BLOCKS = 256 };
 
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        getsockname(fd, (struct sockaddr *)&address, &size) == 0) {
-        port = ntohs(address.sin_port);
-    }
+static bool is_free(uint16_t port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int yes = 1;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool bound = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                       bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+
     if (fd >= 0) {
         (void)close(fd);
     }
-    return port;
+    return bound;
+}
+
+/* A name in the kernel that one demo has at a time, and that goes with its process. -1: another has
+ * it. */
+static int hold_block(unsigned block)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ringhold-demo-ports-%u", block);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool take_ports(struct fleet *f)
+{
+    for (unsigned turn = 0; turn < PORT_BLOCKS; turn++) {
+        const unsigned block = ((unsigned)getpid() + turn) % PORT_BLOCKS;
+        unsigned count = 0;
+
+        f->ports_held = hold_block(block);
+        while (f->ports_held >= 0 && count < FLEET_COORDINATORS) {
+            f->port[count] = (uint16_t)(PORTS_FIRST + block * FLEET_COORDINATORS + count);
+            if (!is_free(f->port[count])) {
+                (void)close(f->ports_held);
+                f->ports_held = -1;
+            }
+            count++;
+        }
+        if (f->ports_held >= 0) {
+            return true;
+        }
+    }
+    (void)fprintf(stderr,
+                  "ringhold demo: no %d ports in a row are free from %d on\n",
+                  FLEET_COORDINATORS,
+                  PORTS_FIRST);
+    return false;
 }
 
 bool fleet_init(struct fleet *f)
@@ -52,11 +95,14 @@ bool fleet_init(struct fleet *f)
     size_t used = 0;
     size_t peers = 0;
 
-    *f = (struct fleet){0};
+    *f = (struct fleet){.ports_held = -1};
     if (!beside_find("ringhold", f->ringhold, sizeof f->ringhold)) {
         (void)fprintf(stderr,
                       "ringhold demo: no program `ringhold` is beside %s or in ../../bin\n",
                       f->ringhold);
+        return false;
+    }
+    if (!take_ports(f)) {
         return false;
     }
     (void)snprintf(
@@ -73,7 +119,6 @@ bool fleet_init(struct fleet *f)
     for (unsigned i = 0; i < FLEET_COORDINATORS; i++) {
         const char *comma = i == 0 ? "" : ",";
 
-        f->port[i] = free_port();
         used += (size_t)snprintf(f->coordinators + used,
                                  sizeof f->coordinators - used,
                                  "%s127.0.0.1:%u",
@@ -382,6 +427,7 @@ void fleet_stop(struct fleet *f, bool keep)
     stop_those(f, 'g');
     stop_those(f, 'n');
     stop_those(f, 'c');
+    (void)close(f->ports_held);
     if (keep) {
         (void)printf("kept: %s\n", f->folder);
     } else {

@@ -29,12 +29,13 @@ struct fleet {
     char peers[256];        /* 1=host:port,… */
     char gateway[64];       /* host:port of its RESP listener */
     uint16_t port[FLEET_COORDINATORS];
+    int ports_held; /* no other demo has them while this is open */
     struct child child[FLEET_CHILDREN_MAX];
     size_t child_count;
     const char *history; /* RINGHOLD_HISTORY of all; NULL = none */
 };
 
-/* Make the folder, choose ports. False after printing why. */
+/* Choose ports, make the folder. False after printing why. */
 bool fleet_init(struct fleet *f);
 /* Start one; waits until it is ready. False after printing why. `id` is 1..3. */
 bool fleet_start_coordinator(struct fleet *f, unsigned id);
