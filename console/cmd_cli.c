@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, KINDS_WAIT_MS = 500, LINE_SIZE = 1024 * 1024 };
+enum { PATH_SIZE = 4096, KINDS_WAIT_MS = 3000, LINE_SIZE = 1024 * 1024 };
 
 struct console {
     struct query q;
@@ -149,7 +149,9 @@ static void run_terminal(struct console *c)
 {
     char path[PATH_SIZE];
 
-    learn_kinds(c);
+    if (c->resp[0] == '\0') { // with --resp no kind is completed
+        learn_kinds(c);
+    }
     terminal_start("ringhold> ", history(path), take, word, c);
     while (!c->ends && !c->way->do_->failed(c->way)) {
         turn(c, false);
