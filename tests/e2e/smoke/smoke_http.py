@@ -169,7 +169,7 @@ def hostile_requests_are_refused(binary):
     call = b"POST /v1/actors/0/ada HTTP/1.1\r\n" + host
     with Fleet(binary) as fleet:
         g, address = start(fleet)
-        hasty = fleet.gateway("g2", ["--http", "127.0.0.1:0", "--opening-time", "200ms"])
+        hasty = fleet.gateway("g2", ["--http", "127.0.0.1:0", "--opening-time", "2s"])
         hidden = call + b"Content-Length: 6\r\n\r\nhidden"
         cases = {
             b"400 ": (call + b"Content-Length: 4\r\nContent-Length: 80\r\n\r\nabcd" + hidden,
@@ -177,7 +177,7 @@ def hostile_requests_are_refused(binary):
                       call + b"X: y\n" + hidden, call + b" folded\r\n\r\n" + hidden, b"\x16\x03\x01\x00\x05hello"),
             b"431 ": (call + b"X: " + b"y" * 9000,), b"505 ": (b"GET / HTTP/2.0\r\n\r\n",),
             b"501 ": (call + b"Transfer-Encoding: gzip\r\n\r\n",), b"417 ": (call + b"Expect: x\r\n\r\n",),
-            b"408 ": (call + b"X: y\r\n",),  # a header that never ends: the time is over in a second or two
+            b"408 ": (call + b"X: y\r\n",),  # a header that never ends: the time is over in some seconds
         }  # fmt: skip
         for status, texts in cases.items():
             for text in texts:

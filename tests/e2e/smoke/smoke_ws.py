@@ -201,7 +201,7 @@ def broken_rules_are_closed(binary):
 def the_slow_are_closed(binary):
     """Who stops at any place of the handshake goes, by the time since it came."""
     with Fleet(binary) as fleet:
-        gateway, address = start(fleet, "--opening-time", "500ms")
+        gateway, address = start(fleet, "--opening-time", "2s")
         good = answered(address)
         whole = websocket.request(address, KEY)
         slow = [websocket.connect(address) for _ in range(4)]
@@ -308,7 +308,7 @@ def those_who_wait_to_be_told_are_few(binary):
             s.close()
         assert good.ask(b"a", b"still here").payload == b"still here"
     with Fleet(binary) as fleet:
-        gateway, address = start(fleet, "--address-clients", "1", "--opening-time", "500ms")
+        gateway, address = start(fleet, "--address-clients", "1", "--opening-time", "2s")
         good = answered(address)
         with websocket.connect(address) as s, s.makefile("rb") as file:
             assert websocket.answer(file)[0] == 408
