@@ -60,7 +60,7 @@ def a_deploy_adds_a_kind_node_by_node(binary):
         until("a round of the new kind", lambda: loads[1].rounds > 2 or loads[1].failed)
         counts = [load.done() for load in loads]
         print(f"# requests: {counts[0]} of the old kind, {counts[1]} of the new one, none lost")
-        assert hasty("GET", loads[1].ids[0]) == str(loads[1].rounds)
+        assert Resp(gateway.resp)("GET", loads[1].ids[0]) == str(loads[1].rounds)
         healthy(fleet)
 
 
