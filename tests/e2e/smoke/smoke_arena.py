@@ -50,7 +50,7 @@ def no_gold_is_lost_and_none_is_made(binary):
         gateway = fleet.gateway("g1", ["--frames", "127.0.0.1:0"])
         redis = Resp(gateway.resp)
         until("a player answers", lambda: (succeeds(redis, "CALL", "x", "hello") or "").startswith("you "))
-        words = [arena.program, "bots", "-gateways", gateway.fields["frames"], "-n", "30", "-time", "20s"]
+        words = [arena.program, "bots", "-gateways", gateway.fields["frames"], "-n", "30", "-time", "2m"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as bots:
             until("they play", lambda: won(redis) >= 5)
             fleet.process("host-n1").kill().wait()
@@ -62,6 +62,7 @@ def no_gold_is_lost_and_none_is_made(binary):
             until("they play on", more(redis))
             fleet.process("n3").kill().wait()
             until("they play on", more(redis))
+            bots.terminate()  # all is seen: now they count
             out, err = bots.communicate(timeout=120)
         assert bots.returncode == 0 and "300 gold, as in the beginning" in out, (out, err)
         print("# " + out.strip())
