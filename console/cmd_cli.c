@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, KINDS_WAIT_MS = 3000, LINE_SIZE = 1024 * 1024 };
+enum { PATH_SIZE = 4096, KINDS_WAIT_MS = 1000, LINE_SIZE = 1024 * 1024 };
 
 struct console {
     struct query q;
