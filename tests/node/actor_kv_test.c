@@ -216,6 +216,61 @@ static void its_value_moves(void **state)
     runtime_rig_close(&t);
 }
 
+/* `size` letters from `first` on, behind what `text` holds. */
+static void put_letters(char *text, char first, size_t size)
+{
+    const size_t begin = strlen(text);
+
+    for (size_t i = 0; i < size; i++) {
+        text[begin + i] = (char)(first + (char)(i % 13));
+    }
+    text[begin + size] = '\0';
+}
+
+/* A command with so many letters, and what is answered to it and to a GET behind it. */
+static void ask_with(struct runtime_rig *t, const char *command, const char *answer, char first,
+                     size_t size, const char *held)
+{
+    char line[256];
+    char expected[256];
+
+    (void)snprintf(line, sizeof line, "%s k ", command);
+    put_letters(line, first, size);
+    assert_string_equal(run_command(t, line), answer);
+    (void)snprintf(expected, sizeof expected, "b:%s", held);
+    put_letters(expected, first, size);
+    assert_string_equal(run_command(t, "GET k"), expected);
+}
+
+/* Short values stand elsewhere than long ones: each size after each other one, by each command. */
+static void short_and_long_values_follow_one_another(void **state)
+{
+    static const size_t sizes[] = {1, 16, 40, 70, 71, 72, 96};
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
+    struct runtime_rig t;
+
+    (void)state;
+    runtime_rig_open(&t, &actor_kv, NULL);
+    for (size_t at = 0; at < (size_t)SIZES * SIZES; at++) {
+        const size_t before = sizes[at / SIZES];
+        const size_t after = sizes[at % SIZES];
+        char held[256] = "b:";
+        char count[32];
+
+        put_letters(held, 'a', before);
+        ask_with(&t, "SET", "s:OK", 'a', before, "");
+        ask_with(&t, "GETSET", held, 'n', after, "");
+        ask_with(&t, "SET", "s:OK", 'a', before, "");
+        (void)snprintf(count, sizeof count, "i:%zu", before + after);
+        ask_with(&t, "APPEND", count, 'n', after, held + 2);
+        runtime_rig_move(&t, &actor_kv, NULL);
+        put_letters(held, 'n', after);
+        assert_string_equal(run_command(&t, "GET k"), held);
+        assert_string_equal(run_command(&t, at % 2 == 0 ? "DEL k" : "EXISTS k"), "i:1");
+    }
+    runtime_rig_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_payload_is_a_command_line),
         cmocka_unit_test(a_value_has_a_limit),
         cmocka_unit_test(its_value_moves),
+        cmocka_unit_test(short_and_long_values_follow_one_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
