@@ -84,8 +84,12 @@ struct named activation_name(const struct rh_actor *a)
 
 void activation_fetch(const struct rh_actor *a)
 {
-    __builtin_prefetch(a->instance);
-    __builtin_prefetch((const uint8_t *)a->instance + 64);
+    const uint8_t *instance = a->instance;
+
+    if (instance != NULL) { // of some kinds there is none
+        __builtin_prefetch(instance);
+        __builtin_prefetch(instance + 64);
+    }
 }
 
 uint64_t activation_hash(const struct rh_actor *a)

@@ -129,7 +129,7 @@ void activation_free(struct rh_actor *a);
 void *activation_owner(const struct rh_actor *a);
 void activation_set_owner(struct rh_actor *a, void *owner);
 struct named activation_name(const struct rh_actor *a);
-/* Hint that the activation runs next: fetches its instance's memory. */
+/* Hint that the activation runs next: fetches the first 128 bytes of its instance. */
 void activation_fetch(const struct rh_actor *a);
 /* Return a hash of the actor's name. */
 uint64_t activation_hash(const struct rh_actor *a);
