@@ -28,10 +28,11 @@ extern char **environ;
 
 enum { READY_MS = 20000, STOP_MS = 8000, LOG_SHOWN_SIZE = 3000 };
 
-/* Blocks of ports for coordinators, above those of tests/e2e/fleet.py and below those that the
- * kernel gives to connections: so the port of a coordinator that was killed is nobody else's
- * meanwhile. */
-enum { PORTS_FIRST = 32000, PORT_BLOCKS = 256 };
+/* Blocks of ports for coordinators, below those of tests/e2e/fleet.py, which begin at 12000, and of
+ * those that the kernel gives to connections unless it is told otherwise: so the port of a
+ * coordinator that was killed is nobody else's meanwhile. */
+enum { PORTS_FIRST = 11200, PORT_BLOCKS = 256, PORTS_END = 12000 };
+_Static_assert(PORTS_FIRST + PORT_BLOCKS * FLEET_COORDINATORS <= PORTS_END, "they end below");
 
 static bool is_free(uint16_t port)
 {
@@ -83,9 +84,11 @@ static bool take_ports(struct fleet *f)
         }
     }
     (void)fprintf(stderr,
-                  "ringhold demo: no %d ports in a row are free from %d on\n",
+                  "ringhold demo: no %d ports in a row from %d to %d are free, or other demos have "
+                  "them\n",
                   FLEET_COORDINATORS,
-                  PORTS_FIRST);
+                  PORTS_FIRST,
+                  PORTS_END - 1);
     return false;
 }
 
@@ -427,7 +430,9 @@ void fleet_stop(struct fleet *f, bool keep)
     stop_those(f, 'g');
     stop_those(f, 'n');
     stop_those(f, 'c');
-    (void)close(f->ports_held);
+    if (f->ports_held >= 0) {
+        (void)close(f->ports_held);
+    }
     if (keep) {
         (void)printf("kept: %s\n", f->folder);
     } else {
