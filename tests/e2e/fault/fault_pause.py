@@ -96,9 +96,9 @@ def the_answers_of_a_node_that_serves_on_are_refused(binary):
         until("n2 is replaced", lambda: owners(fleet) == {"n1", "n3"})
         assert redis("GET", key) is None  # memory of a killed or paused node is lost
         assert redis("SET", key, "new") == "OK"
+        answers = [connection.read() for connection in late]
         victim.kill(signal.SIGCONT)
         paused = time.monotonic() - begin
-        answers = [connection.read() for connection in late]
 
         def refused_or_gone():
             """On a machine that was too slow the links have ended, and the late answers with them: none can come."""
@@ -108,6 +108,8 @@ def the_answers_of_a_node_that_serves_on_are_refused(binary):
 
         refused = until("its late answers are refused", refused_or_gone)
         assert redis("GET", key) == "new"
+        if refused == "0":
+            print(f"# not tried: n2 was paused for {paused:.1f} s, so its late answers went with its links")
         print(f"# {refused} late answers refused; the clients got {sorted(set(map(str, answers)))}")
         assert "old" not in answers
 
