@@ -69,16 +69,21 @@ static inline void rig_free(struct rig *r)
     folder_remove(r->folder);
 }
 
-/* Let time pass until something more was told. */
-static inline void pass(struct rig *r, enum verb verb)
+/* Let time pass until something more was told than `before`. */
+static inline void pass_from(struct rig *r, enum verb verb, size_t before)
 {
-    const size_t before = r->t.told[verb];
     const struct timespec pause = {.tv_nsec = 1000000};
 
     while (r->t.told[verb] == before) {
         runtime_tick(r->t.runtime, clock_boottime_us());
         (void)nanosleep(&pause, NULL);
     }
+}
+
+/* Let time pass until something more was told. */
+static inline void pass(struct rig *r, enum verb verb)
+{
+    pass_from(r, verb, r->t.told[verb]);
 }
 
 /* The answer to a payload, however long it takes. */
