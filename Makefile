@@ -272,7 +272,7 @@ smoke := $(filter-out $(if $(SAN),$(waiting:%=\%/smoke_%.py)),$(wildcard tests/e
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 seeds_of = $(wildcard tests/fuzz/seeds/$(patsubst %_fuzz,%,$(notdir $(1)))_*)
 run-check: all $(fuzzers)
-	@TEST_TIMEOUT=$(or $(TEST_TIMEOUT),$(if $(SAN),900,300)) $(run-tests) $(tests) $(foreach f,$(fuzzers),"$(f) --replay $(call seeds_of,$(f))") \
+	@TEST_TIMEOUT=$(or $(TEST_TIMEOUT),$(if $(SAN),2400,1200)) $(run-tests) $(tests) $(foreach f,$(fuzzers),"$(f) --replay $(call seeds_of,$(f))") \
 	    "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),$(if $(SAN),50,200))" $(smoke:%="% $(binary)")
 
 # Of check, what runs the program itself: on a build that the unit tests are not made for.
