@@ -303,11 +303,11 @@ model: setup-model ## spin on the protocol's models (DEEP=1, MODEL=NAME); ten mi
 e2e: setup-build-check-e2e ## faults on real processes (KILLS=6); ten minutes
 	+@$(submake) NEXT=1 $(out)-next/ringhold
 	+@$(submake) $(faulty) run-e2e
-# The longest first, and as two.
+# The longest first, and as two. LEASE= is that of the players who trade: many tests at once leave a node no CPU for a second.
 kills  := tests/e2e/fault/fault_kills.py
 faults := $(filter-out $(kills),$(wildcard tests/e2e/fault/*.py))
 run-e2e: $(binary) $(plugins)
-	@SHOW=1 KILLS=$(or $(KILLS),6) TEST_TIMEOUT=1200 $(run-tests) \
+	@SHOW=1 KILLS=$(or $(KILLS),6) LEASE=$(or $(LEASE),3s) TEST_TIMEOUT=1200 $(run-tests) \
 	    "$(kills) $(binary) coordinators" "$(kills) $(binary) nodes" $(faults:%="% $(binary)")
 
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).

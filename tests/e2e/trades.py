@@ -7,7 +7,8 @@ server of its store. For fault_gifts.py and fault_gifts_judged.py.
         caller("ann", "give bob 3")      # 7; POOR; DID_NOT_RUN; None: nobody knows
         trades.hurt(trades.draw(random.Random(1)), go_on)
 
-LEASE=3s: where the machine is too busy for a lease of 1 s, so that nodes end by themselves, which is counted as "fenced".
+LEASE=3s: where the machine is too busy for a lease of 1 s (make e2e), so that nodes end by themselves, which is counted as
+"fenced".
 """
 import collections
 import os
@@ -68,6 +69,22 @@ class Caller:
         return None
 
 
+def earned(ask, player, amount):
+    """Give a player its first gold, while nobody gives any away, and return what was answered, or what it has. A node may end by
+    itself on a busy machine before anything is hurt: what did not run is asked again, and so is what may have run but has not."""
+
+    def gold():
+        answer = ask(player, "gold")
+        return None if answer in (None, DID_NOT_RUN) else (answer,)
+
+    while True:
+        answer = ask(player, f"earn {amount}")
+        if answer is None:
+            answer = until(f"{player} says what it has", gold)[0]
+        if answer not in (DID_NOT_RUN, 0):
+            return answer
+
+
 class Trades:
     def __init__(self, fleet, store, binary, env=None):
         self.fleet, self.store = fleet, store
@@ -111,7 +128,8 @@ class Trades:
         before = process.log_count(LINK_LOST)
         with open(self.lost(node), "w", encoding="ascii") as file:
             file.write("answer-sent\n")
-        until("answers are lost", lambda: process.log_count(LINK_LOST) > before)
+        # One that ended by itself loses none any more, and is as dead as it is to be.
+        until("answers are lost", lambda: not process.running or process.log_count(LINK_LOST) > before)
         self.kill(node)
         os.remove(self.lost(node))
 
@@ -162,7 +180,8 @@ class Trades:
             self.deaths["servers away for long"] += time.monotonic() - begin > AWAY_S
         go_on()  # calls revive(), too
         for name in names:
-            if name != SERVER:
+            # A node that had ended by itself before it was killed was started again by revive().
+            if name != SERVER and not self.fleet.process(name).running:
                 self.start(name)
         return names
 

@@ -14,7 +14,7 @@ import time
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import durable
 from fleet import Fleet, main, until
-from trades import DID_NOT_RUN, POOR, Caller, Trades
+from trades import DID_NOT_RUN, POOR, Caller, Trades, earned
 
 STORE = getattr(durable, os.environ.get("STORE", "Sqlite"))
 MINUTES = float(os.environ.get("MINUTES", "0"))
@@ -41,7 +41,7 @@ class Giver(threading.Thread):
     def earn(self):
         """Nothing is hurt yet, and nobody gives."""
         for i in self.mine:
-            assert self.call(f"p{i}", f"earn {START}") == START
+            assert earned(self.call, f"p{i}", START) == START
         self.begin.wait()
 
     def give(self):

@@ -21,7 +21,7 @@ sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
 import durable
 import judge
 from fleet import DEADLINE, Fleet, main, until
-from trades import DID_NOT_RUN, NODES, POOR, Caller, Trades
+from trades import DID_NOT_RUN, NODES, POOR, Caller, Trades, earned
 
 RUNS = int(os.environ.get("RUNS", "2"))
 SEED = int(os.environ.get("SEED", str(int(time.time()))))
@@ -76,9 +76,10 @@ class Book:
 class Trader(threading.Thread):
     """Fills some accounts, and then asks any of them for one thing at a time."""
 
-    def __init__(self, book, addresses, run, number):
+    def __init__(self, book, addresses, run, number, begin):
         super().__init__(daemon=True)
         self.book = book
+        self.begin = begin  # all have earned
         self.draw = random.Random(f"{SEED}.{run}.{number}")
         self.call = Caller(addresses, self.draw)
         self.mine = list(book.lines)[number::CLIENTS]
@@ -104,13 +105,15 @@ class Trader(threading.Thread):
 
     def run(self):
         try:
-            for account in self.mine:  # nobody has died yet
-                assert isinstance(self.ask(account, f"earn {START}"), int), account
+            for account in self.mine:  # nobody was killed yet
+                assert isinstance(earned(self.ask, account, START), int), account
+            self.begin.wait()
             while not self.stopping:
                 self.trade()
                 time.sleep(PAUSE_S)  # the rate of the load; nothing is waited for by it
         except Exception as error:  # told by who waits for it
             self.failed = error
+            self.begin.abort()
 
     def done(self):
         self.stopping = True
@@ -131,7 +134,8 @@ class Run:
         self.draw = random.Random(f"{SEED}.{number}")
         self.begin = time.monotonic()
         self.book = Book(number)
-        self.traders = [Trader(self.book, trades.addresses, number, i) for i in range(CLIENTS)]
+        begin = threading.Barrier(CLIENTS)
+        self.traders = [Trader(self.book, trades.addresses, number, i, begin) for i in range(CLIENTS)]
         self.history = os.path.join(os.path.dirname(trades.fleet.binary), f"gifts-{SEED}-{number}")
         self.killed = []
         self.operations = self.open = self.refused = 0
