@@ -304,10 +304,11 @@ e2e: setup-build-check-e2e ## faults on real processes (KILLS=6); ten minutes
 	+@$(submake) NEXT=1 $(out)-next/ringhold
 	+@$(submake) $(faulty) run-e2e
 # The longest first, and as two. LEASE= is that of the players who trade: many tests at once leave a node no CPU for a second.
+# TEST_TIMEOUT: the judge of histories may take 10 minutes for a key, and as long again to draw it.
 kills  := tests/e2e/fault/fault_kills.py
 faults := $(filter-out $(kills),$(wildcard tests/e2e/fault/*.py))
 run-e2e: $(binary) $(plugins)
-	@SHOW=1 KILLS=$(or $(KILLS),6) LEASE=$(or $(LEASE),3s) TEST_TIMEOUT=1200 $(run-tests) \
+	@SHOW=1 KILLS=$(or $(KILLS),6) LEASE=$(or $(LEASE),3s) TEST_TIMEOUT=2400 $(run-tests) \
 	    "$(kills) $(binary) coordinators" "$(kills) $(binary) nodes" $(faults:%="% $(binary)")
 
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).

@@ -21,8 +21,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Of one key: a longer one would say that it has too many operations to be judged.
-const patience = 60 * time.Second
+// Of one key: a longer one would say that it has too many operations to be judged. A machine with no CPU to spare may take
+// minutes for what else takes a second.
+const patience = 10 * time.Minute
 
 const never = math.MaxInt64 // when an operation ends of which nobody knows if it took effect
 
