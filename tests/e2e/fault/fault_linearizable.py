@@ -24,7 +24,7 @@ from fleet import DEADLINE, Fleet, Resp, RespError, healthy, main, number_of, pa
 
 MINUTES = float(os.environ.get("MINUTES", "0"))
 SEED = int(os.environ.get("SEED", str(int(time.time()))))
-LEASE_S = 2
+LEASE_S = 3
 # A move that a vote does not come for is given up soon, and of a node that is drained all moves at once.
 COORDINATORS = ["--lease", f"{LEASE_S}s", "--election-ms", "300", "--prepare-ms", "1000", "--vnodes", "16"]
 FENCED = {75, -signal.SIGABRT}  # how a node ends that finds itself so; the second: an actor was just running
@@ -245,18 +245,21 @@ class Faults:
         before = codes["OK"]
         until("the load goes on", lambda: codes["OK"] >= before + answers)
 
+    def revive(self):
+        """Start nodes again that no fault has ended: they were too slow for their lease on a busy machine."""
+        for name in NODES:
+            if not self.fleet.process(name).running:
+                code = self.fleet.process(name).popen.returncode
+                assert code in FENCED, (code, self.fleet.process(name).tail())
+                self.book.dies(self.since)
+                self.count["ended by itself"] += 1
+                start_node(self.fleet, name)
+
     def whole(self):
-        """Nodes that ended are there again, whatever moves now. One that no fault has ended was too slow for its lease on
-        a busy machine."""
+        """Nodes that ended are there again, whatever moves now."""
 
         def calm():
-            for name in NODES:
-                if not self.fleet.process(name).running:
-                    code = self.fleet.process(name).popen.returncode
-                    assert code in FENCED, (code, self.fleet.process(name).tail())
-                    self.book.dies(self.since)
-                    self.count["ended by itself"] += 1
-                    start_node(self.fleet, name)
+            self.revive()
             quiet, since = self.book.quiet(), now()
             if not {n["state"] for n in self.fleet.status()["nodes"]} <= {"live", "leaving"}:
                 return False
@@ -265,6 +268,22 @@ class Faults:
             return True
 
         until("all nodes live", calm)
+
+    def until_or_ended(self, what, victim, check):
+        """Wait for what a node does that no fault ends. One that ends by itself does it no more, and that is told by the
+        count of such; it is there again."""
+
+        def check_or_ended():
+            ended = not victim.running
+            self.revive()
+            return ended or check()
+
+        until(what, check_or_ended)
+
+    def settled(self, nodes=None):
+        """When all that ended by themselves are there again."""
+        self.revive()
+        self.fleet.settled(nodes)
 
     def replaced(self, victim):
         until("others have its ids", lambda: victim.name not in owners(self.fleet))
@@ -318,22 +337,24 @@ class Faults:
         victim = self.some(staying)
         before = victim.log_count(LINK_LOST)
         with self.lost(victim, "answer-sent"):
-            until("links are lost with answers", lambda: victim.log_count(LINK_LOST) >= before + LINKS)
+            enough = before + LINKS
+            self.until_or_ended("links are lost with answers", victim, lambda: victim.log_count(LINK_LOST) >= enough)
 
     def votes_lost(self):
         """Others have the state of its actors, and the moves are given up. It changes, and moves again."""
         self.stay()
-        self.fleet.settled(NODES)
+        self.settled(NODES)
         victim = self.some(NODES)
         before, probes = self.given_up(victim), self.probes(victim, COPIES)
         for probe in probes:
             self.answered(probe, "SET")
         with self.lost(victim, "prepared-sent"):
             self.fleet.tell("node", "drain", victim.name)
-            until("its moves are given up", lambda: len(self.given_up(victim) - before) >= len(NODES) - 1)
+            enough = len(NODES) - 1
+            self.until_or_ended("its moves are given up", victim, lambda: len(self.given_up(victim) - before) >= enough)
         for probe in probes:
             self.answered(probe, "SET")
-        until("it gives what it has", lambda: victim.name not in owners(self.fleet))
+        self.until_or_ended("it gives what it has", victim, lambda: victim.name not in owners(self.fleet))
         for probe in probes:
             self.answered(probe, "GET")
 
@@ -371,19 +392,26 @@ class Faults:
         self.book.dies(since)
         start_node(self.fleet, victim.name)
 
-    def node_killed(self):
-        """Where nothing moves: only what it had, and keys that are new, may begin anew."""
-        self.fleet.settled()
+    def at_rest(self):
+        """A node that has ids, a probe of its own, and the keys that others have; None if something moved meanwhile: the probe
+        may have gone elsewhere then, and would outlive the node."""
+        self.settled()
         redis = Resp(self.gateways["g1"])
         victim = self.some(owners(self.fleet))
         probe = self.probes(victim, 1)[0]
         self.answered(probe, "SET")
         place = {key: pairs(redis("WHERE", key.name)) for key in self.book.alive()}
-        redis.close()
         status = self.fleet.status()
         still = not (status["pending"] or status["planned"] or status["planning"])
+        here = pairs(redis("WHERE", probe.name))["node"] == victim.name
+        redis.close()
         spared = {k for k, w in place.items()
-                  if still and w["node"] != victim.name and w["version"] == number_of(status["version"])}  # fmt: skip
+                  if w["node"] != victim.name and w["version"] == number_of(status["version"])}  # fmt: skip
+        return (victim, probe, spared) if still and here else None
+
+    def node_killed(self):
+        """Where nothing moves: only what it had, and keys that are new, may begin anew. Each time one is killed."""
+        victim, probe, spared = until("nothing moves", self.at_rest)
         since = now()
         victim.kill().wait()
         self.book.dies(since, [k for k in self.book.alive() if k not in spared])
@@ -426,7 +454,7 @@ class Faults:
         while time.monotonic() < end:
             self.do(self.draw.choice(self.ALL))
             if self.draw.random() < 0.3:  # else the next one comes amid moves
-                self.fleet.settled()
+                self.settled()
                 self.whole()
 
 
