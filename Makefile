@@ -308,7 +308,7 @@ e2e: setup-build-check-e2e ## faults on real processes (KILLS=6); ten minutes
 kills  := tests/e2e/fault/fault_kills.py
 faults := $(filter-out $(kills),$(wildcard tests/e2e/fault/*.py))
 run-e2e: $(binary) $(plugins)
-	@SHOW=1 KILLS=$(or $(KILLS),6) LEASE=$(or $(LEASE),3s) TEST_TIMEOUT=2400 $(run-tests) \
+	@SHOW=1 KILLS=$(or $(KILLS),6) LEASE=$(or $(LEASE),2s) TEST_TIMEOUT=2400 $(run-tests) \
 	    "$(kills) $(binary) coordinators" "$(kills) $(binary) nodes" $(faults:%="% $(binary)")
 
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).

@@ -7,7 +7,7 @@ server of its store. For fault_gifts.py and fault_gifts_judged.py.
         caller("ann", "give bob 3")      # 7; POOR; DID_NOT_RUN; None: nobody knows
         trades.hurt(trades.draw(random.Random(1)), go_on)
 
-LEASE=3s: where the machine is too busy for a lease of 1 s (make e2e), so that nodes end by themselves, which is counted as
+LEASE=3s: where the machine is too busy for a lease of 1 s (make e2e has 2 s), so that nodes end by themselves, which is counted as
 "fenced".
 """
 import collections
