@@ -303,8 +303,8 @@ model: setup-model ## spin on the protocol's models (DEEP=1, MODEL=NAME); ten mi
 e2e: setup-build-check-e2e ## faults on real processes (KILLS=6); ten minutes
 	+@$(submake) NEXT=1 $(out)-next/ringhold
 	+@$(submake) $(faulty) run-e2e
-# The longest first, and as two. LEASE= is that of the players who trade: many tests at once leave a node no CPU for a second.
-# TEST_TIMEOUT: the judge of histories may take 10 minutes for a key, and as long again to draw it.
+# The longest first, and as two. LEASE= is the lease in the tests of players who trade: with 1 s, a node that gets no CPU for a
+# second ends itself. TEST_TIMEOUT: the judge of histories may take 10 minutes for a key, and as long again to draw it.
 kills  := tests/e2e/fault/fault_kills.py
 faults := $(filter-out $(kills),$(wildcard tests/e2e/fault/*.py))
 run-e2e: $(binary) $(plugins)

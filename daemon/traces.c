@@ -49,8 +49,8 @@ struct traces {
     struct exemplars *noted; /* owned; of requests, and of actors' calls */
 };
 
-/* How far the wall clock is ahead of the one that spans have. Who is preempted between the two
- * would shift all spans of a document against those of other processes, so it reads them again. */
+/* How far the wall clock is ahead of the one that spans have. A thread that is preempted between
+ * the two would shift all spans of a document, so it reads both clocks again. */
 static uint64_t wall_ahead_us(void)
 {
     uint64_t closest_us = UINT64_MAX;

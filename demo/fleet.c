@@ -32,7 +32,8 @@ enum { READY_MS = 20000, STOP_MS = 8000, LOG_SHOWN_SIZE = 3000 };
  * those that the kernel gives to connections unless it is told otherwise: so the port of a
  * coordinator that was killed is nobody else's meanwhile. */
 enum { PORTS_FIRST = 11200, PORT_BLOCKS = 256, PORTS_END = 12000 };
-_Static_assert(PORTS_FIRST + PORT_BLOCKS * FLEET_COORDINATORS <= PORTS_END, "they end below");
+_Static_assert(PORTS_FIRST + PORT_BLOCKS * FLEET_COORDINATORS <= PORTS_END,
+               "the tests' ports begin there");
 
 static bool is_free(uint16_t port)
 {

@@ -21,7 +21,8 @@ enum {
     INSIDE_MAX = 71, /* so that all of it takes 88 bytes, which malloc() makes 96 */
 };
 
-/* A short value stands in it: of actors that are in no cache, its memory has come with the rest. */
+/* A short value stands in the struct itself: where an actor is in no cache, the value is fetched
+ * together with it. */
 struct kv {
     uint8_t *data; /* inside, or owned */
     uint32_t size;
@@ -66,7 +67,7 @@ static inline bool fits(struct kv_call c, size_t size)
     return true;
 }
 
-/* What it holds stays. */
+/* Make room for `size` bytes in all; the value stays. */
 __attribute__((noinline)) static void grow(struct kv *kv, size_t size)
 {
     const size_t cap = size > 2 * (size_t)kv->cap ? size : 2 * (size_t)kv->cap;

@@ -339,7 +339,8 @@ static inline void until_at(condition holds, int line)
 #define until(holds) until_at(holds, __LINE__)
 
 /* Let the clock run on by `ms`, in steps that are no gap to the link layer. The time that a step
- * takes is part of it: added to it, it would get a slow machine to limits that are not meant. */
+ * really takes is part of `ms`. If it came on top, a slow machine would pass limits that the test
+ * does not mean to pass. */
 static inline void run_on(uint64_t ms)
 {
     const uint64_t begin_us = now_us();

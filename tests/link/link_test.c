@@ -80,7 +80,7 @@ static void a_link_comes_back_when_the_listener_does(void **state)
     assert_false(link_is_up(link));
     assert_int_equal(sides[1].downs, 1);
     until(unreachable_is_told);
-    // Less than a dial may take: one that gets no CPU would be given up, for a reason that is told.
+    // This is less than a dial may take. A dial that is given up is told with another reason.
     run_on(1500);
     assert_int_equal(lines_with("unreachable"), 1);
     side_start(0, ROLE_COORDINATOR, "1");

@@ -141,7 +141,7 @@ static void sleep_reads_as_if_it_blocked(void **state)
              false);
     rig_enter(&r);
     assert_string_equal(call(&r, "nap"), "1");
-    // Its timer is over with the tick of the next call, if this process had no CPU until then.
+    // The tick of the next call ends its sleep already, if this process gets no CPU until then.
     const size_t pokes = r.t.told[VERB_POKE];
     assert_string_equal(call(&r, "early"), "first");
     assert_string_equal(call(&r, "done"), "");
